@@ -1,0 +1,1 @@
+"""Backends that the suite knows by name, one file each."""

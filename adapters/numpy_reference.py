@@ -1,0 +1,181 @@
+"""The reference: plain integers decide what dst is, NumPy only moves bytes.
+
+Independent of the contracts on purpose: this file is the second opinion that spec/rules.yaml is checked against.
+Every refusal names the rule that the call breaks, as data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conformance.model import Array, Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor
+from conformance.types import dtype_of
+
+INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+MOST_DIMS = 64
+"""Past this NumPy has no arrays, and the elements are moved as a flat row."""
+
+
+class Illegal(Exception):
+    """The call breaks a rule; its id is the argument."""
+
+
+class Open(Exception):
+    """No document says which dst is meant; the silent rule's id is the argument."""
+
+
+def resolve(
+    src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False
+) -> tuple[int, ...]:
+    """The dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
+    if shape.count(-1) > 1:
+        raise Illegal("one-infer")
+    for length in shape:
+        if length < -1:
+            raise Illegal("lower-bound")
+    if 0 in shape and not special_zero and -1 in shape and not zero_may_meet_infer:
+        raise Illegal("zero-meets-infer")
+
+    volume = 1
+    for length in src:
+        volume *= length
+
+    dst = list(shape)
+    unsettled = []
+    past_rank = False
+    known = 1
+    for index, length in enumerate(shape):
+        if length == 0 and special_zero:
+            if index < len(src):
+                dst[index] = src[index]
+            else:
+                past_rank = True
+                unsettled.append(index)
+                continue
+        elif length == -1:
+            unsettled.append(index)
+            continue
+        known *= dst[index]
+
+    if not unsettled:
+        if known != volume:
+            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
+        return tuple(dst)
+    if known == 0:
+        if volume != 0:
+            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
+        raise Open("zero-past-rank" if past_rank else "infer-undetermined")
+    if volume % known != 0:
+        raise Illegal("same-volume")
+    if past_rank:
+        raise Open("zero-past-rank")
+    dst[unsettled[0]] = volume // known
+    return tuple(dst)
+
+
+class NumpyReference:
+    """All three operations, every facet."""
+
+    identity = Identity("numpy", np.__version__)
+    claims = Claims(operations=("StaticReshape", "DynamicReshape-1", "Reshape-1"))
+
+    def compile(self, graph: Graph) -> Compiled:
+        type_ = graph.src.type
+        for node in graph.nodes:
+            check_form(node, type_)
+        program = Compiled(graph)
+        dims = graph.src.dims
+        if dims is not None and None not in dims and all(node.shape and node.shape.values is not None for node in graph.nodes):
+            program.dst = settle("compile", graph.nodes, dims, ())  # type: ignore[arg-type]
+        return program
+
+
+def check_form(node: Node, src_type: str) -> None:
+    """Refuses a node that is not written as its operation's signature says."""
+    static = node.operation == "StaticReshape"
+    if node.special_zero is None or (static and node.shape is None):
+        raise Rejected("compile", "attributes-required")
+    if node.shape is None or node.inputs < 1 or node.outputs < 1:
+        raise Rejected("compile", "operands-required")
+    if node.inputs > 1 or node.outputs > 1:
+        raise Rejected("compile", "operands-as-listed")
+    if node.special_zero.type != "bool":
+        raise Rejected("compile", "special-zero-is-boolean")
+    if len(node.shape.dims) != 1 or node.shape.type not in INTEGERS:
+        raise Rejected("compile", "shape-is-integer-vector")
+    if node.result is not None and node.result.type != src_type:
+        raise Rejected("compile", "same-type")
+
+
+def settle(stage: str, nodes: tuple[Node, ...], dims: tuple[int, ...], shapes: tuple[Tensor, ...]) -> tuple[int, ...]:
+    """The dims of the last node's dst, or the refusal of the first node that has none."""
+    arriving = iter(shapes)
+    for node in nodes:
+        assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
+        shape = written(node.shape, arriving)
+        try:
+            dims = resolve(dims, shape, bool(node.special_zero.values[0]), node.operation != "StaticReshape")
+        except (Illegal, Open) as refusal:
+            raise Rejected(stage, str(refusal)) from None
+        if node.result is not None and not possible(node.result, dims):
+            raise Rejected(stage, "declared-output")
+    return dims
+
+
+def written(shape: Operand, arriving: object) -> tuple[int, ...]:
+    """The entries of shape, from the node or from the next tensor that arrives."""
+    if shape.values is not None:
+        return shape.values
+    tensor: Tensor = next(arriving)  # type: ignore[call-overload]
+    return tuple(tensor.array().tolist())
+
+
+def possible(declared: Declared, dims: tuple[int, ...]) -> bool:
+    """Whether a declaration is true of dst."""
+    if declared.dims is None:
+        return True
+    if len(declared.dims) != len(dims):
+        return False
+    for said, length in zip(declared.dims, dims, strict=True):
+        if said is not None and said != length:
+            return False
+    return True
+
+
+class Compiled:
+    """A graph, with its dst where that was known beforehand."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes = graph.nodes
+        self.dst: tuple[int, ...] | None = None
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        dst = self.dst
+        if dst is None:
+            dst = settle("run", self.nodes, src.dims, shapes)
+        return moved(src, dst)
+
+
+def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
+    """A copy of src's elements in row-major order, as dst."""
+    if 0 not in dst and len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
+        return src.array().reshape(dst).copy()
+    return flat(src, dst)
+
+
+def flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
+    """The same where NumPy has no such array: more than 64 dims, or an empty one of enormous lengths."""
+    dtype = dtype_of(src.type)
+    memory = bytearray() if 0 in dst else bytearray(elements(src))
+    strides, step = [], dtype.itemsize
+    for length in reversed(dst):
+        strides.append(step)
+        step *= max(length, 1)
+    return Tensor(src.type, dst, tuple(reversed(strides)), memory, 0)
+
+
+def elements(src: Tensor) -> bytes:
+    """src's elements in row-major order; dims of length 1 are dropped, which changes no order."""
+    kept = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]
+    dims, strides = tuple(k[0] for k in kept), tuple(k[1] for k in kept)
+    return Tensor(src.type, dims, strides, src.memory, src.offset).array().tobytes()

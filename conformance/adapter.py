@@ -1,0 +1,174 @@
+"""How a backend is written down in ten lines, and how one is found by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .model import Adapter, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+
+OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
+BUNDLED: Mapping[str, tuple[str, str]] = {
+    "numpy": ("numpy_reference", "NumpyReference"),
+}
+"""The name of a backend that comes along → its module in adapters/ and its class."""
+
+
+class FunctionAdapter:
+    """A backend that is one function from an array to an array; subclass it and write `reshape`."""
+
+    name: str = ""
+    version: str = ""
+    operations: tuple[str, ...] = OPERATIONS
+    leaves_out: tuple[str, ...] = ("declared", "form")
+    """Facets that a plain function cannot express; add what the library does not offer, such as `layout:reversed`."""
+    mapped: tuple[str, ...] = ()
+    """What `reshape` answers itself because the library has no notion of it, such as `special_zero`."""
+    refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
+    """The exceptions by which the library refuses a call; never Exception, TypeError or AttributeError."""
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} does not define reshape(self, src, shape, special_zero)")
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.name, self.version)
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(tuple(self.operations), tuple(self.leaves_out), tuple(self.mapped))
+
+    def compile(self, graph: Graph) -> FunctionProgram:
+        for node in graph.nodes:
+            if not node.well_formed:
+                raise Unsupported("form")
+            if node.result is not None:
+                raise Unsupported("declared")
+        return FunctionProgram(self, graph.nodes)
+
+
+class FunctionProgram:
+    """The nodes of a graph, called one after another."""
+
+    def __init__(self, adapter: FunctionAdapter, nodes: tuple[Node, ...]) -> None:
+        self.adapter, self.nodes = adapter, nodes
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
+        if len(src.dims) > 64:
+            raise Unsupported(f"rank:{len(src.dims)}")
+        array, arriving = src.array(), iter(shapes)
+        for node in self.nodes:
+            assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
+            shape = node.shape.values if node.shape.values is not None else tuple(next(arriving).array().tolist())
+            try:
+                array = self.adapter.reshape(array, shape, node.special_zero.values[0])
+            except self.adapter.refusals as refusal:
+                raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
+        return array
+
+
+# ── finding one ───────────────────────────────────────────────────────────────────────────────────
+
+
+class CannotStart(Exception):
+    """The adapter cannot be started: what is wrong and what to do, for exit code 3."""
+
+
+def load_adapter(backend: str) -> Adapter:
+    """A backend by bundled name, `package.module:Class` or `path/to/file.py:Class`; checked to be an adapter."""
+    try:
+        return _checked(_class(backend)(), backend)
+    except CannotStart:
+        raise
+    except ImportError as error:
+        raise CannotStart(f"{backend}: cannot be imported: {error}; install what it needs") from error
+    except (Exception, SystemExit) as error:
+        raise CannotStart(f"{backend}: cannot be started: {type(error).__name__}: {error}") from error
+
+
+def _class(backend: str) -> Any:
+    module, separator, name = backend.rpartition(":")
+    if not separator:
+        if backend not in BUNDLED:
+            raise CannotStart(_unknown(backend))
+        file, name = BUNDLED[backend]
+        module = f"conformance.adapters.{file}"
+    if module.endswith(".py"):
+        found = _from_file(Path(module))
+    else:
+        found = importlib.import_module(module)
+    if not hasattr(found, name):
+        near = ", ".join(sorted(n for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_")) or "none"
+        raise CannotStart(f"{backend}: {module} has no class {name!r}; its classes are {near}")
+    if not callable(getattr(found, name)):
+        raise CannotStart(f"{backend}: {name!r} is no class; name the adapter's class")
+    return getattr(found, name)
+
+
+def _unknown(backend: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(backend, BUNDLED, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"bundled are {', '.join(sorted(BUNDLED))}"
+    if Path(backend).suffix == ".py":
+        hint = f"name the class too: {backend}:Class"
+    return f"unknown backend {backend!r}; {hint}; or give package.module:Class or path/to/file.py:Class"
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise CannotStart(f"{path}: no such file; give the path of the adapter, then :Class")
+    spec = importlib.util.spec_from_file_location(f"adapter_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _checked(adapter: Any, backend: str) -> Adapter:
+    """The adapter, if it has what the protocol asks for and claims nothing that does not exist."""
+    for member in ("identity", "claims", "compile"):
+        if not hasattr(adapter, member):
+            raise CannotStart(f"{backend}: the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md")
+    if not callable(adapter.compile):
+        raise CannotStart(f"{backend}: `compile` is not a method")
+    if type(adapter) is FunctionAdapter or (
+        isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape
+    ):
+        raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
+    identity, claims = adapter.identity, adapter.claims
+    if not (isinstance(identity, Identity) and isinstance(identity.name, str) and identity.name and isinstance(identity.version, str)):
+        raise CannotStart(f"{backend}: `identity` is {identity!r}; give Identity(name, version), both text and a name not empty")
+    if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
+        raise CannotStart(f"{backend}: `claims` is {claims!r}; give Claims(operations, leaves_out, mapped), all tuples")
+    for operation in claims.operations:
+        if operation not in OPERATIONS:
+            raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")
+    for facet in claims.leaves_out:
+        if not isinstance(facet, str) or facet.partition(":")[0] not in FAMILIES:
+            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; there are {', '.join(FAMILIES)}")
+    for mapped in claims.mapped:
+        if mapped not in MAPPED:
+            raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
+    if isinstance(adapter, FunctionAdapter):
+        for refusal in adapter.refusals:
+            if refusal in (BaseException, Exception, TypeError, AttributeError):
+                raise CannotStart(f"{backend}: `refusals` names {refusal.__name__}, by which bugs speak too; name the library's own")
+    return adapter  # type: ignore[no-any-return]
+
+
+FAMILIES = ("type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank")
+"""The families of facets; `layout:reversed` is a member of one."""
+MAPPED = ("special_zero",)
+
+
+def bundled_folder() -> Path:
+    """The adapters that come along."""
+    return Path(str(resources.files("conformance.adapters")))

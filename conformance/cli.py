@@ -1,0 +1,258 @@
+"""The `conformance` command: its arguments, and dispatch. Each command lives in a module of conformance/commands."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import __version__
+from .commands import Usage, located, unknown
+from .terminal import printable
+
+_EPILOG = """\
+for example:
+  conformance check                                            is the specification whole?
+  conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
+  conformance explain one-infer                                one rule, where it is stated, whom it binds
+  conformance diff-documents static-2022 static-2021           where two documents part
+
+exit codes: 0 all is well · 1 problems were found · 2 the command or a file could not be read
+"""
+_LENGTHS = frozenset({"--src", "--shape", "--declared"})
+"""Options of `meaning` whose value may have blanks in it and may begin with a minus."""
+_LONG = re.compile(r"(?:--|[–—]-?)(?=[A-Za-z])")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports mistakes as one line, and knows its options by name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        name, _, rest = message.removeprefix("argument ").partition(": ")
+        text = f"{name}: {rest}" if message.startswith("argument ") else message
+        raise Usage(f"{text.replace('expected one argument', 'a value is missing')}; see `{self.prog} --help`")
+
+    @property
+    def options(self) -> list[str]:
+        """Every long option."""
+        return [each for action in self._actions for each in action.option_strings if each.startswith("--")]
+
+
+class _Once(argparse.Action):
+    """An option with one value; to give it twice is a slip, and neither value is silently dropped."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            parser.error(f"{option_string} is given twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
+# ── arguments ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _common(parser: _Parser) -> None:
+    parser.add_argument("--spec", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled spec/")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def _check(parser: _Parser) -> None:
+    parser.add_argument(
+        "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
+    )
+    what = "the five documents: verify digests and pointers, and compute coverage"
+    parser.add_argument("--sources", type=Path, action=_Once, metavar="DIR", help=what)
+
+
+def _list(parser: _Parser) -> None:
+    parser.add_argument("what", nargs="?", help="rules, documents, operations or findings")
+    parser.add_argument("--document", action=_Once, metavar="ID", help="only what concerns that document")
+    parser.add_argument("--level", action=_Once, metavar="LEVEL", help="of rules: must, may, silent or decided")
+    parser.add_argument("--kind", action=_Once, metavar="KIND", help="of findings: defect, disagreement or silence")
+
+
+def _explain(parser: _Parser) -> None:
+    parser.add_argument("name", nargs="?", help="the id of a rule, a finding, a document or an operation")
+
+
+def _meaning(parser: _Parser) -> None:
+    def add(option: str, metavar: str, what: str, **more: Any) -> None:
+        parser.add_argument(option, action=_Once, metavar=metavar, help=what, **more)
+
+    add("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or '[3, 4, 5]'; () for rank 0")
+    add("--shape", "DIMS", "the entries of shape, such as 0,-1")
+    add("--special-zero", "BOOL", "true or false", nargs="?", const="true")
+    add("--document", "ID", "only in that document")
+    add("--src-type", "TYPE", "type of the input's elements (f32)")
+    add("--dst-type", "TYPE", "type declared of the output (as the input's)")
+    add("--shape-type", "TYPE", "type of the entries of shape (as the operation lists)")
+    add("--shape-rank", "RANK", "rank of shape itself (1)")
+    add("--special-zero-type", "TYPE", "type of special_zero (bool)")
+    add("--declared", "DIMS", "dims declared of the output, such as 3,?")
+    add("--missing", "NAMES", "what the node lacks: shape, special_zero, src, dst")
+    add("--extra-attributes", "NAMES", "attributes that the operation does not have")
+    add("--extra-operands", "NAMES", "inputs or outputs that the operation does not have")
+
+
+def _diff_documents(parser: _Parser) -> None:
+    parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
+    parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
+    parser.add_argument("--full", action="store_true", help="search the large domain for an example (some seconds)")
+
+
+_COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
+    "check": ("check", "check that the specification is whole and true to the documents", _check),
+    "list": ("listing", "list rules, documents, operations or findings", _list),
+    "explain": ("explain", "explain one of them fully", _explain),
+    "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
+    "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),
+}
+"""Module, summary and arguments of each command."""
+
+
+def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
+    top = _Parser(
+        prog="conformance",
+        description="An executable specification and conformance suite for the reshape operations of oneDNN Graph.",
+        epilog=_EPILOG,
+    )
+    top.add_argument("--version", action="version", version=f"conformance {__version__}")
+    group = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", parser_class=_Parser)
+    found = {}
+    for name, (_, summary, arguments) in _COMMANDS.items():
+        found[name] = group.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        arguments(found[name])
+        _common(found[name])
+    return top, found
+
+
+# ── reading the command line ──────────────────────────────────────────────────────────────────────
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments, or Usage with what to type instead."""
+    words = _spelled(arguments)
+    top, commands = _parsers()
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command is not None and command not in commands:
+        raise Usage(unknown("command", command, commands))
+    if command is not None and words[0] in ("-h", "--help"):
+        words = [command, "--help"]
+    if command is not None and words[0] != command:
+        raise Usage(f"{words[0]!r} stands before the command; write `conformance {command}` first, then its options")
+    if command == "meaning":
+        words = _joined(words)
+    known, rest = top.parse_known_args(words)
+    if command is None:
+        raise Usage(
+            unknown("option", rest[0], top.options)
+            if rest
+            else f"say what to do: {', '.join(commands)}; see `conformance --help`"
+        )
+    if rest:
+        what = "option" if rest[0].startswith("-") else "argument"
+        names = commands[command].options if what == "option" else ()
+        raise Usage(unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
+    return known
+
+
+def _spelled(arguments: Sequence[str]) -> list[str]:
+    """The words with every option spelled as we do: `--special-zero`, not `--special_zero` or `—special-zero`."""
+    result = []
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if dashes := _LONG.match(name):
+            result.append(f"--{name[dashes.end() :].replace('_', '-')}{equals}{value}")
+        else:
+            result.append(word)
+    return result
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words with `--shape -1, 2` put together as `--shape=-1, 2`: argparse would take -1 for an option."""
+    result: list[str] = []
+    taking = False
+    for word in words:
+        if word.partition("=")[0] in _LENGTHS:
+            result.append(word)
+            taking = True
+        elif not taking or word == "-h" or _LONG.match(word):
+            result.append(word)
+            taking = False
+        else:
+            result[-1] += f" {word}" if "=" in result[-1] else f"={word}"
+    return result
+
+
+# ── running ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; a person's mistake is one line on stderr, never a traceback."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+        _write_anything()
+    try:
+        code = _run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader had enough, as in `conformance list rules | head`
+        _give_up_output()
+        return 141
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return 130
+    except OSError as error:
+        _give_up_output()
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        return 2
+
+
+def _run(arguments: Sequence[str]) -> int:
+    args: argparse.Namespace | None = None
+    try:
+        args = _parsed(arguments)
+        command = importlib.import_module(f".commands.{_COMMANDS[args.command][0]}", __package__)
+        return int(command.run(args))
+    except SystemExit as exit_:  # argparse's --help and --version
+        return int(exit_.code or 0)
+    except Usage as usage:
+        _complain(str(usage))
+        return 2
+    except Exception as error:
+        from .model import Malformed  # imports NumPy, which --help need not wait for
+
+        if not isinstance(error, Malformed):
+            raise
+        for problem in error.problems:
+            _complain(str(located(problem, (getattr(args, "spec", None), getattr(args, "cases", None)))))
+        return 2
+
+
+def _complain(what: str) -> None:
+    if sys.stderr is not None:
+        print(f"conformance: {printable(what)}", file=sys.stderr)
+
+
+def _write_anything() -> None:
+    """Lets a terminal that knows few characters show the others as escapes, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up_output() -> None:
+    """Sends what is left of the output nowhere, so that Python does not fail again at exit."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,247 @@
+"""From rows to a sentence: who conforms to which document for which type, within which limits, and the exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .evidence import Target
+from .model import Claims, Result, Verdict
+from .plan import Plan, Row
+
+Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What was shown for one document and one element type."""
+
+    document: str
+    operation: str
+    type: str
+    word: Word
+    counts: Mapping[Verdict, int]
+    """Verdicts of the required rows; all of them are in the denominator."""
+    optional: Mapping[Verdict, int]
+    """Verdicts of rows in facets that are left out."""
+    against_document: int
+    """Failures of rules that the document states."""
+    against_rulings: int
+    """Failures of rules that are our rulings there."""
+    unshown: tuple[str, ...]
+    """Rules that bind and have required rows, and no pass."""
+    not_claimed: tuple[str, ...]
+    """Facets left out, of those that the suite tries here."""
+
+    @property
+    def required(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What a whole run says."""
+
+    standings: tuple[Standing, ...]
+    sentences: tuple[str, ...]
+    exit_code: int
+    why: str
+    """What decided the exit code."""
+    counts: Mapping[Verdict, int] = field(default_factory=dict)
+    """All rows × documents."""
+
+
+def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
+    """Whether a run that was asked for `target` has to show a row in a document."""
+    return (
+        row.operation in (target.operations or claims.operations)
+        and document in (target.documents or (document,))
+        and row.type in (target.types or (row.type,))
+        and (target.large or "large" not in row.facets)
+    )
+
+
+def required(row: Row, claims: Claims) -> bool:
+    """Whether conformity depends on a row: it is core, or all its facets are claimed."""
+    return not any(claims.leaves(facet) for facet in row.facets)
+
+
+def conclude(plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target) -> Conclusion:
+    """Rows come from the plan, never from the results: a row that is not there is not run."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in plan.rows:
+        for document in row.documents:
+            if in_target(row, document, target, claims):
+                groups.setdefault((document, row.type), []).append(row)
+    listed = {d.id: plan.suite.spec.operations[d.operation].types for d in plan.suite.spec.documents.values()}
+    standings = tuple(
+        _standing(plan, document, type_, rows, results, claims)
+        for (document, type_), rows in sorted(groups.items(), key=lambda group: _order(plan, *group[0]))
+        if type_ in listed[document]
+    )
+    everything = Counter(
+        verdict for row in plan.rows for document in row.documents for verdict in [_verdict(results, row.id, document)]
+    )
+    code, why = _exit_code(standings, groups, results, claims, target)
+    return Conclusion(standings, tuple(_sentences(standings, claims, target)), code, why, everything)
+
+
+def _order(plan: Plan, document: str, type_: str) -> tuple[int, str]:
+    return list(plan.suite.spec.documents).index(document), type_
+
+
+def _verdict(results: Mapping[str, Result], row: str, document: str) -> Verdict:
+    result = results.get(row)
+    return result.verdicts.get(document, "not run") if result else "not run"
+
+
+def _standing(
+    plan: Plan, document: str, type_: str, rows: list[Row], results: Mapping[str, Result], claims: Claims
+) -> Standing:
+    rules = plan.suite.spec.rules
+    counts: Counter[Verdict] = Counter()
+    optional: Counter[Verdict] = Counter()
+    against: Counter[bool] = Counter()
+    shown: dict[str, bool] = {}
+    left: dict[str, None] = {}
+    for row in rows:
+        verdict = _verdict(results, row.id, document)
+        rule = rules[row.case.rule]
+        if verdict in ("fail", "error"):
+            against[any(pointer.document == document for pointer in rule.stated)] += 1
+        if required(row, claims):
+            counts[verdict] += 1
+            if document in rule.documents and rule.level != "silent":
+                shown[rule.id] = shown.get(rule.id, False) or verdict == "pass"
+        else:
+            optional[verdict] += 1
+            left.update(dict.fromkeys(sorted(facet for facet in row.facets if claims.leaves(facet))))
+    unshown = tuple(rule for rule, passed in shown.items() if not passed)
+    return Standing(
+        document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),
+        dict(optional), against[True], against[False], unshown, tuple(left),
+    )  # fmt: skip
+
+
+def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...]) -> Word:
+    bad = sum(c.get(v, 0) for c in (counts, optional) for v in ("fail", "error"))
+    if bad:
+        return "does not conform"
+    if not counts:
+        return "not claimed"
+    if counts.get("not run"):
+        return "incomplete"
+    if not counts.get("pass"):
+        return "nothing shown"
+    return "incomplete" if unshown or counts.get("not claimed") else "conforms"
+
+
+# ── exit code ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _exit_code(
+    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[Row]], results: Mapping[str, Result],
+    claims: Claims, target: Target,
+) -> tuple[int, str]:  # fmt: skip
+    verdicts = [_verdict(results, row.id, document) for (document, _), rows in groups.items() for row in rows]
+    failed = sum(verdict in ("fail", "error") for verdict in verdicts)
+    if failed:
+        return 1, f"{failed} verdict{'s' if failed > 1 else ''} in the target failed or erred"
+    if target.select:
+        return 4, f"incomplete: -k {target.select!r} chose some cases, and only the whole suite shows conformity"
+    if unmet := list(_unmet(standings, claims, target)):
+        return 4, f"incomplete: required and not shown: {', '.join(unmet)}"
+    if not any(standing.word == "conforms" for standing in standings):
+        return 4, "incomplete: nothing was shown for any document and type"
+    open_ = [s for s in standings if s.word not in ("conforms", "not claimed")]
+    if open_:
+        return 4, f"incomplete: {open_[0].document} for {open_[0].type}: {_reason(open_[0])}"
+    return 0, "the whole target conforms"
+
+
+def _unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterable[str]:
+    """What was demanded, by --require or by naming a target, and is not claimed or not shown."""
+    standings = list(standings)
+    for operation in target.operations:
+        if operation not in claims.operations:
+            yield operation
+    for document in target.documents:
+        if not any(s.document == document and s.word == "conforms" for s in standings):
+            yield document
+    for type_ in target.types:
+        if not any(s.type == type_ and s.word == "conforms" for s in standings):
+            yield type_
+    for demand in target.require:
+        if demand in {s.document for s in standings} or demand in {s.type for s in standings}:
+            if any(s.word != "conforms" for s in standings if demand in (s.document, s.type)):
+                yield demand
+        elif any(left == demand or left.partition(":")[0] == demand or demand.partition(":")[0] == left for left in claims.leaves_out):
+            yield demand
+        elif demand in ("StaticReshape", "DynamicReshape-1", "Reshape-1") and demand not in claims.operations:
+            yield demand
+
+
+def _reason(standing: Standing) -> str:
+    if not_run := standing.counts.get("not run"):
+        return f"{not_run} rows not run"
+    if standing.word == "nothing shown":
+        return "nothing passed"
+    if standing.unshown:
+        return f"no pass for the rule{'s' if len(standing.unshown) > 1 else ''} {', '.join(standing.unshown)}"
+    return standing.word
+
+
+# ── sentences ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sentences(standings: tuple[Standing, ...], claims: Claims, target: Target) -> Iterable[str]:
+    """One a document: the verdict and its limits."""
+    documents: dict[str, list[Standing]] = {}
+    for standing in standings:
+        documents.setdefault(standing.document, []).append(standing)
+    for document, group in documents.items():
+        yield f"{_verdict_of(document, group)}{_limits(group, claims, target)}"
+
+
+def _verdict_of(document: str, group: list[Standing]) -> str:
+    by_word: dict[Word, list[Standing]] = {}
+    for standing in group:
+        by_word.setdefault(standing.word, []).append(standing)
+    parts = []
+    for word in ("does not conform", "incomplete", "nothing shown", "conforms"):
+        types = [standing.type for standing in by_word.get(word, [])]  # type: ignore[call-overload]
+        if not types:
+            continue
+        whole = word == "conforms" and len(types) == len(group)
+        about = "" if whole else f" for {_list(types)}"
+        detail = ""
+        if word == "does not conform":
+            fails = sum(s.against_document for s in group)
+            rulings = sum(s.against_rulings for s in group)
+            detail = f" ({fails} against the document, {rulings} against our rulings)"
+        elif word == "incomplete":
+            detail = f" ({_reason(by_word[word][0])})"
+        preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
+        parts.append(f"{preposition.get(word, f'{document}: {word}')}{about}{detail}")
+    return ", ".join(parts) or f"{document}: not claimed"
+
+
+def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
+    left = dict.fromkeys(facet for standing in group for facet in standing.not_claimed)
+    types = [standing.type for standing in group if standing.word == "not claimed"]
+    limits = [f"type:{type_}" for type_ in types] + [facet for facet in left if not facet.startswith("type:")]
+    parts = []
+    if limits:
+        parts.append(f"not claimed: {', '.join(limits)}")
+    if target.select:
+        parts.append(f"only the cases of -k {target.select!r}")
+    if not target.large and not claims.leaves("large"):
+        parts.append("not run: tensors of more than 2^31 elements")
+    parts += [f"{mapped} answered by the adapter" for mapped in claims.mapped]
+    return "".join(f"; {part}" for part in parts)
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

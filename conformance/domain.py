@@ -1,0 +1,71 @@
+"""Bounded domains of calls, enumerated in order of size: for proofs by exhaustion, sweeps and smallest examples."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Domain(NamedTuple):
+    """Every call whose src, shape and flag stay within bounds."""
+
+    ranks: int
+    """Ranks of src run from 0 to this."""
+    longest: int
+    """Dims of src run from 0 to this."""
+    entries: int
+    """Lengths of shape run from 0 to this."""
+    lowest: int
+    highest: int
+    """Entries of shape run from `lowest` to `highest`."""
+
+    @property
+    def size(self) -> int:
+        """How many calls there are."""
+        sources: int = sum((self.longest + 1) ** rank for rank in range(self.ranks + 1))
+        shapes: int = sum((self.highest - self.lowest + 1) ** count for count in range(self.entries + 1))
+        return 2 * sources * shapes
+
+    def __str__(self) -> str:
+        return (
+            f"the {self.size:,} calls with src of rank 0 to {self.ranks} and dims 0 to {self.longest}, "
+            f"shape of 0 to {self.entries} entries from {self.lowest} to {self.highest}, special_zero true and false"
+        )
+
+
+FULL = Domain(ranks=3, longest=4, entries=4, lowest=-2, highest=4)
+"""Every kind of call that the documents tell apart, several times over: what the proofs run through."""
+SMALL = Domain(ranks=2, longest=3, entries=3, lowest=-2, highest=3)
+"""Searched in a blink."""
+TINY = Domain(ranks=1, longest=2, entries=2, lowest=-2, highest=2)
+"""For searches that go through every form of a call as well."""
+
+Lengths = tuple[int, ...]
+
+
+def calls(domain: Domain = FULL) -> Iterator[tuple[Lengths, Lengths, bool]]:
+    """(src, shape, special_zero) of a domain, each once: fewer entries first, then smaller ones."""
+    sources = _by_size(domain.ranks, range(domain.longest + 1))
+    shapes = _by_size(domain.entries, range(domain.lowest, domain.highest + 1))
+    pairs = sorted(itertools.product(sources, shapes), key=lambda pair: (_sum(pair), pair))
+    for of_src, of_shape in pairs:
+        for src, shape in itertools.product(sources[of_src], shapes[of_shape]):
+            yield src, shape, False
+            yield src, shape, True
+
+
+_Size = tuple[int, int]
+
+
+def _sum(pair: tuple[_Size, _Size]) -> _Size:
+    return pair[0][0] + pair[1][0], pair[0][1] + pair[1][1]
+
+
+def _by_size(most: int, values: range) -> dict[_Size, list[Lengths]]:
+    """Every tuple of up to `most` values, by its length and the sum of its magnitudes."""
+    found: dict[_Size, list[Lengths]] = {}
+    for length in range(most + 1):
+        for each in itertools.product(values, repeat=length):
+            found.setdefault((length, sum(map(abs, each))), []).append(each)
+    return found

@@ -1,0 +1,330 @@
+"""YAML → Spec and Suite; strict, and every error says path:line and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from .model import (
+    Document,
+    Expression,
+    Finding,
+    Malformed,
+    Operation,
+    Place,
+    Pointer,
+    Problem,
+    Prose,
+    Rule,
+    Spec,
+)
+from .strict_yaml import Map, Seq, line_of, read, require
+
+SPEC_FILES = ("sources", "operations", "rules", "findings")
+LEVELS = ("must", "may", "silent", "decided")
+
+
+def spec_folder() -> Path:
+    """The bundled spec/."""
+    return Path(str(resources.files("conformance.spec")))
+
+
+def cases_folder() -> Path:
+    """The bundled cases/."""
+    return Path(str(resources.files("conformance.cases")))
+
+
+def digest_of(folders: Iterable[Path]) -> str:
+    """One sha256 over the names and bytes of every YAML file of some folders."""
+    total = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.glob("*.yaml")):
+            content = path.read_bytes()
+            total.update(f"{path.name}\0{len(content)}\0".encode())
+            total.update(content)
+    return total.hexdigest()
+
+
+# ── schemas ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def _validator(schema: str) -> Any:
+    import jsonschema  # slow to import, and only needed here
+
+    path = spec_folder() / "schema" / f"{schema}.json"
+    return jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+
+
+def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
+    """A file's content, read strictly and checked against its JSON Schema, with every problem found."""
+    name = f"{path.parent.name}/{path.name}"
+    content, problems = read(path, name)
+    if content is None:
+        return None, problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
+    if problems:  # the schema would only complain of the gaps they leave
+        return content, problems
+    for error in _validator(schema).iter_errors(content):
+        problems += _explained(error, content, name)
+    return content, problems
+
+
+def _explained(error: Any, content: Any, name: str) -> list[Problem]:
+    """A schema error in words a person can act on."""
+    path = tuple(error.absolute_path)
+    line = line_of(content, path)
+    where = f"{'.'.join(str(step) for step in path)}: " if path else ""
+    match error.validator:
+        case "additionalProperties" | "unevaluatedProperties":
+            known = error.schema.get("properties", {})
+            unknown = [key for key in error.instance if key not in known]
+            places = {key: Place(name, line_of(content, (*path, key))) for key in unknown}
+            return [Problem(places[key], _unknown("key", key, known)) for key in unknown]
+        case "required":
+            missing = [key for key in error.validator_value if key not in error.instance]
+            return [Problem(Place(name, line), f"missing key {key!r}; add it") for key in missing]
+        case "anyOf" | "oneOf":
+            telling = ("additionalProperties", "required", "enum", "pattern")
+            deeper = [e for e in error.context or () if len(e.absolute_path) > len(path)]
+            likely = [e for e in deeper if e.validator in telling]
+            if likely:
+                return _explained(likely[0], content, name)
+            what = error.schema.get("description", "one of the forms that the schema lists")
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+        case "enum":
+            return [Problem(Place(name, line), f"{where}{_unknown('value', error.instance, error.validator_value)}")]
+        case "pattern":
+            what = error.schema.get("description", f"text of the form {error.validator_value}")
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+        case "type":
+            kinds = error.validator_value
+            wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is no {wanted}; correct the value")]
+    return [Problem(Place(name, line), f"{where}{_short(error.message)}")]
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) and " " in value else repr(value)
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def _unknown(what: str, value: Any, known: Iterable[Any]) -> str:
+    names = [str(name) for name in known]
+    near = difflib.get_close_matches(str(value), names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)} is meant"
+    return f"unknown {what} {_short(value)}; {hint}"
+
+
+# ── the specification ─────────────────────────────────────────────────────────────────────────────
+
+
+def load_spec(folder: Path | None = None) -> Spec:
+    """The specification in a folder; Malformed, with every problem, where anything is wrong with it."""
+    folder = folder or spec_folder()
+    if not folder.is_dir():
+        raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
+    content: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for file in SPEC_FILES:
+        content[file], found = validated(folder / f"{file}.yaml", file)
+        problems += found
+    require(problems)
+    reader = _SpecReader(content, folder.name)
+    spec = Spec(
+        documents=reader.documents(),
+        operations=reader.operations(),
+        rules=reader.rules(),
+        findings=reader.findings(),
+        digest=digest_of([folder]),
+    )
+    require(reader.problems + list(_unused(spec)))
+    return spec
+
+
+class _SpecReader:
+    """Turns validated content into values; collects what a schema cannot see."""
+
+    def __init__(self, content: Mapping[str, Any], folder: str) -> None:
+        self.content, self.folder = content, folder
+        self.problems: list[Problem] = []
+        self.lines = {entry["id"]: entry["lines"] for entry in content["sources"]["documents"]}
+        self.known_rules = {entry["id"] for entry in content["rules"]["rules"]}
+        self.known_operations = {entry["id"] for entry in content["operations"]["operations"]}
+
+    def entries(self, file: str) -> Iterable[tuple[Map, Place]]:
+        """The entries of a file, each once."""
+        seen: dict[str, int] = {}
+        for entry in self.content[file][{"sources": "documents"}.get(file, file)]:
+            place = Place(f"{self.folder}/{file}.yaml", entry.line)
+            if entry["id"] in seen:
+                self.wrong(place, f"the id {entry['id']!r} is taken by line {seen[entry['id']]}; choose another")
+                continue
+            seen[entry["id"]] = entry.line
+            yield entry, place
+
+    def wrong(self, place: Place, what: str) -> None:
+        self.problems.append(Problem(place, what))
+
+    def known(self, what: str, name: str, names: Iterable[str], place: Place) -> bool:
+        if name in names:
+            return True
+        self.wrong(place, _unknown(what, name, names))
+        return False
+
+    def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:
+        """`{document: [line, words] or a list of those}`, checked against the documents' lengths."""
+        result = []
+        for document, at in (value or {}).items():
+            here = Place(place.path, value.lines[document]) if isinstance(value, Map) else place
+            if not self.known("document", document, self.lines, here):
+                continue
+            for line, words in [at] if isinstance(at[0], int) else at:
+                if not 1 <= line <= self.lines[document]:
+                    self.wrong(here, f"line {line} of {document}, which has {self.lines[document]}; correct the number")
+                result.append(Pointer(document, line, words))
+        return tuple(result)
+
+    def documents(self) -> dict[str, Document]:
+        result = {}
+        for entry, place in self.entries("sources"):
+            self.known("operation", entry["operation"], self.known_operations, _at(place, entry, "operation"))
+            prose = []
+            for item in entry["prose"]:
+                here = Place(place.path, item.line)
+                (pointer,) = self.pointers({entry["id"]: item["at"]}, here)
+                prose.append(Prose(pointer, item["reason"], here))
+            result[entry["id"]] = Document(
+                entry["id"], entry["operation"], entry["title"], entry["year"], entry["licence"], entry["file"],
+                entry["sha256"], entry["lines"], entry["statements"], tuple(prose), place,
+            )  # fmt: skip
+        return result
+
+    def operations(self) -> dict[str, Operation]:
+        result = {}
+        for entry, place in self.entries("operations"):
+            for number, document in enumerate(entry["documents"]):
+                self.known("document", document, self.lines, _at(place, entry, "documents", number))
+            for key in ("names", "written"):
+                for document in entry.get(key, {}):
+                    self.known("document", document, entry["documents"], _at(place, entry, key, document))
+            result[entry["id"]] = Operation(
+                entry["id"], tuple(entry["documents"]), tuple(entry["given"]), tuple(entry["types"]),
+                tuple(entry["shape_types"]), entry, place,
+            )  # fmt: skip
+        return result
+
+    def rules(self) -> dict[str, Rule]:
+        return {entry["id"]: self.rule(entry, place) for entry, place in self.entries("rules")}
+
+    def rule(self, entry: Map, place: Place) -> Rule:
+        levels = [level for level in LEVELS if level in entry]
+        if len(levels) != 1:
+            here = _at(place, entry, levels[-1]) if levels else place
+            self.wrong(here, f"rule {entry['id']!r} has the levels {levels}; write exactly one of {', '.join(LEVELS)}")
+        level = levels[0] if levels else "may"
+        stated = self.pointers(entry.get("stated"), place)
+        decided_for = entry.get("decided_for", {})
+        documents = entry.get("documents", list(self.lines))
+        for document in decided_for:
+            self.known("document", document, self.lines, _at(place, entry, "decided_for", document))
+        for number, document in enumerate(documents):
+            self.known("document", document, self.lines, _at(place, entry, "documents", number))
+        self.check_level(entry, level, stated, place)
+        if level == "must":
+            binding = {pointer.document for pointer in stated} | set(decided_for)
+        else:
+            binding = set(documents) if level != "may" else set()
+        forms = {
+            key: Expression(entry[key], Place(place.path, entry.lines[key]))
+            for key in ("requires", "where", "gives", "ensures", "when")
+            if key in entry
+        }
+        self.check_forms(entry["id"], level, set(forms), place)
+        return Rule(
+            id=entry["id"], level=level,  # type: ignore[arg-type]
+            sentence=entry.get(level, ""), stated=stated, decided_for=dict(decided_for),
+            documents=frozenset(binding), because=entry.get("because"), requires=forms.get("requires"),
+            where=forms.get("where"), gives=forms.get("gives"), ensures=forms.get("ensures"), when=forms.get("when"),
+            implied=entry.get("implied", False), place=place,
+        )  # fmt: skip
+
+    def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
+        if level == "must" and not stated:
+            what = "is a must that no document states; point at a line or make it decided"
+            self.wrong(place, f"rule {entry['id']!r} {what}")
+        if level == "decided" and "because" not in entry:
+            self.wrong(place, f"rule {entry['id']!r} is our ruling without a reason; add `because`")
+        if level != "must" and "decided_for" in entry:
+            self.wrong(place, f"rule {entry['id']!r}: `decided_for` goes with `must`; write `documents` instead")
+        if level in ("must", "may") and "documents" in entry:
+            self.wrong(place, f"rule {entry['id']!r}: `documents` goes with silent and decided; `stated` says it here")
+        for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
+            self.wrong(place, f"rule {entry['id']!r} is both stated in {document} and decided for it; keep one")
+
+    def check_forms(self, rule: str, level: str, forms: set[str], place: Place) -> None:
+        allowed: list[set[str]] = [set()]
+        if level == "silent":
+            allowed += [{"when"}]
+        elif level != "may":
+            allowed += [{"requires"}, {"where", "gives"}, {"ensures"}]
+        if forms not in allowed:
+            written = " or ".join("+".join(sorted(form, reverse=True)) for form in allowed if form) or "no expression"
+            self.wrong(place, f"rule {rule!r} has {sorted(forms)}; a {level} rule takes {written}")
+
+    def findings(self) -> dict[str, Finding]:
+        result = {}
+        for entry, place in self.entries("findings"):
+            for number, rule in enumerate(entry["rules"]):
+                self.known("rule", rule, self.known_rules, _at(place, entry, "rules", number))
+            call = entry.get("example")
+            example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
+            result[entry["id"]] = Finding(
+                entry["id"], entry["kind"], entry["about"], self.pointers(entry["at"], place), tuple(entry["readings"]),
+                entry["follows"], entry.get("ruling"), tuple(entry["rules"]), example, place,
+            )  # fmt: skip
+        return result
+
+
+def _at(place: Place, entry: Map, *path: str | int) -> Place:
+    """The place of something inside of an entry."""
+    return Place(place.path, line_of(entry, path))
+
+
+def _unused(spec: Spec) -> Iterable[Problem]:
+    """Rules that bind nowhere, and operations and documents that do not know each other."""
+    for rule in spec.rules.values():
+        if rule.level != "may" and not rule.documents:
+            yield Problem(rule.place, f"rule {rule.id!r} binds in no document; state it, decide it or delete it")
+    for document in spec.documents.values():
+        operation = spec.operations.get(document.operation)
+        if operation and document.id not in operation.documents:
+            what = f"{document.id!r} defines {operation.id}, whose entry does not list it; add it there"
+            yield Problem(document.place, what)
+    for operation in spec.operations.values():
+        for name in operation.documents:
+            if name in spec.documents and spec.documents[name].operation != operation.id:
+                yield Problem(operation.place, f"{name!r} defines {spec.documents[name].operation}, not {operation.id}")
+
+
+_TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)\[([0-9, ]*)\]")
+
+
+def tensor(text: str) -> tuple[str, tuple[int, ...]] | None:
+    """`T[2, 3]` as a type and dims, or None where it is not written so."""
+    match = _TENSOR.fullmatch(text)
+    if not match:
+        return None
+    entries = match[2].split(",") if match[2].strip() else []
+    if not all(entry.strip().isdigit() and len(entry.strip()) < 40 for entry in entries):
+        return None
+    return match[1], tuple(int(entry) for entry in entries)
+
+
+__all__ = ["Seq", "cases_folder", "digest_of", "load_spec", "spec_folder", "tensor", "validated"]

@@ -1,0 +1,148 @@
+"""cases/*.yaml → Cases, and with a Spec the Suite; as strict as `load`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .load import cases_folder, digest_of, load_spec, spec_folder, tensor, validated
+from .model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
+from .strict_yaml import Map, require
+from .types import WIDTH
+
+
+def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
+    """Spec and cases from two folders; the bundled ones where none is given."""
+    return with_cases(load_spec(spec), spec or spec_folder(), cases or cases_folder())
+
+
+def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
+    """The suite of a spec already loaded and a folder of cases."""
+    return Suite(spec, load_cases(cases_path, spec), digest_of([spec_path, cases_path]))
+
+
+def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
+    """Every case of a folder by id, in file order; Malformed, with every problem, where anything is wrong."""
+    paths = sorted(folder.glob("*.yaml"))
+    if not paths:
+        raise Malformed((Problem(Place(str(folder), 1), "holds no *.yaml; give the folder that holds the cases"),))
+    problems: list[Problem] = []
+    cases: dict[str, Case] = {}
+    for path in paths:
+        content, found = validated(path, "cases")
+        problems += found
+        if content is None or found:
+            continue
+        for entry in content["cases"]:
+            reader = _CaseReader(entry, f"{folder.name}/{path.name}", spec)
+            case = reader.case()
+            if case.id in cases:
+                reader.wrong("id", f"the id {case.id!r} is taken by {cases[case.id].place}; choose another")
+            problems += reader.problems
+            cases.setdefault(case.id, case)
+    require(problems)
+    return cases
+
+
+class _CaseReader:
+    """One entry of a case file."""
+
+    def __init__(self, entry: Map, path: str, spec: Spec) -> None:
+        self.entry, self.path, self.spec = entry, path, spec
+        self.problems: list[Problem] = []
+
+    def wrong(self, key: str, what: str, entry: Map | None = None) -> None:
+        entry = self.entry if entry is None else entry
+        self.problems.append(Problem(Place(self.path, entry.lines.get(key, entry.line)), what))
+
+    def case(self) -> Case:
+        entry = self.entry
+        if entry["rule"] not in self.spec.rules:
+            self.wrong("rule", f"unknown rule {entry['rule']!r}; `conformance list rules` shows them")
+        if "steps" in entry and "expect" in entry:
+            self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
+        steps = entry.get("steps", [entry])
+        return Case(
+            id=entry["id"],
+            file=self.path,
+            rule=entry["rule"],
+            steps=tuple(self.step(step) for step in steps),
+            place=Place(self.path, entry.line),
+            shape_type=entry.get("shape_type"),
+            shape_rank=entry.get("shape_rank", 1),
+            dst_type=entry.get("dst_type"),
+            declared=self.declared(),
+            attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
+            inputs=self.counts("inputs", ("src", "shape", "extra")),
+            outputs=self.counts("outputs", ("dst", "extra")),
+            large=entry.get("large", False),
+        )
+
+    def declared(self) -> Any:
+        value = self.entry.get("declared")
+        return tuple(value) if isinstance(value, list) else value
+
+    def operand(self, name: str, value: Any) -> Operand | None:
+        if value == "missing":
+            return None
+        written = value["values"]
+        values = tuple(written) if isinstance(written, list) else (written,)
+        dims = (len(values),) if value["type"].endswith("[]") else ()
+        return Operand(value["type"].removesuffix("[]"), dims, values)
+
+    def counts(self, key: str, names: tuple[str, ...]) -> dict[str, int]:
+        result = {}
+        for name, value in self.entry.get(key, {}).items():
+            if name not in names:
+                self.wrong(key, f"unknown {key[:-1]} {name!r}; {key} are {', '.join(names)}")
+            result[name] = 0 if value == "missing" else value
+        return result
+
+    def step(self, written: Map) -> Step:
+        whole = {**self.entry, **written} if written is not self.entry else written
+        for key in ("src", "shape", "special_zero", "expect"):
+            if key not in whole:
+                self.wrong(key, f"missing key {key!r}; add it to the case or to the step", written)
+        src_type, src = self.tensor(whole, "src", written)
+        chain = whole.get("chain", [])
+        shapes = [whole.get("shape", []), *(link["shape"] for link in chain)]
+        zeros = [whole.get("special_zero", False), *(link["special_zero"] for link in chain)]
+        return Step(
+            src_type=src_type,
+            src=src,
+            shapes=tuple(tuple(shape) for shape in shapes),
+            special_zero=tuple(zeros),
+            expect=self.expected(whole.get("expect", "unspecified"), written, src_type),
+            bits=whole.get("bits"),
+            layout=whole.get("layout", "dense"),
+            in_place=whole.get("in_place", False),
+        )
+
+    def tensor(self, whole: Mapping[str, Any], key: str, written: Map) -> tuple[str, tuple[int, ...]]:
+        text = whole.get(key, "T[]")
+        found = tensor(text)
+        if found is None or (found[0] != "T" and found[0] not in WIDTH):
+            self.wrong(key, f"{text!r} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written)
+            return "T", ()
+        return found
+
+    def expected(self, value: Any, written: Map, src_type: str) -> dict[str, Expected]:
+        by_document = value if isinstance(value, Map) else {"*": value}
+        result = {}
+        for document, text in by_document.items():
+            if document != "*" and document not in self.spec.documents:
+                self.wrong("expect", f"unknown document {document!r}; `conformance list documents` shows them", written)
+            result[document] = self.one_expected(text, written, src_type)
+        return result
+
+    def one_expected(self, text: str, written: Map, src_type: str) -> Expected:
+        if text == "reject":
+            return Expected("illegal")
+        if text == "unspecified":
+            return Expected("unspecified")
+        found = tensor(text)
+        if found is None or found[0] != src_type:
+            self.wrong("expect", f"{text!r} is neither {src_type}[…], reject nor unspecified", written)
+            return Expected("unspecified")
+        return Expected("legal", *found)

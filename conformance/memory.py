@@ -1,0 +1,122 @@
+"""Tensors of a case laid out in guarded memory, and the bytes that an answer must hold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .model import Layout, Tensor
+from .types import WIDTH, dtype_of
+
+GUARD = 64
+"""Bytes before and after the elements, and between them where a layout leaves gaps, that nobody may write."""
+_MARK = 0xA5
+_FIRST, _ONE, _LAST = 0, 1, 2
+_NORMAL = {
+    "f32": (0x00800000, 0x3F800000, 0x7F800000),
+    "bf16": (0x0080, 0x3F80, 0x7F80),
+    "f16": (0x0400, 0x3C00, 0x7C00),
+    "f64": (0x0010 << 48, 0x3FF0 << 48, 0x7FF0 << 48),
+}
+"""Smallest positive normal, 1.0, and the pattern after the largest finite number, by type."""
+
+
+class Source(NamedTuple):
+    """What a tensor is to hold and how it lies in memory."""
+
+    type: str
+    dims: tuple[int, ...]
+    layout: Layout = "dense"
+    bits: str | None = None
+    start: int = 0
+    """How far from 1.0 the default elements begin."""
+
+
+class Image(NamedTuple):
+    """A tensor ready for a call, what its memory held before, and its elements in row-major order."""
+
+    tensor: Tensor
+    before: bytes
+    elements: bytes
+
+    def restore(self) -> None:
+        """Puts the memory back as it was, after a call that wrote into it."""
+        self.tensor.memory[:] = self.before
+
+
+def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, ...]:
+    """The byte strides of a layout."""
+    padding = 3 if layout == "padded" and len(dims) > 1 else 0
+    step = width * (2 if layout == "padded" and len(dims) == 1 else 1)
+    order = range(len(dims)) if layout == "transposed" else range(len(dims) - 1, -1, -1)
+    strides = [0] * len(dims)
+    for count, axis in enumerate(order):
+        strides[axis] = step
+        step *= max(dims[axis], 1) + (padding if count == 0 else 0)
+    if layout == "broadcast" and dims:
+        strides[0] = 0
+    if layout == "reversed" and dims:
+        strides[-1] = -strides[-1]
+    return tuple(strides)
+
+
+def volume_of(dims: tuple[int, ...]) -> int:
+    """How many elements there are."""
+    volume = 1
+    for length in dims:
+        volume *= length
+    return volume
+
+
+def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
+    """The elements of a source as unsigned integers, flat, in row-major order."""
+    volume = volume_of(source.dims)
+    width = WIDTH[source.type]
+    kind = np.dtype(f"<u{width}")
+    if source.bits == "all":
+        return np.arange(volume, dtype=kind)
+    if source.bits is not None:
+        words = [int(word, 16) for word in source.bits.split()]
+        return np.array([words[k % len(words)] for k in range(volume)], dtype=kind)
+    repeats = source.dims[0] if source.layout == "broadcast" and source.dims else 1
+    distinct = volume // repeats if repeats else 0
+    if source.type in _NORMAL:
+        low, one, high = _NORMAL[source.type]
+    else:
+        low, one, high = 0, 1, 2 if source.type == "bool" else 1 << (8 * width - 1)
+    span = high - low
+    begin = (one - low + source.start) % span
+    if begin + distinct <= span:  # consecutive without wrapping, which also keeps huge tensors cheap
+        flat = np.arange(begin + low, begin + low + distinct, dtype=kind)
+    else:
+        flat = ((np.arange(distinct, dtype=np.uint64) + begin) % span + low).astype(kind)
+    return np.tile(flat, repeats) if repeats > 1 else flat
+
+
+def image_of(source: Source) -> Image:
+    """A source in memory of its own, between guards."""
+    width = WIDTH[source.type]
+    flat = patterns(source)
+    strides = strides_of(source.dims, source.layout, width)
+    reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
+    below = -sum(step for step in reach if step < 0)
+    above = sum(step for step in reach if step > 0)
+    offset = GUARD + below + (3 * width if source.layout == "offset" else 0)
+    if not flat.size:
+        memory = bytearray([_MARK]) * (2 * GUARD)
+        return Image(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
+    memory = bytearray([_MARK]) * (offset + above + width + GUARD)
+    elements = flat.tobytes()
+    if source.layout in ("dense", "offset"):
+        memory[offset : offset + len(elements)] = elements
+    else:
+        np.ndarray(source.dims, flat.dtype, memory, offset, strides)[...] = flat.reshape(source.dims)
+    return Image(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
+
+
+def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...]) -> Image:
+    """A shape operand in guarded memory."""
+    elements = np.array(values, dtype=dtype_of(type_)).tobytes()
+    memory = bytearray([_MARK]) * GUARD + bytearray(elements) + bytearray([_MARK]) * GUARD
+    return Image(Tensor(type_, dims, strides_of(dims, "dense", WIDTH[type_]), memory, GUARD), bytes(memory), elements)

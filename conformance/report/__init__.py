@@ -1,0 +1,1 @@
+"""Results turned into something to read: pages, JUnit, Markdown, badges."""

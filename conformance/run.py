@@ -1,0 +1,236 @@
+"""run(rows, adapter) → one Result a row, whatever the backend does."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .judge import Judgement, judge, worst
+from .memory import Image, volume_of
+from .model import Adapter, Claims, Graph, Outcome, Program, Rejected, Result, Tensor, Unsupported, Verdict
+from .plan import Row, Task
+from .types import WIDTH, dtype_of, name_of
+
+_LONGEST = 2000
+"""Characters of a backend's message that are kept."""
+_NO_PROGRAM: Any = None
+
+
+def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> Iterator[Result]:
+    """Executes rows in order; `claims` are frozen before the first."""
+    claims = claims or adapter.claims
+    left_out: dict[frozenset[str], bool] = {}
+    for row in rows:
+        left = left_out.get(row.facets)
+        if left is None:
+            left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
+        if row.operation in claims.operations:
+            yield run_row(row, adapter, left)
+        else:
+            yield result_without_call(row, "not claimed")
+
+
+def result_without_call(row: Row, verdict: Verdict) -> Result:
+    """The row of a case that was not called."""
+    return Result(row.id, dict.fromkeys(row.documents, verdict), {"kind": "none"})
+
+
+def run_row(row: Row, adapter: Adapter, left_out: bool) -> Result:
+    """Executes the steps of a row, judges each in each document, and says the worst."""
+    tasks = row.tasks
+    if len(tasks) == 1:
+        task = tasks[0]
+        outcome, _ = attempt(adapter, task, None)
+        return _judged(row, [outcome], left_out)
+    programs: dict[Graph, Program] = {}
+    outcomes: list[Outcome] = []
+    answers: list[Any] = []
+    for task in tasks:
+        outcome, answer = attempt(adapter, task, programs)
+        outcomes.append(outcome)
+        answers.append(None if task.may_overwrite else answer)
+    for k, answer in enumerate(answers):
+        if answer is not None and _elements(answer) != outcomes[k].data:
+            outcomes[k] = outcomes[k]._replace(faults=(*outcomes[k].faults, "answer changed later"))
+    return _judged(row, outcomes, left_out)
+
+
+def _judged(row: Row, outcomes: list[Outcome], left_out: bool) -> Result:
+    verdicts: dict[str, Verdict] = {}
+    decisive: tuple[int, Judgement] | None = None
+    earlier: list[bytes] = []
+    by_document: dict[str, list[Judgement]] = {document: [] for document in row.documents}
+    for task, outcome in zip(row.tasks, outcomes, strict=True):
+        src = task.src
+        for judged in task.meanings:
+            judgement = judge(outcome, judged.meaning, task.source, src, left_out, earlier)
+            for document in judged.documents:
+                by_document[document].append(judgement)
+        if outcome.data is not None:
+            earlier.append(outcome.data)
+    for document, judgements in by_document.items():
+        step = worst(judgements) if len(judgements) > 1 else 0
+        verdicts[document] = judgements[step].verdict
+        if decisive is None or (judgements[step].diagnosis and not decisive[1].diagnosis):
+            decisive = (step, judgements[step])
+    assert decisive is not None
+    step, judgement = decisive
+    name, text = judgement.diagnosis or (None, None)
+    return Result(row.id, verdicts, recorded(outcomes, step), name, text)
+
+
+def recorded(outcomes: list[Outcome], step: int) -> dict[str, Any]:
+    """The deciding step's outcome as it goes into the evidence."""
+    outcome = outcomes[step]
+    record: dict[str, Any] = {"kind": outcome.kind}
+    if outcome.kind == "tensor":
+        record["type"], record["dims"] = outcome.type, outcome.dims
+    if outcome.stage is not None:
+        record["stage"] = outcome.stage
+    if outcome.message is not None:
+        record["message"] = outcome.message
+    if outcome.faults:
+        record["faults"] = outcome.faults
+    if outcome.shares:
+        record["shares"] = True
+    if len(outcomes) > 1:
+        record["step"] = step + 1
+        record["steps"] = [brief(each) for each in outcomes]
+    return record
+
+
+def brief(outcome: Outcome) -> str:
+    """An outcome in a word or two."""
+    return f"{outcome.type}{list(outcome.dims or ())}" if outcome.kind == "tensor" else outcome.kind
+
+
+# ── one call ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None) -> tuple[Outcome, Any]:
+    """Compiles where need be, runs, and tells what happened; with the answer itself, to look at it again later."""
+    src, arriving, answer = task.src, task.arriving, None
+    try:
+        program = programs.get(task.graph, _NO_PROGRAM) if programs is not None else None
+        if program is None:
+            program = adapter.compile(task.graph)
+            if programs is not None:
+                programs[task.graph] = program
+        answer = program.run(src.tensor, tuple([shape.tensor for shape in arriving]), task.may_overwrite)
+        outcome = answered(answer, src)
+    except Rejected as rejected:
+        outcome = _rejected(rejected)
+    except Unsupported as unsupported:
+        outcome = Outcome("unsupported", message=_text(unsupported.facet))
+    except (Exception, SystemExit) as error:
+        outcome = Outcome("error", message=_text(f"{type(error).__name__}: {error}"))
+    faults = _faults(task, src, arriving)
+    return (outcome._replace(faults=faults) if faults else outcome), answer
+
+
+def _text(message: Any) -> str:
+    text = message if isinstance(message, str) else f"{type(message).__name__} where text was expected: {message!r}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+
+
+def _rejected(rejected: Rejected) -> Outcome:
+    if rejected.stage not in ("compile", "run") or not isinstance(rejected.message, str):
+        return Outcome("error", message=_text(f"Rejected({rejected.stage!r}, …): the stage is compile or run, the message text"))
+    return Outcome("rejected", stage=rejected.stage, message=_text(rejected.message))
+
+
+def answered(answer: Any, src: Image) -> Outcome:
+    """A tensor outcome, or an error where the answer is none."""
+    if isinstance(answer, np.ndarray):
+        name = name_of(answer.dtype)
+        if name not in WIDTH:
+            return Outcome("error", message=f"run returned an array of {answer.dtype}, which is no element type")
+        data = answer.tobytes()
+        return Outcome("tensor", name, answer.shape, data, shares=answer.base is not None and _shares(answer, src))
+    if isinstance(answer, Tensor):
+        return Outcome("tensor", answer.type, tuple(answer.dims), _elements(answer), shares=answer.memory is src.tensor.memory)
+    return Outcome("error", message=f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
+
+
+def _shares(answer: Any, src: Image) -> bool:
+    return bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
+
+
+def _elements(answer: Any) -> bytes:
+    """An answer's elements in row-major order; a Tensor's rank may be past what NumPy has."""
+    if not isinstance(answer, Tensor):
+        data: bytes = answer.tobytes()
+        return data
+    if answer.type not in WIDTH or len(answer.strides) != len(answer.dims):
+        raise ValueError(f"the Tensor returned has type {answer.type!r} and {len(answer.strides)} strides")
+    if not volume_of(answer.dims):
+        return b""
+    kept = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
+    view = np.ndarray(
+        tuple(n for n, _ in kept), dtype_of(answer.type), answer.memory, answer.offset, tuple(s for _, s in kept)
+    )
+    return view.tobytes()
+
+
+# ── what a call did beside answering ──────────────────────────────────────────────────────────────
+
+
+def _faults(task: Task, src: Image, arriving: tuple[Image, ...]) -> tuple[str, ...]:
+    """Memory that is not as it was, though nobody gave leave; it is put right for the next call."""
+    faults = []
+    if src.tensor.memory != src.before:
+        if not task.may_overwrite:
+            faults.append("src changed" if _only_elements(src) else "wrote outside src")
+        elif not _only_elements(src):
+            faults.append("wrote outside src")
+        src.restore()
+    for shape in arriving:
+        if shape.tensor.memory != shape.before:
+            faults.append("shape changed")
+            shape.restore()
+    return tuple(faults)
+
+
+def _only_elements(src: Image) -> bool:
+    """Whether nothing but elements of src changed: putting these back leaves the memory as it was."""
+    tensor = src.tensor
+    if not src.elements:
+        return False
+    after = bytearray(tensor.memory)
+    was = Tensor(tensor.type, tensor.dims, tensor.strides, bytearray(src.before), tensor.offset)
+    kind = np.dtype(f"<u{WIDTH[tensor.type]}")
+    kept = [(n, s) for n, s in zip(tensor.dims, tensor.strides, strict=True) if n != 1]
+    dims, strides = tuple(n for n, _ in kept), tuple(s for _, s in kept)
+    now = np.ndarray(dims, kind, after, tensor.offset, strides)
+    now[...] = np.ndarray(dims, kind, was.memory, tensor.offset, strides)
+    return after == src.before
+
+
+# ── a whole run ───────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def contained() -> Iterator[Callable[[], tuple[str, ...]]]:
+    """Keeps what a backend in this process prints off our output, and the working directory where it was."""
+    folder, printed = os.getcwd(), io.StringIO()
+
+    def notes() -> tuple[str, ...]:
+        said = []
+        if printed.tell():
+            said.append(f"the backend printed {len(printed.getvalue().splitlines())} lines")
+        if moved:
+            said.append("the backend changed the working directory")
+        return tuple(said)
+
+    moved = False
+    try:
+        with contextlib.redirect_stdout(printed):
+            yield notes
+    finally:
+        if os.getcwd() != folder:
+            os.chdir(folder)

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Do one job of this repository in an environment of its own, .venv, made on first use.
+
+    python3 make.py report    certify the NumPy reference; the report goes to build/numpy
+    python3 make.py test      run the tests, but for the slow ones
+    python3 make.py lint      ruff and mypy
+    python3 make.py bench     the benchmark
+    python3 make.py clean     remove what these jobs made
+
+Needs Python 3.10 and nothing else. Arguments after the job go to the command it runs.
+"""
+
+import shutil
+import sys
+
+if sys.version_info < (3, 10):  # noqa: UP036 - where this speaks, nothing has been installed yet
+    found = [name for name in (f"python3.{minor}" for minor in range(19, 9, -1)) if shutil.which(name)]
+    advice = f"use {found[0]}" if found else "install a newer one"
+    sys.exit(f"make.py: needs Python 3.10 or newer, and this one is {sys.version.split()[0]}: {advice}")
+
+import hashlib
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = str(VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+STAMP = VENV / "made-by-make.py"
+"""Says what is installed; where it stands, the environment is ours to make anew."""
+
+JOBS = {
+    "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
+    "test": [["pytest", "-m", "not slow"]],
+    "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
+    "bench": [["conformance.bench"]],
+}
+EXTRAS = {"test": "[test]", "lint": "[test]"}
+CLEAN = ["build", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "**/__pycache__"]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the job that is named first."""
+    job, *rest = arguments or ["--help"]
+    if job in ("--help", "-h"):
+        print(__doc__)
+        return 0
+    if job == "clean":
+        return clean()
+    if job not in JOBS:
+        return say(f"no job {job!r}: choose one of {', '.join([*JOBS, 'clean'])}", 2)
+    return prepare(EXTRAS.get(job, "")) or perform(JOBS[job], rest)
+
+
+def perform(commands: list[list[str]], rest: list[str]) -> int:
+    """Run Python modules of the environment in turn, and stop at the first that fails."""
+    for module, *arguments in commands:
+        print("+", shlex.join([module, *arguments, *rest]), flush=True)
+        code = subprocess.run([PYTHON, "-m", module, *arguments, *rest], cwd=ROOT, check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+def prepare(extras: str) -> int:
+    """Make .venv and install the suite there, unless that was done for this very pyproject.toml."""
+    identity = f"{sys.version_info[0]}.{sys.version_info[1]} in {ROOT}"
+    pinned = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    known, installed = (STAMP.read_text(encoding="utf-8") + "\n\n").split("\n")[:2] if STAMP.is_file() else ("", "")
+    sound = known == identity and works()
+    if sound and installed in (pinned + extras, pinned + "[test]"):
+        return 0
+    if STAMP.is_file() and not sound:
+        shutil.rmtree(VENV)
+    if not VENV.exists() and create():
+        return 1
+    if not works():
+        return say(f"{VENV} holds no Python 3.10 or newer that runs: remove it and try again", 1)
+    print(f"make.py: installing into {VENV}", flush=True)
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--editable", f".{extras}"]
+    if subprocess.run(pip, cwd=ROOT, check=False).returncode:
+        return say(f"pip could not install the suite and what it needs into {VENV}: see above", 1)
+    STAMP.write_text(f"{identity}\n{pinned}{extras}\n", encoding="utf-8")
+    return 0
+
+
+def create() -> int:
+    """A fresh environment; Debian and its kin keep the means for that in a package of their own."""
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        name = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+        return say(f"this Python cannot make environments: install {name} (sudo apt install {name}) and try again", 1)
+    VENV.mkdir()
+    STAMP.write_text("unfinished", encoding="utf-8")
+    if subprocess.run([sys.executable, "-m", "venv", VENV], check=False).returncode:
+        shutil.rmtree(VENV, ignore_errors=True)
+        return say(f"could not make {VENV}: see above", 1)
+    return 0
+
+
+def works() -> bool:
+    """Whether the Python in .venv runs and is new enough."""
+    question = "import sys; sys.exit(sys.version_info < (3, 10))"
+    return os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", question], check=False).returncode == 0
+
+
+def clean() -> int:
+    """Remove what the jobs made; an environment that someone else made stays."""
+    for found in [path for pattern in CLEAN for path in ROOT.glob(pattern)] + ([VENV] if STAMP.is_file() else []):
+        shutil.rmtree(found, ignore_errors=True)
+    return 0
+
+
+def say(message: str, code: int) -> int:
+    """One line on the error stream, and the exit code."""
+    print(f"make.py: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

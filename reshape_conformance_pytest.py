@@ -1,0 +1,101 @@
+"""The pytest entry: adds `--adapter BACKEND` and imports the suite only where it is given.
+
+It has a name of its own because many repositories have a folder `conformance/`, which may hide ours: without
+`--adapter` their tests must not notice that this is installed, not even where they use the same option names.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--adapter": {
+        "dest": "conformance_adapter",
+        "metavar": "BACKEND",
+        "help": "run the reshape conformance cases on BACKEND: a bundled name, package.module:Class, "
+        "path/to/file.py:Class or cmd:./program",
+    },
+    "--operation": {
+        "dest": "conformance_operation",
+        "metavar": "OPERATION",
+        "action": "append",
+        "help": "with --adapter: this operation only; may be repeated",
+    },
+    "--document": {
+        "dest": "conformance_document",
+        "metavar": "DOCUMENT",
+        "action": "append",
+        "help": "with --adapter: judge by this document only; may be repeated",
+    },
+    "--type": {
+        "dest": "conformance_type",
+        "metavar": "TYPE",
+        "action": "append",
+        "help": "with --adapter: this element type only; may be repeated",
+    },
+    "--conformance-out": {
+        "dest": "conformance_out",
+        "metavar": "DIR",
+        "help": "with --adapter: write the evidence and the reports into DIR",
+    },
+}
+
+
+def taken(parser: pytest.Parser, name: str) -> bool:
+    """Whether the repository or another plugin has an option of that name."""
+    try:
+        _, unknown = parser.parse_known_and_unknown_args([f"{name}=x"])
+    except pytest.UsageError:  # known, and x is not to its taste
+        return True
+    return not unknown
+
+
+def others(args: list[str]) -> list[str]:
+    """A command line without our options and their values."""
+    kept, ours = [], False
+    for arg in args:
+        if not ours and arg.partition("=")[0] not in OPTIONS:
+            kept.append(arg)
+        ours = not ours and arg in OPTIONS
+    return kept
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Iterator[None]:
+    """Our options come after those of the repository's conftest files, which would fail to find a name taken."""
+    if len(kept := others(args)) < len(args):  # or the value of --adapter would pass for a path
+        early_config.known_args_namespace = parser.parse_known_args(kept, namespace=copy.copy(early_config.option))
+    yield
+    group = parser.getgroup("reshape conformance")
+    for name, settings in OPTIONS.items():
+        if not taken(parser, name):  # else the target is wider than asked for, which never says yes too easily
+            group.addoption(name, **settings)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand over to the suite, if a backend was named."""
+    if getattr(config.option, "conformance_adapter", None) is None:
+        return
+    for settings in OPTIONS.values():
+        if not hasattr(config.option, settings["dest"]):  # that name was taken
+            setattr(config.option, settings["dest"], None)
+    suite().register(config)
+
+
+def suite() -> Any:
+    """`conformance.plugin`, or one line that says what stands in its place."""
+    package = importlib.import_module("conformance")
+    if getattr(package, "DISTRIBUTION", None) != "reshape-conformance":
+        place = getattr(package, "__file__", None) or ", ".join(package.__path__)
+        raise pytest.UsageError(
+            f"--adapter needs the package conformance of reshape-conformance, and {place} hides it: "
+            "run pytest from another directory"
+        )
+    return importlib.import_module("conformance.plugin")
