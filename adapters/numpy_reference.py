@@ -6,9 +6,11 @@ Every refusal names the rule that the call breaks, as data.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from conformance.model import Array, Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor
+from conformance.model import Array, Claims, Declared, Graph, Identity, Node, Operand, Program, Rejected, Tensor
 from conformance.types import dtype_of
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
@@ -79,15 +81,59 @@ class NumpyReference:
     identity = Identity("numpy", np.__version__)
     claims = Claims(operations=("StaticReshape", "DynamicReshape-1", "Reshape-1"))
 
-    def compile(self, graph: Graph) -> Compiled:
-        type_ = graph.src.type
+    def compile(self, graph: Graph) -> Program:
         for node in graph.nodes:
-            check_form(node, type_)
-        program = Compiled(graph)
+            self.check(node, graph.src.type)
         dims = graph.src.dims
-        if dims is not None and None not in dims and all(node.shape and node.shape.values is not None for node in graph.nodes):
-            program.dst = settle("compile", graph.nodes, dims, ())  # type: ignore[arg-type]
-        return program
+        if dims is None or None in dims or any(node.shape is None or node.shape.values is None for node in graph.nodes):
+            return Compiled(self, graph, None)
+        return Compiled(self, graph, self.settle("compile", graph.nodes, dims, ()))  # type: ignore[arg-type]
+
+    def check(self, node: Node, src_type: str) -> None:
+        check_form(node, src_type)
+
+    def settle(
+        self, stage: str, nodes: tuple[Node, ...], dims: tuple[int, ...], shapes: tuple[Tensor, ...]
+    ) -> tuple[int, ...]:
+        """The dims of the last node's dst, or the refusal of the first node that has none."""
+        arriving = iter(shapes)
+        for node in nodes:
+            assert node.shape is not None
+            try:
+                dims = self.answer(node, dims, self.entries(node.shape, arriving))
+            except (Illegal, Open) as refusal:
+                raise Rejected(stage, str(refusal)) from None
+            if node.result is not None and not self.agrees(node.result, dims):
+                raise Rejected(stage, "declared-output")
+        return dims
+
+    def entries(self, shape: Operand, arriving: Iterator[Tensor]) -> tuple[int, ...]:
+        """The entries of shape, from the node or from the next tensor that arrives."""
+        return tuple(next(arriving).array().tolist()) if shape.values is None else shape.values
+
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The dims of one node's dst."""
+        assert node.special_zero is not None and node.special_zero.values is not None
+        return resolve(src, shape, bool(node.special_zero.values[0]), node.operation != "StaticReshape")
+
+    def agrees(self, declared: Declared, dims: tuple[int, ...]) -> bool:
+        return possible(declared, dims)
+
+    def moved(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Tensor | Array:
+        return moved(src, dst)
+
+
+class Compiled:
+    """A graph, with its dst where that was known beforehand."""
+
+    def __init__(self, backend: NumpyReference, graph: Graph, dst: tuple[int, ...] | None) -> None:
+        self.backend, self.nodes, self.dst = backend, graph.nodes, dst
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        dst = self.dst
+        if dst is None:
+            dst = self.backend.settle("run", self.nodes, src.dims, shapes)
+        return self.backend.moved(src, dst, may_overwrite)
 
 
 def check_form(node: Node, src_type: str) -> None:
@@ -107,29 +153,6 @@ def check_form(node: Node, src_type: str) -> None:
         raise Rejected("compile", "same-type")
 
 
-def settle(stage: str, nodes: tuple[Node, ...], dims: tuple[int, ...], shapes: tuple[Tensor, ...]) -> tuple[int, ...]:
-    """The dims of the last node's dst, or the refusal of the first node that has none."""
-    arriving = iter(shapes)
-    for node in nodes:
-        assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
-        shape = written(node.shape, arriving)
-        try:
-            dims = resolve(dims, shape, bool(node.special_zero.values[0]), node.operation != "StaticReshape")
-        except (Illegal, Open) as refusal:
-            raise Rejected(stage, str(refusal)) from None
-        if node.result is not None and not possible(node.result, dims):
-            raise Rejected(stage, "declared-output")
-    return dims
-
-
-def written(shape: Operand, arriving: object) -> tuple[int, ...]:
-    """The entries of shape, from the node or from the next tensor that arrives."""
-    if shape.values is not None:
-        return shape.values
-    tensor: Tensor = next(arriving)  # type: ignore[call-overload]
-    return tuple(tensor.array().tolist())
-
-
 def possible(declared: Declared, dims: tuple[int, ...]) -> bool:
     """Whether a declaration is true of dst."""
     if declared.dims is None:
@@ -142,20 +165,6 @@ def possible(declared: Declared, dims: tuple[int, ...]) -> bool:
     return True
 
 
-class Compiled:
-    """A graph, with its dst where that was known beforehand."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.nodes = graph.nodes
-        self.dst: tuple[int, ...] | None = None
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
-        dst = self.dst
-        if dst is None:
-            dst = settle("run", self.nodes, src.dims, shapes)
-        return moved(src, dst)
-
-
 def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
     """A copy of src's elements in row-major order, as dst."""
     if 0 not in dst and len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
@@ -165,13 +174,16 @@ def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
 
 def flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
     """The same where NumPy has no such array: more than 64 dims, or an empty one of enormous lengths."""
-    dtype = dtype_of(src.type)
-    memory = bytearray() if 0 in dst else bytearray(elements(src))
-    strides, step = [], dtype.itemsize
-    for length in reversed(dst):
+    return dense(src.type, dst, bytearray() if 0 in dst else bytearray(elements(src)))
+
+
+def dense(type_: str, dims: tuple[int, ...], memory: bytearray) -> Tensor:
+    """A tensor whose elements lie in memory in row-major order, without gaps."""
+    strides, step = [], dtype_of(type_).itemsize
+    for length in reversed(dims):
         strides.append(step)
         step *= max(length, 1)
-    return Tensor(src.type, dst, tuple(reversed(strides)), memory, 0)
+    return Tensor(type_, dims, tuple(reversed(strides)), memory, 0)
 
 
 def elements(src: Tensor) -> bytes:

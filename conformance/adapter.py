@@ -143,25 +143,35 @@ def _checked(adapter: Any, backend: str) -> Adapter:
         isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape
     ):
         raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
-    identity, claims = adapter.identity, adapter.claims
-    if not (isinstance(identity, Identity) and isinstance(identity.name, str) and identity.name and isinstance(identity.version, str)):
-        raise CannotStart(f"{backend}: `identity` is {identity!r}; give Identity(name, version), both text and a name not empty")
-    if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
-        raise CannotStart(f"{backend}: `claims` is {claims!r}; give Claims(operations, leaves_out, mapped), all tuples")
-    for operation in claims.operations:
-        if operation not in OPERATIONS:
-            raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")
-    for facet in claims.leaves_out:
-        if not isinstance(facet, str) or facet.partition(":")[0] not in FAMILIES:
-            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; there are {', '.join(FAMILIES)}")
-    for mapped in claims.mapped:
-        if mapped not in MAPPED:
-            raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
+    _check_identity(adapter.identity, backend)
+    _check_claims(adapter.claims, backend)
     if isinstance(adapter, FunctionAdapter):
         for refusal in adapter.refusals:
             if refusal in (BaseException, Exception, TypeError, AttributeError):
                 raise CannotStart(f"{backend}: `refusals` names {refusal.__name__}, by which bugs speak too; name the library's own")
     return adapter  # type: ignore[no-any-return]
+
+
+def _check_identity(identity: Any, backend: str) -> None:
+    if not isinstance(identity, Identity):
+        raise CannotStart(f"{backend}: `identity` is {identity!r}; give Identity(name, version)")
+    said: tuple[object, ...] = (identity.name, identity.version)
+    if not all(isinstance(part, str) for part in said) or not identity.name:
+        raise CannotStart(f"{backend}: `identity` is {identity!r}; name and version are text, and the name is not empty")
+
+
+def _check_claims(claims: Any, backend: str) -> None:
+    if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
+        raise CannotStart(f"{backend}: `claims` is {claims!r}; give Claims(operations, leaves_out, mapped), all tuples")
+    for operation in claims.operations:
+        if operation not in OPERATIONS:
+            raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")
+    for facet in map(str, claims.leaves_out):
+        if facet.partition(":")[0] not in FAMILIES:
+            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; there are {', '.join(FAMILIES)}")
+    for mapped in claims.mapped:
+        if mapped not in MAPPED:
+            raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
 
 
 FAMILIES = ("type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank")

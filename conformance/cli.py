@@ -68,6 +68,8 @@ def _check(parser: _Parser) -> None:
     parser.add_argument(
         "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
     )
+    what = "add the ids of new cases to the lock file, where nothing else is wrong"
+    parser.add_argument("--lock", action="store_true", help=what)
     what = "the five documents: verify digests and pointers, and compute coverage"
     parser.add_argument("--sources", type=Path, action=_Once, metavar="DIR", help=what)
 
@@ -108,7 +110,33 @@ def _diff_documents(parser: _Parser) -> None:
     parser.add_argument("--full", action="store_true", help="search the large domain for an example (some seconds)")
 
 
+def _run_arguments(parser: _Parser) -> None:
+    parser.add_argument(
+        "backend", metavar="BACKEND", help="a bundled name, package.module:Class or path/to/file.py:Class"
+    )
+    for option, what in (("--operation", "this operation only"), ("--document", "judge by this document only")):
+        parser.add_argument(option, action="append", metavar="ID", help=f"{what}; may be repeated")
+    parser.add_argument("--type", action="append", metavar="TYPE", help="this element type only; may be repeated")
+    parser.add_argument(
+        "-k", dest="select", action=_Once, metavar="EXPR", help="only rows whose ids have these words; never conforms"
+    )
+    parser.add_argument(
+        "--require",
+        action="append",
+        metavar="FACET",
+        help="a document, type or facet that must be shown; may be repeated",
+    )
+    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    parser.add_argument(
+        "--out", type=Path, action=_Once, metavar="DIR", help="where results and reports go (conformance-report/NAME)"
+    )
+    parser.add_argument(
+        "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
+    )
+
+
 _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
+    "run": ("run", "run the suite on a backend; write the evidence, the reports and the verdict", _run_arguments),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
     "list": ("listing", "list rules, documents, operations or findings", _list),
     "explain": ("explain", "explain one of them fully", _explain),
@@ -229,7 +257,7 @@ def _run(arguments: Sequence[str]) -> int:
         return int(exit_.code or 0)
     except Usage as usage:
         _complain(str(usage))
-        return 2
+        return usage.code
     except Exception as error:
         from .model import Malformed  # imports NumPy, which --help need not wait for
 

@@ -205,13 +205,16 @@ def _sentences(standings: tuple[Standing, ...], claims: Claims, target: Target) 
         yield f"{_verdict_of(document, group)}{_limits(group, claims, target)}"
 
 
+_SAID: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
+
+
 def _verdict_of(document: str, group: list[Standing]) -> str:
     by_word: dict[Word, list[Standing]] = {}
     for standing in group:
         by_word.setdefault(standing.word, []).append(standing)
     parts = []
-    for word in ("does not conform", "incomplete", "nothing shown", "conforms"):
-        types = [standing.type for standing in by_word.get(word, [])]  # type: ignore[call-overload]
+    for word in _SAID:
+        types = [standing.type for standing in by_word.get(word, [])]
         if not types:
             continue
         whole = word == "conforms" and len(types) == len(group)

@@ -26,12 +26,12 @@ _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 """Bits of exponent and fraction."""
 
 
-def compare(outcome: Outcome, meaning: Meaning, source: Source, elements: bytes, earlier: Sequence[bytes] = ()) -> Diagnosis | None:
+def compare(outcome: Outcome, meaning: Meaning, source: Source, elements: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()) -> Diagnosis | None:
     """None where the tensor is right (legal), or breaks nothing that is known of it (unspecified)."""
     assert outcome.dims is not None and outcome.data is not None
     if outcome.type != source.type:
         return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
-    wrong = _dims(outcome.dims, meaning, volume_of(source.dims))
+    wrong = _dims(outcome.dims, meaning, source.dims)
     if wrong:
         return wrong
     if outcome.data != elements:
@@ -39,19 +39,19 @@ def compare(outcome: Outcome, meaning: Meaning, source: Source, elements: bytes,
     return None
 
 
-def _dims(got: tuple[int, ...], meaning: Meaning, volume: int) -> Diagnosis | None:
+def _dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
     want = meaning.dst
     if meaning.kind == "legal":
         return None if got == want else Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")
     if want is not None and (len(got) != len(want) or any(w is not None and w != g for g, w in zip(got, want, strict=True))):
         known = ["?" if w is None else w for w in want]
         return Diagnosis("wrong dims", f"answered {list(got)}, of which {known} is settled".replace("'", ""))
-    if volume_of(got) != volume:
-        return Diagnosis("wrong volume", f"answered {list(got)}, {volume_of(got)} elements for {volume}")
+    if volume_of(got) != volume_of(src):
+        return Diagnosis("wrong volume", f"answered {list(got)}, {volume_of(got)} elements for {volume_of(src)}")
     return None
 
 
-def content(source: Source, want: bytes, got: bytes, earlier: Sequence[bytes] = ()) -> Diagnosis:
+def content(source: Source, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()) -> Diagnosis:
     """Names the way in which the elements differ."""
     if len(got) < len(want):
         return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")
@@ -76,7 +76,7 @@ def first_difference(want: Bits, got: Bits) -> str:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _stale(got: bytes, earlier: Sequence[bytes]) -> str | None:
+def _stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> str | None:
     return "stale: an earlier answer" if any(got == old and old for old in earlier) else None
 
 

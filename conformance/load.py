@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -73,7 +74,7 @@ def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
         return content, problems
     for error in _validator(schema).iter_errors(content):
         problems += _explained(error, content, name)
-    return content, problems
+    return content, sorted(dict.fromkeys(problems))
 
 
 def _explained(error: Any, content: Any, name: str) -> list[Problem]:
@@ -130,6 +131,7 @@ def load_spec(folder: Path | None = None) -> Spec:
     folder = folder or spec_folder()
     if not folder.is_dir():
         raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
+    folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
     content: dict[str, Any] = {}
     problems: list[Problem] = []
     for file in SPEC_FILES:

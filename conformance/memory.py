@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from .types import WIDTH, dtype_of
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that nobody may write."""
 _MARK = 0xA5
-_FIRST, _ONE, _LAST = 0, 1, 2
+HUGE = 1 << 28
+"""Bytes from which elements are looked at in place rather than copied once more."""
 _NORMAL = {
     "f32": (0x00800000, 0x3F800000, 0x7F800000),
     "bf16": (0x0080, 0x3F80, 0x7F80),
@@ -38,7 +40,12 @@ class Image(NamedTuple):
 
     tensor: Tensor
     before: bytes
-    elements: bytes
+    elements: bytes | memoryview
+
+    @property
+    def touched(self) -> bool:
+        """Whether a call wrote anything into the memory, guards and gaps included."""
+        return bool(self.tensor.memory != self.before)  # type: ignore[comparison-overlap]
 
     def restore(self) -> None:
         """Puts the memory back as it was, after a call that wrote into it."""
@@ -63,10 +70,7 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
 
 def volume_of(dims: tuple[int, ...]) -> int:
     """How many elements there are."""
-    volume = 1
-    for length in dims:
-        volume *= length
-    return volume
+    return math.prod(dims)
 
 
 def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
@@ -87,10 +91,10 @@ def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
         low, one, high = 0, 1, 2 if source.type == "bool" else 1 << (8 * width - 1)
     span = high - low
     begin = (one - low + source.start) % span
-    if begin + distinct <= span:  # consecutive without wrapping, which also keeps huge tensors cheap
+    if begin + distinct <= span:
         flat = np.arange(begin + low, begin + low + distinct, dtype=kind)
-    else:
-        flat = ((np.arange(distinct, dtype=np.uint64) + begin) % span + low).astype(kind)
+    else:  # round and round through the patterns, by copying
+        flat = np.resize(np.roll(np.arange(low, high, dtype=kind), -begin), distinct)
     return np.tile(flat, repeats) if repeats > 1 else flat
 
 
@@ -107,6 +111,11 @@ def image_of(source: Source) -> Image:
         memory = bytearray([_MARK]) * (2 * GUARD)
         return Image(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
     memory = bytearray([_MARK]) * (offset + above + width + GUARD)
+    if flat.nbytes >= HUGE and source.layout == "dense":
+        memory[offset : offset + flat.nbytes] = flat.view(np.uint8).data
+        before = bytes(memory)
+        tensor = Tensor(source.type, source.dims, strides, memory, offset)
+        return Image(tensor, before, memoryview(before)[offset : offset + flat.nbytes])
     elements = flat.tobytes()
     if source.layout in ("dense", "offset"):
         memory[offset : offset + len(elements)] = elements

@@ -1,4 +1,4 @@
-"""The nouns of the suite: plain frozen values, no I/O, nothing of ours imported."""
+"""The nouns of the suite: plain frozen values, no I/O; of ours only the names of types are imported."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple, Protocol, Union, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .types import dtype_of
 
 Array = NDArray[Any]
 
@@ -215,11 +217,11 @@ class Tensor:
     memory: bytearray | memoryview
     offset: int
     """Where the element with every index 0 begins."""
+    shares_src: bool = False
+    """Of an answer from another process: whether it lay in src's memory there."""
 
     def array(self) -> Array:
         """A NumPy view of the very memory, rank 64 at most."""
-        from .types import dtype_of
-
         return np.ndarray(self.dims, dtype_of(self.type), self.memory, self.offset, self.strides)
 
 
@@ -318,6 +320,14 @@ class Unsupported(Exception):
         self.facet = facet
 
 
+class Crashed(Exception):
+    """The process that answered for the backend ended in the middle of a call."""
+
+
+class TimedOut(Exception):
+    """The call did not come back within its limit."""
+
+
 @runtime_checkable
 class Program(Protocol):
     """A compiled graph, to be run any number of times."""
@@ -412,7 +422,7 @@ class Outcome(NamedTuple):
     kind: OutcomeKind
     type: str | None = None
     dims: tuple[int, ...] | None = None
-    data: bytes | None = None
+    data: bytes | memoryview | None = None
     """A tensor's elements in row-major order."""
     stage: str | None = None
     message: str | None = None
@@ -427,8 +437,7 @@ Verdict = Literal["pass", "fail", "observed", "not claimed", "error", "waived", 
 VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "observed", "not claimed", "error", "waived", "not run")
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """One row of the evidence: what a backend did with one row of the plan, and the verdict in each document."""
 
     row: str

@@ -42,7 +42,7 @@ class Judged:
         self.meaning, self.documents = meaning, documents
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Task:
     """A step made executable."""
 
@@ -57,7 +57,12 @@ class Task:
     @cached_property
     def src(self) -> Image:
         """src in memory, shared by all the tasks that begin with the very same bytes."""
-        return _image(self.source)
+        return image_of(self.source) if self.large else _image(self.source)
+
+    def forget(self) -> None:
+        """Lets go of memory that is too large to keep."""
+        if self.large:
+            self.__dict__.pop("src", None)
 
     @cached_property
     def arriving(self) -> tuple[Image, ...]:

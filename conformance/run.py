@@ -5,14 +5,27 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .judge import Judgement, judge, worst
-from .memory import Image, volume_of
-from .model import Adapter, Claims, Graph, Outcome, Program, Rejected, Result, Tensor, Unsupported, Verdict
+from .memory import HUGE, Image, volume_of
+from .model import (
+    Adapter,
+    Claims,
+    Crashed,
+    Graph,
+    Outcome,
+    Program,
+    Rejected,
+    Result,
+    Tensor,
+    TimedOut,
+    Unsupported,
+    Verdict,
+)
 from .plan import Row, Task
 from .types import WIDTH, dtype_of, name_of
 
@@ -46,7 +59,9 @@ def run_row(row: Row, adapter: Adapter, left_out: bool) -> Result:
     if len(tasks) == 1:
         task = tasks[0]
         outcome, _ = attempt(adapter, task, None)
-        return _judged(row, [outcome], left_out)
+        result = _judged_once(row, task, outcome, left_out)
+        task.forget()
+        return result
     programs: dict[Graph, Program] = {}
     outcomes: list[Outcome] = []
     answers: list[Any] = []
@@ -55,15 +70,29 @@ def run_row(row: Row, adapter: Adapter, left_out: bool) -> Result:
         outcomes.append(outcome)
         answers.append(None if task.may_overwrite else answer)
     for k, answer in enumerate(answers):
-        if answer is not None and _elements(answer) != outcomes[k].data:
+        if answer is not None and elements_of(answer) != outcomes[k].data:
             outcomes[k] = outcomes[k]._replace(faults=(*outcomes[k].faults, "answer changed later"))
     return _judged(row, outcomes, left_out)
+
+
+def _judged_once(row: Row, task: Task, outcome: Outcome, left_out: bool) -> Result:
+    """The same as `_judged` of one step, which most rows are, without its bookkeeping."""
+    verdicts: dict[str, Verdict] = {}
+    decisive = None
+    for judged in task.meanings:
+        judgement = judge(outcome, judged.meaning, task.source, task.src, left_out)
+        for document in judged.documents:
+            verdicts[document] = judgement.verdict
+        if decisive is None or (judgement.diagnosis and not decisive.diagnosis):
+            decisive = judgement
+    name, text = (decisive and decisive.diagnosis) or (None, None)
+    return Result(row.id, verdicts, recorded([outcome], 0), name, text)
 
 
 def _judged(row: Row, outcomes: list[Outcome], left_out: bool) -> Result:
     verdicts: dict[str, Verdict] = {}
     decisive: tuple[int, Judgement] | None = None
-    earlier: list[bytes] = []
+    earlier: list[bytes | memoryview] = []
     by_document: dict[str, list[Judgement]] = {document: [] for document in row.documents}
     for task, outcome in zip(row.tasks, outcomes, strict=True):
         src = task.src
@@ -127,6 +156,12 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
         outcome = _rejected(rejected)
     except Unsupported as unsupported:
         outcome = Outcome("unsupported", message=_text(unsupported.facet))
+    except Crashed as crash:
+        outcome = Outcome("crash", message=_text(str(crash)))
+    except TimedOut as late:
+        outcome = Outcome("timeout", message=_text(str(late)))
+    except MemoryError as error:
+        outcome = Outcome("crash", message=_text(f"asked for more memory than it may have: {error}"))
     except (Exception, SystemExit) as error:
         outcome = Outcome("error", message=_text(f"{type(error).__name__}: {error}"))
     faults = _faults(task, src, arriving)
@@ -146,28 +181,38 @@ def _rejected(rejected: Rejected) -> Outcome:
 
 def answered(answer: Any, src: Image) -> Outcome:
     """A tensor outcome, or an error where the answer is none."""
+    type_ = named_type(answer)
+    if isinstance(type_, Exception):
+        return Outcome("error", message=str(type_))
+    if isinstance(answer, Tensor):
+        shares = answer.shares_src or answer.memory is src.tensor.memory
+        return Outcome("tensor", type_, tuple(answer.dims), elements_of(answer), shares=shares)
+    return Outcome("tensor", type_, answer.shape, elements_of(answer), shares=answer.base is not None and _shares(answer, src))
+
+
+def named_type(answer: Any) -> str | Exception:
+    """The element type of an answer, or why it is no answer."""
     if isinstance(answer, np.ndarray):
         name = name_of(answer.dtype)
-        if name not in WIDTH:
-            return Outcome("error", message=f"run returned an array of {answer.dtype}, which is no element type")
-        data = answer.tobytes()
-        return Outcome("tensor", name, answer.shape, data, shares=answer.base is not None and _shares(answer, src))
+        return name if name in WIDTH else TypeError(f"run returned an array of {answer.dtype}, which is no element type")
     if isinstance(answer, Tensor):
-        return Outcome("tensor", answer.type, tuple(answer.dims), _elements(answer), shares=answer.memory is src.tensor.memory)
-    return Outcome("error", message=f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
+        if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
+            return answer.type
+        return TypeError(f"run returned a Tensor of type {answer.type!r} with {len(answer.strides)} strides")
+    return TypeError(f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
 
 
 def _shares(answer: Any, src: Image) -> bool:
     return bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
 
 
-def _elements(answer: Any) -> bytes:
+def elements_of(answer: Any) -> bytes | memoryview:
     """An answer's elements in row-major order; a Tensor's rank may be past what NumPy has."""
     if not isinstance(answer, Tensor):
+        if answer.nbytes >= HUGE:
+            return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
         data: bytes = answer.tobytes()
         return data
-    if answer.type not in WIDTH or len(answer.strides) != len(answer.dims):
-        raise ValueError(f"the Tensor returned has type {answer.type!r} and {len(answer.strides)} strides")
     if not volume_of(answer.dims):
         return b""
     kept = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
@@ -183,14 +228,14 @@ def _elements(answer: Any) -> bytes:
 def _faults(task: Task, src: Image, arriving: tuple[Image, ...]) -> tuple[str, ...]:
     """Memory that is not as it was, though nobody gave leave; it is put right for the next call."""
     faults = []
-    if src.tensor.memory != src.before:
+    if src.touched:
         if not task.may_overwrite:
             faults.append("src changed" if _only_elements(src) else "wrote outside src")
         elif not _only_elements(src):
             faults.append("wrote outside src")
         src.restore()
     for shape in arriving:
-        if shape.tensor.memory != shape.before:
+        if shape.touched:
             faults.append("shape changed")
             shape.restore()
     return tuple(faults)
@@ -215,22 +260,18 @@ def _only_elements(src: Image) -> bool:
 
 
 @contextlib.contextmanager
-def contained() -> Iterator[Callable[[], tuple[str, ...]]]:
-    """Keeps what a backend in this process prints off our output, and the working directory where it was."""
-    folder, printed = os.getcwd(), io.StringIO()
+def contained() -> Iterator[list[str]]:
+    """Keeps what a backend in this process prints off our output, and the working directory where it was.
 
-    def notes() -> tuple[str, ...]:
-        said = []
-        if printed.tell():
-            said.append(f"the backend printed {len(printed.getvalue().splitlines())} lines")
-        if moved:
-            said.append("the backend changed the working directory")
-        return tuple(said)
-
-    moved = False
+    The list it gives holds, once left, a note on each of these that happened.
+    """
+    folder, printed, notes = os.getcwd(), io.StringIO(), list[str]()
     try:
         with contextlib.redirect_stdout(printed):
             yield notes
     finally:
+        if lines := len(printed.getvalue().splitlines()):
+            notes.append(f"the backend printed {lines} lines to the standard output")
         if os.getcwd() != folder:
+            notes.append("the backend changed the working directory")
             os.chdir(folder)

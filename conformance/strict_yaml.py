@@ -80,6 +80,8 @@ def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
         mark = error.problem_mark or error.context_mark
         place = Place(name, mark.line + 1 if mark else 1)
         what = " ".join(filter(None, (error.context, error.problem)))
+        if mark and error.context_mark and error.context_mark.line != mark.line:
+            what += f" (begun on line {error.context_mark.line + 1})"
         return None, [*reader.problems, Problem(place, f"not YAML: {what}; correct it")]
     finally:
         if collecting:

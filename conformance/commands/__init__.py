@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 class Usage(Exception):
     """What a person typed cannot be done: one line that says why and what to type instead."""
 
+    def __init__(self, what: str, code: int = 2) -> None:
+        super().__init__(what)
+        self.code = code
+
 
 def folder_given(option: str, path: Path | None) -> Path | None:
     """A folder named on the command line, known to be one."""

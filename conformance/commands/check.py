@@ -6,11 +6,13 @@ import argparse
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from .. import check_cases
 from ..contract import clauses, contracts
 from ..documents import Coverage, DocumentCoverage, verify
-from ..load import load_spec
+from ..load import cases_folder, load_spec, spec_folder
+from ..load_cases import with_cases
 from ..model import Malformed, Problem, Spec
 from ..terminal import counted, paint, say, table
 from . import emit, folder_given, located
@@ -23,38 +25,62 @@ def run(args: argparse.Namespace) -> int:
     """Checks everything, prints each problem and a summary; 0 where there is no problem."""
     folders = [folder_given("--spec", args.spec), folder_given("--cases", args.cases)]
     sources = folder_given("--sources", args.sources)
-    spec, coverage, problems = _checked(folders[0], sources)
-    problems = [located(problem, folders) for problem in sorted(problems)]
+    found = _checked(folders[0], folders[1], sources, args.lock)
+    found = found._replace(problems=[located(problem, folders) for problem in sorted(found.problems)])
     if args.json:
-        emit(_data(spec, coverage, problems))
+        emit(_data(found))
     else:
-        _show(spec, coverage, problems)
-    return 1 if problems else 0
+        _show(found)
+    return 1 if found.problems else 0
 
 
-def _checked(folder: Path | None, sources: Path | None) -> tuple[Spec | None, Coverage | None, list[Problem]]:
+class _Found(NamedTuple):
     """What could be loaded, how the documents are covered, and every problem."""
+
+    spec: Spec | None
+    cases: int
+    coverage: Coverage | None
+    problems: list[Problem]
+
+
+def _checked(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Found:
     try:
         spec = load_spec(folder)
         clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
     except Malformed as malformed:
-        return None, None, list(malformed.problems)
+        return _Found(None, 0, None, list(malformed.problems))
+    number, problems = _cases(spec, folder, cases, lock)
     if sources is None:
-        return spec, None, []
-    problems, coverage = verify(spec, sources)
-    return spec, coverage, problems
+        return _Found(spec, number, None, problems)
+    more, coverage = verify(spec, sources)
+    return _Found(spec, number, coverage, problems + more)
+
+
+def _cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> tuple[int, list[Problem]]:
+    """How many cases there are, and what is wrong with them."""
+    path = cases or cases_folder()
+    try:
+        suite = with_cases(spec, folder or spec_folder(), path)
+    except Malformed as malformed:
+        return 0, list(malformed.problems)
+    problems = list(check_cases.problems(suite, path))
+    if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # what is locked stays for ever
+        check_cases.lock(suite, path)
+        problems = list(check_cases.lock_problems(suite, path))
+    return len(suite.cases), problems
 
 
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _data(spec: Spec | None, coverage: Coverage | None, problems: list[Problem]) -> dict[str, Any]:
+def _data(found: _Found) -> dict[str, Any]:
+    by_document = found.coverage.documents.items() if found.coverage else ()
     return {
-        "ok": not problems,
-        "problems": [{"path": each.place.path, "line": each.place.line, "what": each.what} for each in problems],
-        "summary": _summary(spec) if spec else None,
-        "coverage": {name: _covered(each) for name, each in coverage.documents.items()} if coverage else None,
+        "ok": not found.problems,
+        "problems": [{"path": each.place.path, "line": each.place.line, "what": each.what} for each in found.problems],
+        "summary": {**_summary(found.spec), "cases": found.cases} if found.spec else None,
+        "coverage": {name: _covered(each) for name, each in by_document} if found.coverage else None,
     }
 
 
@@ -84,7 +110,8 @@ def _covered(coverage: DocumentCoverage) -> dict[str, int]:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _show(spec: Spec | None, coverage: Coverage | None, problems: list[Problem]) -> None:
+def _show(found: _Found) -> None:
+    spec, problems = found.spec, found.problems
     for problem in problems:
         say(f"{paint('bold', str(problem.place))}: {problem.what}")
     if problems:
@@ -96,19 +123,19 @@ def _show(spec: Spec | None, coverage: Coverage | None, problems: list[Problem])
         )
         say(f"next: mend {problems[0].place}, then `conformance check` again")
         return
-    _show_summary(spec)
+    _show_summary(spec, found.cases)
     say()
-    _show_coverage(spec, coverage)
+    _show_coverage(spec, found.coverage)
     say()
     if problems:
         say(paint("red", counted(len(problems), "problem")))
         say(f"next: mend {problems[0].place}, then the same command again")
         return
-    say(paint("green", "the specification is whole" + (" and true to its documents" if coverage else "")))
+    say(paint("green", "the specification is whole" + (" and true to its documents" if found.coverage else "")))
     say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")
 
 
-def _show_summary(spec: Spec) -> None:
+def _show_summary(spec: Spec, cases: int) -> None:
     data = _summary(spec)
     rules, findings = data["rules"], data["findings"]
     contract = f"({data['contracts']} with a contract, {data['implied']} of them implied by others)"
@@ -121,6 +148,7 @@ def _show_summary(spec: Spec) -> None:
             str(sum(findings.values())),
             " · ".join(counted(number, kind) for kind, number in findings.items()),
         ),
+        ("cases", str(cases), "" if cases else "none could be checked"),
     ]
     say(table([(paint("bold", name), number, rest) for name, number, rest in rows], right=[1]))
 

@@ -9,7 +9,6 @@ from ..contract import Contract
 from ..model import Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
 
 FORMS = ("requires", "where", "gives", "ensures", "when")
-STANDINGS = ("stated", "our ruling", "silent", "allowed", "not bound")
 
 
 def contract_of(rule: Rule) -> dict[str, str]:

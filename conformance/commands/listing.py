@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..contract import contracts
@@ -106,9 +106,12 @@ def _findings(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
 def _rule_row(spec: Spec, rule: dict[str, Any]) -> Sequence[str]:
     forms = [form for form in contract_of(spec.rules[rule["rule"]]) if form != "where"]
     bound = [name for name, each in rule["documents"].items() if each["standing"] != "not bound"]
-    where = "all" if len(bound) == len(rule["documents"]) else " ".join(bound)
     level = paint(_COLOURS[rule["level"]], rule["level"])
-    return rule["rule"], level, "".join(forms) or "-", where or "-", rule["sentence"]
+    return rule["rule"], level, "".join(forms) or "-", _where(spec, bound), rule["sentence"]
+
+
+def _where(spec: Spec, documents: Collection[str]) -> str:
+    return "all" if len(documents) == len(spec.documents) else " ".join(documents) or "-"
 
 
 def _document_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
@@ -121,7 +124,7 @@ def _operation_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
 
 
 def _finding_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
-    return each["finding"], each["kind"], " ".join(each["documents"]) or "-", each["about"]
+    return each["finding"], each["kind"], _where(spec, each["documents"]), each["about"]
 
 
 _LISTINGS = {

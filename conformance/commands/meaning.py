@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -122,10 +123,9 @@ def _listed(value: Any) -> str:
 
 
 def _rank(text: str) -> int:
-    ranks = lengths("--shape-rank", text)
-    if len(ranks) != 1 or not 0 <= ranks[0] <= 64:
-        raise Usage(f"--shape-rank {text!r} is not one number from 0 to 64; a well-formed shape has rank 1")
-    return ranks[0]
+    if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
+        raise Usage(f"--shape-rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
+    return int(text)
 
 
 def bracketed(lengths: Any) -> str:

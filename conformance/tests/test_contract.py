@@ -1,7 +1,8 @@
-"""The language of contracts refuses what it must, the closed form answers what a search would, and every rule counts."""
+"""The language of contracts refuses what it must, the closed form says what a search says, every rule counts."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import random
@@ -17,7 +18,7 @@ from conformance.contract import Contract, contracts
 from conformance.domain import FULL, SMALL, TINY, calls
 from conformance.expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, Refused, parse, parse_number
 from conformance.load import load_spec
-from conformance.model import Expression, Form, Malformed, Meaning, Place, Rule, Spec
+from conformance.model import Expression, Form, Level, Malformed, Meaning, Place, Rule, Spec
 from conformance.tests.folders import one_rule, problems_of, quoted, tiny
 
 HERE = Place("spec/rules.yaml", 1)
@@ -201,9 +202,10 @@ def test_a_refusal_at_load_says_path_and_line(tmp_path: Path, text: str, key: st
 
 def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_path: Path) -> None:
     rules = one_rule("where: x > 0", "gives: z")
+    wrong = {"a": "requires: z", "b": "ensures: product(dst) == dst", "c": "ensures: product(dst) == w"}
     rules += "".join(
         f"  - id: {name}\n    must: Another.\n    stated:\n      only: [3, here]\n    {form}\n"
-        for name, form in {"a": "requires: z", "b": "ensures: product(dst) == dst", "c": "ensures: product(dst) == w"}.items()
+        for name, form in wrong.items()
     )
     problems = problems_of(tiny(tmp_path, rules=rules))
     assert [problem.place.line for problem in problems] == [6, 12, 17, 22]
@@ -275,7 +277,8 @@ def test_an_expression_of_the_language_is_accepted(text: str) -> None:
 def test_a_loop_in_a_rule_does_not_mix_its_names_with_those_around_it() -> None:
     contract = Contract([
         rule("a", requires="all(volume != product(src) for volume in shape)"),
-        rule("b", requires="all(rank < 9 for rank in shape) and all(known + free < 99 for known, free in enumerate(shape))"),
+        rule("b", requires="all(rank < 9 for rank in shape)"),
+        rule("c", requires="all(known + free < 99 for known, free in enumerate(shape))"),
         literal(),
     ])  # fmt: skip
     assert contract.meaning((6,), (2, 3), False).kind == "legal"
@@ -287,13 +290,15 @@ def test_a_name_in_quotes_that_looks_like_an_expression_stays_text() -> None:
     assert contract.meaning((), (), False, FORM._replace(src_type="product(src)")).kind == "legal"
 
 
+WORDS = ["src", "shape", "special_zero", "d", "i", "dst", "declared", "types", "src_type", "missing_operands", "x"]
+WORDS += ["len(", "product(", "sum(", "all(", "any(", "enumerate(", "range(", "(", ")", ")", ")", "[", "]", ",", "."]
+WORDS += ["for", "in", "and", "or", "not", "==", "<", "+", "-", "*", "//", "%", "**", ":=", ":", "if", "else", "lambda"]
+WORDS += ["0", "1", "-1", "'f32'", "1.5"]
+
+
 def random_expression(rng: random.Random) -> str:
     """A row of words of the language, mostly nonsense."""
-    words = (
-        "src shape special_zero d i dst declared types src_type len( product( sum( all( any( enumerate( range( ( ) ) ) [ ] "
-        "for in and or not == < + - * // % 0 1 -1 'f32' , if else lambda : := ** . x missing_operands"
-    ).split()
-    return " ".join(rng.choice(words) for _ in range(rng.randrange(1, 12)))
+    return " ".join(rng.choice(WORDS) for _ in range(rng.randrange(1, 12)))
 
 
 def test_whatever_is_written_is_refused_or_can_be_evaluated() -> None:
@@ -314,13 +319,13 @@ def test_whatever_is_written_is_refused_or_can_be_evaluated() -> None:
 # ── the closed form against a search ──────────────────────────────────────────────────────────────
 
 
-def rule(id: str, level: str = "must", **forms: str) -> Rule:  # noqa: A002 - as the field is called
+def rule(name: str, level: Level = "must", **forms: str) -> Rule:
     written: dict[str, Any] = dict.fromkeys(("requires", "where", "gives", "ensures", "when"))
     written.update({key: Expression(text, HERE) for key, text in forms.items()})
     return Rule(
-        id=id, level=level, sentence="A.", stated=(), decided_for={}, documents=frozenset({"only"}), because=None,
+        id=name, level=level, sentence="A.", stated=(), decided_for={}, documents=frozenset({"only"}), because=None,
         implied=False, place=HERE, **written,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
 def literal() -> Rule:
@@ -357,7 +362,7 @@ class Search:
         self.functions = {"product": slow_product, "agrees": slow_agrees, "types": types, "shape_types": shape_types}
 
     def value(self, expression: Expression, names: dict[str, Any]) -> Any:
-        return eval(code(expression.text), {**self.functions, **names})  # noqa: S307 - texts of the spec and of this file
+        return eval(code(expression.text), {**self.functions, **names})
 
     def meaning(self, src: tuple[int, ...], shape: tuple[int, ...], zero: bool, form: Form | None = None) -> Meaning:
         names: dict[str, Any] = {"src": src, "shape": shape, "special_zero": zero}
@@ -389,9 +394,7 @@ class Search:
         free = sorted({*range(bound + 1), *(length for length in declared if length is not None and length >= 0)})
         choices = [self.choice(i, d, names, free) for i, d in enumerate(names["shape"])]
         open_ = [
-            dst
-            for dst in itertools.product(*choices)
-            if all(self.value(e, {**names, "dst": dst}) for e in volumes)
+            dst for dst in itertools.product(*choices) if all(self.value(e, {**names, "dst": dst}) for e in volumes)
         ]
         agreeing = [e for e in ensures if e not in volumes] if "declared" in names else []
         return open_, [dst for dst in open_ if all(self.value(e, {**names, "dst": dst}) for e in agreeing)]
@@ -467,9 +470,10 @@ def test_a_declaration_is_weighed_as_a_search_would(spec: Spec) -> None:
             assert_same(contract, search, src, shape, zero, FORM._replace(declared=declared))
 
 
-NUMBERS = ["d", "i", "src[i]", "shape[i]", "len(src)", "len(shape)", "product(src)", "sum(shape)", "0", "1", "2", "-1", "src[1]"]
-NUMBERS += ["sum(x for x in src if x > 1)", "product(src[k] for k in range(len(src)) if k < len(shape))"]
-TARGETS = ["product(src)", "product(src) * 2", "product(src) + len(shape)", "sum(src)", "len(src) - 1", "0", "6", "product(src)"]
+NUMBERS = ["d", "i", "src[i]", "shape[i]", "src[1]", "len(src)", "len(shape)", "product(src)", "sum(shape)"]
+NUMBERS += ["0", "1", "2", "-1", "sum(x for x in src if x > 1)"]
+NUMBERS += ["product(src[k] for k in range(len(src)) if k < len(shape))"]
+TARGETS = ["product(src)", "product(src) * 2", "product(src) + len(shape)", "sum(src)", "len(src) - 1", "0", "6"]
 
 
 def random_rules(rng: random.Random) -> list[Rule]:
@@ -481,7 +485,8 @@ def random_rules(rng: random.Random) -> list[Rule]:
         for _ in range(rng.choice((1, 1, 2))):
             simple = [n for n in numbers if "src[" not in n or "for" in n]
             part = f"{rng.choice(simple)} {rng.choice(compare)} {rng.choice(simple)}"
-            parts.append(rng.choice((part, part, f"not {part}", "special_zero", "-1 in shape", "any(x == 0 for x in src)")))
+            others = (f"not {part}", "special_zero", "-1 in shape", "any(x == 0 for x in src)")
+            parts.append(rng.choice((part, part, *others)))
         return rng.choice((" and ", " or ")).join(parts)
 
     of_call = [n for n in NUMBERS if n not in ("d", "i", "src[i]", "shape[i]", "src[1]")]
@@ -604,7 +609,8 @@ def test_a_breach_beside_a_silence_is_illegal(
 
 
 def test_two_rules_that_fix_an_entry_differently_leave_no_answer() -> None:
-    contract = Contract([literal(), rule("other", where="i == 1", gives="7"), rule("copies", where="d == 5", gives="src[i]")])
+    seven, copies = rule("other", where="i == 1", gives="7"), rule("copies", where="d == 5", gives="src[i]")
+    contract = Contract([literal(), seven, copies])
     assert contract.meaning((1,), (3, 7), False) == Meaning("legal", (3, 7), ())
     assert contract.meaning((1,), (3, 8), False) == Meaning("illegal", None, ("other",))
     assert contract.meaning((5,), (5,), False) == Meaning("legal", (5,), ())
@@ -681,13 +687,13 @@ def candidates(domain: Any) -> Iterator[tuple[Any, ...]]:
         yield (*call, form)
 
 
-def witness(spec: Spec, id: str, domain: Any) -> tuple[str, tuple[Any, ...]] | None:  # noqa: A002
+def witness(spec: Spec, name: str, domain: Any) -> tuple[str, tuple[Any, ...]] | None:
     """A document and a call in it whose meaning changes when a rule is deleted."""
-    whole, partial = contracts(spec), contracts(spec, without=id)
+    whole, partial = contracts(spec), contracts(spec, without=name)
     seen = set()
     for document in spec.documents:
         pair = (whole[document].source, partial[document].source)
-        if document not in spec.rules[id].documents or pair in seen:
+        if document not in spec.rules[name].documents or pair in seen:
             continue
         seen.add(pair)
         for call in candidates(domain):
@@ -696,28 +702,28 @@ def witness(spec: Spec, id: str, domain: Any) -> tuple[str, tuple[Any, ...]] | N
     return None
 
 
-CONTRACTED = [id for id, each in load_spec().rules.items() if each.has_contract]
-IMPLIED = [id for id in CONTRACTED if load_spec().rules[id].implied]
+CONTRACTED = [name for name, each in load_spec().rules.items() if each.has_contract]
+IMPLIED = [name for name in CONTRACTED if load_spec().rules[name].implied]
 
 
-@pytest.mark.parametrize("id", [id for id in CONTRACTED if id not in IMPLIED])
-def test_a_rule_with_a_contract_is_witnessed_by_a_call(spec: Spec, id: str) -> None:  # noqa: A002
-    assert witness(spec, id, SMALL), f"no call needs {id!r}: mark it implied, or delete it"
+@pytest.mark.parametrize("name", [name for name in CONTRACTED if name not in IMPLIED])
+def test_a_rule_with_a_contract_is_witnessed_by_a_call(spec: Spec, name: str) -> None:
+    assert witness(spec, name, SMALL), f"no call needs {name!r}: mark it implied, or delete it"
 
 
-@pytest.mark.parametrize("id", IMPLIED)
-def test_a_rule_marked_implied_changes_no_call(spec: Spec, id: str) -> None:  # noqa: A002
-    assert witness(spec, id, SMALL) is None, "the rule counts, so it is not implied"
+@pytest.mark.parametrize("name", IMPLIED)
+def test_a_rule_marked_implied_changes_no_call(spec: Spec, name: str) -> None:
+    assert witness(spec, name, SMALL) is None, "the rule counts, so it is not implied"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("id", IMPLIED)
-def test_a_rule_marked_implied_changes_no_call_of_the_whole_domain(spec: Spec, id: str) -> None:  # noqa: A002
-    assert witness(spec, id, FULL) is None, "the rule counts, so it is not implied"
+@pytest.mark.parametrize("name", IMPLIED)
+def test_a_rule_marked_implied_changes_no_call_of_the_whole_domain(spec: Spec, name: str) -> None:
+    assert witness(spec, name, FULL) is None, "the rule counts, so it is not implied"
 
 
 def test_only_rules_with_a_contract_are_marked_implied(spec: Spec) -> None:
-    assert [id for id, each in spec.rules.items() if each.implied and not each.has_contract] == []
+    assert [name for name, each in spec.rules.items() if each.implied and not each.has_contract] == []
 
 
 def test_documents_whose_rules_and_types_are_the_same_share_a_contract(spec: Spec) -> None:
@@ -727,7 +733,7 @@ def test_documents_whose_rules_and_types_are_the_same_share_a_contract(spec: Spe
 
 
 def test_numbers_and_names_of_an_entry_have_their_own_doors() -> None:
-    assert parse_number("d", CALL_NAMES | ENTRY_NAMES)
+    assert isinstance(parse_number("d", CALL_NAMES | ENTRY_NAMES), ast.Name)
     with pytest.raises(Refused, match="where a number is wanted"):
         parse_number("special_zero", CALL_NAMES)
     with pytest.raises(Refused, match="unknown name 'i'"):

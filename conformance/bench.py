@@ -1,0 +1,267 @@
+"""Measures the suite's own speed: `python -m conformance.bench [--json]` prints what each thing costs beside a baseline.
+
+Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
+slows both. To add a measurement, write a function under `@measurement` that returns a Measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+REPEATS = 7
+
+
+class Measured(NamedTuple):
+    """What something costs, in seconds of CPU time, and what the least that could do the same costs."""
+
+    ours: float
+    baseline: float
+    against: str
+    """What the baseline is."""
+
+
+class Measurement(NamedTuple):
+    """Something that can be measured."""
+
+    what: str
+    take: Callable[[], Measured]
+    budget: float | None
+    """The most it should cost on an ordinary machine, in seconds; of what it costs beyond its baseline if `beyond`."""
+    beyond: bool
+
+
+MEASUREMENTS: list[Measurement] = []
+
+
+def measurement(
+    what: str, *, budget: float | None = None, beyond: bool = False
+) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
+    """Adds a measurement to those that are taken."""
+
+    def add(take: Callable[[], Measured]) -> Callable[[], Measured]:
+        MEASUREMENTS.append(Measurement(what, take, budget, beyond))
+        return take
+
+    return add
+
+
+# ── ways to measure ───────────────────────────────────────────────────────────────────────────────
+
+
+def cpu(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """CPU seconds of this process, the least of several runs; one more before them warms caches."""
+    work()
+    return min(_once(work) for _ in range(repeats))
+
+
+def _once(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def cpu_of_command(command: Sequence[str], repeats: int = REPEATS) -> float:
+    """CPU seconds of a command and of what it starts, the least of several runs."""
+    subprocess.run(command, check=True, capture_output=True, env=_environment())
+    return min(_command_once(command) for _ in range(repeats))
+
+
+def _command_once(command: Sequence[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True, env=_environment())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _environment() -> dict[str, str]:
+    """The environment of this process, with the very package that is being measured found first."""
+    found = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, found))}
+
+
+# ── what is measured ──────────────────────────────────────────────────────────────────────────────
+
+
+@measurement("load and check spec/", budget=0.3)
+def load_and_check() -> Measured:
+    """Reading, schemas, cross-checks and compiling every rule; imports and the compiled schemas come before."""
+    import yaml
+
+    from .contract import contracts
+    from .load import SPEC_FILES, load_spec, spec_folder
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    def bare() -> None:
+        for file in SPEC_FILES:
+            yaml.load((spec_folder() / f"{file}.yaml").read_bytes(), Loader=loader)
+
+    return Measured(cpu(lambda: contracts(load_spec())), cpu(bare), f"yaml.load with {loader.__name__}")
+
+
+@measurement("`conformance check`", budget=0.3, beyond=True)
+def check_command() -> Measured:
+    """The whole command in a process of its own, beside an interpreter that makes the same imports."""
+    imports = "import conformance.commands.check, conformance.contract, conformance.load, jsonschema, yaml"
+    ours = cpu_of_command([sys.executable, "-m", "conformance", "check"])
+    return Measured(ours, cpu_of_command([sys.executable, "-c", imports]), "python -c 'import …' of what it uses")
+
+
+@measurement("meaning of a call", budget=10e-6)
+def meaning_of_a_call() -> Measured:
+    """A mix of calls, legal and not, in the strictest document."""
+    from .contract import contracts
+    from .load import load_spec
+
+    meaning = contracts(load_spec())["static-2021"].meaning
+    return Measured(_per_call(meaning), _per_call(bare_meaning), "the same written by hand")
+
+
+_CALLS = (
+    ((2, 3, 4), (3, 2, 4), False),
+    ((2, 3, 4), (4, -1), False),
+    ((2, 3, 4), (3, 2, 0), True),
+    ((0, 3), (0, -1), True),
+    ((5,), (2, 3), False),
+    ((), (1, 1), False),
+    ((8, 8, 8, 8), (0, 0, -1), True),
+    ((4,), (-1, -1), False),
+)
+
+
+def _per_call(meaning: Callable[[tuple[int, ...], tuple[int, ...], bool], object], rounds: int = 500) -> float:
+    def work() -> None:
+        for _ in range(rounds):
+            for src, shape, special_zero in _CALLS:
+                meaning(src, shape, special_zero)
+
+    return cpu(work) / (rounds * len(_CALLS))
+
+
+def bare_meaning(
+    src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool
+) -> tuple[str, tuple[int | None, ...] | None]:
+    """The kind and the answer of a StaticReshape of 2021, in plain Python that knows no rules by name."""
+    volume = 1
+    for length in src:
+        volume *= length
+    infer = -1 in shape
+    if shape.count(-1) > 1 or any(entry < -1 for entry in shape) or (infer and not special_zero and 0 in shape):
+        return "illegal", None
+    dst: list[int | None] = []
+    known, free, past = 1, [], False
+    for i, entry in enumerate(shape):
+        length: int | None = entry
+        if entry == 0 and special_zero:
+            length = src[i] if i < len(src) else None
+            past = past or length is None
+        if entry == -1 or length is None:
+            free.append(i)
+            dst.append(None)
+        else:
+            known *= length
+            dst.append(length)
+    if (not free or known == 0) and known != volume or (known and volume % known):
+        return "illegal", None
+    many = bool(free) and known == 0
+    if free and not many:
+        many = len(free) > 1 and volume != known
+        if not many:
+            for i in free:
+                dst[i] = volume // known
+    unsure = many or past or not src or not shape or len(src) > 12 or len(shape) > 12
+    if volume == 0 and not unsure:
+        unsure = _positive(src) > 2147483647 or _positive(shape) > 2147483647
+    return "unspecified" if unsure else "legal", tuple(dst)
+
+
+def _positive(lengths: Iterable[int]) -> int:
+    total = 1
+    for length in lengths:
+        total *= max(length, 1)
+    return total
+
+
+@measurement("`conformance --help`", budget=0.1, beyond=True)
+def start_up() -> Measured:
+    """What a person waits for before anything happens."""
+    ours = cpu_of_command([sys.executable, "-m", "conformance", "--help"])
+    return Measured(ours, cpu_of_command([sys.executable, "-c", "pass"]), "python -c pass")
+
+
+# ── the table ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Row(NamedTuple):
+    """A measurement, taken."""
+
+    what: str
+    ours: float
+    baseline: float
+    against: str
+    ratio: float
+    budget: float | None
+    within: bool | None
+    """Whether it keeps its budget; None where it has none."""
+
+
+def spent(ours: float, baseline: float, beyond: bool) -> float:
+    """What counts against a budget."""
+    return max(ours - baseline, 0.0) if beyond else ours
+
+
+def taken(each: Measurement) -> Row:
+    ours, baseline, against = each.take()
+    within = None if each.budget is None else spent(ours, baseline, each.beyond) <= each.budget
+    return Row(each.what, ours, baseline, against, ours / max(baseline, 1e-9), each.budget, within)
+
+
+def seconds(value: float) -> str:
+    """A duration as people say it: 4.1 µs, 23 ms."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def table(rows: Sequence[Row], measurements: Sequence[Measurement]) -> str:
+    """The rows under their headings, in columns."""
+    lines = [("what", "ours", "baseline", "ratio", "budget", "the baseline is")]
+    for row, each in zip(rows, measurements, strict=True):
+        budget = "" if row.budget is None else f"{'+' if each.beyond else ''}{seconds(row.budget)}"
+        verdict = {None: "", True: " kept", False: " exceeded"}[row.within]
+        figures = (seconds(row.ours), seconds(row.baseline), f"{row.ratio:.1f}×")
+        lines.append((row.what, *figures, f"{budget}{verdict}", row.against))
+    widths = [max(len(line[column]) for line in lines) for column in range(6)]
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [cell.rjust(w) if 1 <= n <= 3 else cell.ljust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))]
+    return "  ".join(cells).rstrip()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m conformance.bench", description="what the suite's own work costs")
+    parser.add_argument("--json", action="store_true", help="for machines: seconds, one object a measurement")
+    chosen = parser.parse_args(arguments)
+    rows = [taken(each) for each in MEASUREMENTS]
+    if chosen.json:
+        print(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
+    else:
+        print(table(rows, MEASUREMENTS))
+        print("CPU time, the least of several runs; a budget with + counts what lies beyond the baseline")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,290 @@
+"""What the reports share: the plan's rows with what is known of each, and calls, wants and answers in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..conclude import Conclusion, in_target
+from ..evidence import Evidence, Refused, Target
+from ..judge import WORST
+from ..model import VERDICTS, Case, Claims, Meaning, Operand, Result, Rule, Step, Verdict
+from ..plan import Plan, Row
+from ..terminal import printable
+
+MARKS: Mapping[str, str] = {
+    "pass": "✓", "fail": "✗", "observed": "◆", "not claimed": "○", "error": "▲", "waived": "◐", "not run": "□",
+    "conforms": "✓", "does not conform": "✗", "incomplete": "□", "nothing shown": "□",
+}  # fmt: skip
+"""A shape for each verdict and each word about a document, so that no reader depends on colour."""
+BAD = frozenset(("fail", "error"))
+SKIPPED = frozenset(("not run", "not claimed", "waived"))
+STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
+_NOTHING: Mapping[str, Any] = {"kind": "none"}
+
+
+class Shown(NamedTuple):
+    """A row of the plan with what the evidence holds of it; `not run` where it holds nothing."""
+
+    row: Row
+    verdicts: Mapping[str, Verdict]
+    worst: Verdict
+    outcome: Mapping[str, Any]
+    diagnosis: str | None
+    detail: str | None
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The documents in which the row fails or errs."""
+        return tuple(document for document, verdict in self.verdicts.items() if verdict in BAD)
+
+    @property
+    def step(self) -> int:
+        """The index of the step that decided."""
+        step = self.outcome.get("step", 1)
+        return step - 1 if isinstance(step, int) and 0 < step <= len(self.row.tasks) else 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A plan, what was found, and what it amounts to."""
+
+    plan: Plan
+    evidence: Evidence
+    conclusion: Conclusion
+
+    @cached_property
+    def rows(self) -> tuple[Shown, ...]:
+        """Every row of the plan, in its order."""
+        found = {result.row: result for result in self.evidence.results}
+        return tuple(_shown(row, found.get(row.id)) for row in self.plan.rows)
+
+    @cached_property
+    def foreign(self) -> tuple[str, ...]:
+        """Rows of the evidence that the plan does not have; they count for nothing."""
+        known = {row.id for row in self.plan.rows}
+        return tuple(result.row for result in self.evidence.results if result.row not in known)
+
+    @cached_property
+    def cases(self) -> Mapping[str, tuple[Shown, ...]]:
+        """The rows of each case."""
+        return grouped((shown.row.case.id, shown) for shown in self.rows)
+
+    @cached_property
+    def rules(self) -> Mapping[str, tuple[Shown, ...]]:
+        """The rows of each rule of the specification, in its order; none where no case cites it."""
+        found = grouped((shown.row.case.rule, shown) for shown in self.rows)
+        return {rule: found.get(rule, ()) for rule in self.plan.suite.spec.rules}
+
+    @cached_property
+    def failures(self) -> Mapping[str, Mapping[tuple[str, str], tuple[Shown, ...]]]:
+        """What failed or erred: diagnosis → (case, operation) → rows; the commonest diagnosis first."""
+        bad = grouped((shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD or shown.failing)
+        order = sorted(bad, key=lambda name: (-len(bad[name]), name))
+        return {name: grouped(((s.row.case.id, s.row.operation), s) for s in bad[name]) for name in order}
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What the backend claimed before the first row."""
+        claims = self.evidence.header["claims"]
+        return Claims(*(tuple(claims.get(field, ())) for field in Claims._fields))
+
+    @cached_property
+    def target(self) -> Target:
+        """What the run was asked to look at."""
+        target = self.evidence.header["target"]
+        return Target(**{key: tuple(value) if isinstance(value, list) else value for key, value in target.items()})
+
+    @property
+    def backend(self) -> str:
+        """The name that starts the backend."""
+        return str(self.evidence.header["backend"]["adapter"])
+
+    @property
+    def name(self) -> str:
+        """The backend and its version."""
+        backend = self.evidence.header["backend"]
+        return f"{backend['name']} {backend['version']}".strip()
+
+    @cached_property
+    def documents(self) -> Mapping[str, tuple[str, str]]:
+        """Each document → the word for it, and its sentence."""
+        groups = grouped((standing.document, standing.word) for standing in self.conclusion.standings)
+        told: dict[str, tuple[str, str]] = {}
+        for (document, words), sentence in zip(groups.items(), self.conclusion.sentences, strict=True):
+            told[document] = (min(words, key=STANDING_ORDER.index), sentence)
+        for document in self.plan.suite.spec.documents:
+            told.setdefault(document, ("not claimed", f"{document}: nothing of it was in the target of this run"))
+        return {document: told[document] for document in self.plan.suite.spec.documents}
+
+    def commands(self, row: Row) -> tuple[str, str]:
+        """What repeats a row, ready to be pasted."""
+        name, backend = shlex.quote(row.id), shlex.quote(self.backend)
+        large = " --large" if "large" in row.facets else ""
+        return f"conformance run {backend} -k {name}{large}", f"pytest --adapter {backend} -k {name}{large}"
+
+    def why_not_run(self, shown: Shown) -> str:
+        """What kept a row from being run."""
+        row = shown.row
+        if "large" in row.facets and not self.target.large:
+            return "more than 2^31 elements: add --large"
+        if not any(in_target(row, document, self.target, self.claims) for document in row.documents):
+            return "outside the target of this run"
+        if self.target.select:
+            return f"not chosen by -k {self.target.select!r}"
+        return "the results hold no such row: run again"
+
+
+def grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
+    """Values by key, both in the order in which they come."""
+    found: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _shown(row: Row, result: Result | None) -> Shown:
+    if result is None:
+        return Shown(row, dict.fromkeys(row.documents, "not run"), "not run", _NOTHING, None, None)
+    verdicts: dict[str, Verdict] = {document: result.verdicts.get(document, "not run") for document in row.documents}
+    for document, verdict in verdicts.items():
+        if verdict not in VERDICTS:
+            raise Refused(f"the row {row.id} has the verdict {verdict!r} for {document}; verdicts are {', '.join(VERDICTS)}")
+    return Shown(row, verdicts, worst(verdicts.values()), result.outcome, result.diagnosis, result.detail)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict that decides; `not run` where there is none."""
+    there = set(verdicts)
+    return next((verdict for verdict in WORST if verdict in there), "not run")
+
+
+def counts_of(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+    """How often each verdict occurs, those that do, in the order of the vocabulary."""
+    found = list(verdicts)
+    return {verdict: number for verdict in VERDICTS if (number := found.count(verdict))}
+
+
+def sum_of(counts: Mapping[Verdict, int]) -> str:
+    """`409 pass + 2 observed + 1 fail`."""
+    return " + ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "0"
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def visible(text: object) -> str:
+    """One line of text in which every character that acts instead of showing is written out."""
+    line = str(text)
+    return line if line.isprintable() else printable(line).replace("\n", "\\n")
+
+
+def cut(text: str, most: int) -> str:
+    """The beginning of a long text, and how long it is."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+def tensor(type_: object, dims: Sequence[object]) -> str:
+    """`f32[2, 3]`."""
+    return f"{type_}{lengths(dims)}"
+
+
+def lengths(dims: Iterable[object]) -> str:
+    """`[2, ?, 3]`; what is not known is a question mark."""
+    return f"[{', '.join('?' if each is None else str(each) for each in dims)}]"
+
+
+def call_of(case: Case, step: Step) -> str:
+    """One call as a person writes it; T stands for each type in turn."""
+    links = zip(step.shapes, step.special_zero, strict=True)
+    shapes = ", then ".join(f"shape {lengths(shape)}, special_zero {str(zero).lower()}" for shape, zero in links)
+    return ", ".join([f"src {tensor(step.src_type, step.src)}", shapes, *_step_extras(step), *_form_extras(case)])
+
+
+def _step_extras(step: Step) -> Iterable[str]:
+    if step.layout != "dense":
+        yield f"src laid out {step.layout}"
+    if step.in_place:
+        yield "dst may overwrite src"
+    if step.bits:
+        yield f"bits {cut(step.bits, 60)}"
+
+
+def _form_extras(case: Case) -> Iterable[str]:
+    if case.declared is not None:
+        yield f"dst declared {'without a rank' if case.declared == 'unknown' else lengths(case.declared)}"
+    if case.dst_type:
+        yield f"dst declared as {case.dst_type}"
+    if case.shape_type:
+        yield f"shape of {case.shape_type}"
+    if case.shape_rank != 1:
+        yield f"shape of rank {case.shape_rank}"
+    for name, operand in case.attributes.items():
+        yield f"{name} {_operand(operand)}"
+    for what, named in (("input", case.inputs), ("output", case.outputs)):
+        for name, number in named.items():
+            yield f"{number} extra {what}{'s' if number > 1 else ''}" if name == "extra" else f"{number or 'no'} {name}"
+
+
+def _operand(operand: Operand | None) -> str:
+    if operand is None:
+        return "missing"
+    return f"written as {operand.type} {lengths(operand.values or ())}"
+
+
+def want_of(meaning: Meaning, type_: str) -> str:
+    """What is due in words."""
+    if meaning.kind == "legal":
+        return tensor(type_, meaning.dst or ())
+    if meaning.kind == "illegal":
+        return f"a refusal: breaks {', '.join(meaning.rules)}"
+    known = f", but {tensor(type_, meaning.dst)}" if meaning.dst else ""
+    return f"left open by {', '.join(meaning.rules)}{known}"
+
+
+def wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
+    """What is due at a step → the documents that say so."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for judged in row.tasks[step].meanings:
+            documents = found.setdefault(want_of(judged.meaning, row.case.steps[step].src_type), [])
+            documents += [document for document in judged.documents if document not in documents]
+    return found
+
+
+def answer_of(shown: Shown, generic: bool = False) -> str:
+    """What the backend did, apart from whether that was right; `generic` writes T for the row's own type."""
+    outcome = shown.outcome
+    kind, message = outcome.get("kind"), outcome.get("message")
+    if kind == "tensor":
+        type_, dims = outcome.get("type"), outcome.get("dims")
+        own = generic and type_ == shown.row.type and shown.row.case.steps[shown.step].src_type == "T"
+        told = tensor("T" if own else type_, dims if isinstance(dims, list | tuple) else (dims,))
+    elif kind == "none":
+        return "not called"
+    else:
+        told = {"rejected": f"refused at {outcome.get('stage')}", "error": "adapter error"}.get(str(kind), str(kind))
+        told += f": {message}" if message else ""
+    for fault in outcome.get("faults", ()):
+        told += f", {fault}"
+    if "steps" in outcome:
+        told = f"step {shown.step + 1}: {told}"
+    return told
+
+
+def lines_of(rule: Rule, document: str) -> str:
+    """Where a document states a rule, or why it binds there."""
+    lines = sorted({pointer.line for pointer in rule.stated if pointer.document == document})
+    if lines:
+        return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    if document not in rule.documents:
+        return "not bound"
+    return {"silent": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+
+
+def label_of(row: Row) -> str:
+    """What tells a row from the others of its case and operation: `f32 s32 constant`."""
+    return row.id[len(row.case.id) + 1 : -1].removeprefix(row.operation).lstrip("-").replace("-", " ")

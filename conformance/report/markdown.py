@@ -1,0 +1,120 @@
+"""summary.md: what a CI job shows beside its log; verdicts, then failures, then counts, in less than 1 MiB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..conclude import Conclusion
+from ..evidence import Evidence
+from ..plan import Plan
+from .facts import MARKS, Facts, Shown, answer_of, call_of, counts_of, cut, lines_of, sum_of, visible, wants
+
+MOST_BYTES = 1 << 20
+_FOR_FAILURES = MOST_BYTES - (1 << 16)
+"""What the failures may take; the rest is short."""
+_LONGEST = 600
+_PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
+"""Text that no dialect of Markdown reads as anything else."""
+
+
+def summary(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
+    """The whole file."""
+    facts = Facts(plan, evidence, conclusion)
+    parts = [
+        *_head(facts),
+        *_within(_failures(facts), _FOR_FAILURES),
+        *_counts(facts),
+        *_foot(facts),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def code(text: object) -> str:
+    """Any text as a code span: no link, no mention, no HTML and no table can come of it."""
+    line = visible(text) or " "
+    longest = max((len(run) for run in re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line[0] in "` " or line[-1] in "` " else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def inert(text: str) -> str:
+    """Text as it is where that is harmless, else as a code span."""
+    return text if _PLAIN.fullmatch(text) and "//" not in text else code(text)
+
+
+def _head(facts: Facts) -> Iterator[str]:
+    yield f"# Reshape conformance of {code(facts.name)}"
+    yield ""
+    for word, sentence in facts.documents.values():
+        yield f"- {MARKS[word]} {inert(sentence)}"
+    yield ""
+    yield f"Exit code {facts.conclusion.exit_code}: {inert(facts.conclusion.why)}"
+    yield ""
+
+
+def _failures(facts: Facts) -> Iterator[tuple[int, str]]:
+    """Failures by diagnosis as blocks of lines, each with the number of rows that it tells of."""
+    for diagnosis, entries in facts.failures.items():
+        rows = sum(len(shown) for shown in entries.values())
+        number = f"{rows} row{'s' if rows > 1 else ''} of {len({case for case, _ in entries})} case(s)"
+        yield 0, f"## {MARKS['fail']} {inert(diagnosis)}: {number}\n"
+        for (case, operation), shown in entries.items():
+            yield len(shown), "\n".join(_entry(facts, case, operation, shown))
+
+
+def _entry(facts: Facts, case: str, operation: str, rows: Sequence[Shown]) -> Iterator[str]:
+    first = rows[0]
+    rule = facts.plan.suite.spec.rules[first.row.case.rule]
+    failing = list(dict.fromkeys(document for shown in rows for document in shown.failing))
+    where = ", ".join(f"{document} {lines_of(rule, document)}" for document in failing)
+    more = f", and {len(rows) - 1} more of this case" if len(rows) > 1 else ""
+    yield f"- {code(first.row.id)}{more}"
+    yield f"  - rule {code(rule.id)} ({where})"
+    yield f"  - call {code(call_of(first.row.case, first.row.case.steps[first.step]))}"
+    for want, documents in wants([first.row], first.step).items():
+        if there := [document for document in documents if document in failing]:
+            yield f"  - want {code(want)} ({', '.join(there)})"
+    yield f"  - got {code(cut(answer_of(first), _LONGEST))}"
+    if first.detail:
+        yield f"  - {code(cut(first.detail, _LONGEST))}"
+    yield f"  - repeat with {code(facts.commands(first.row)[0])}"
+
+
+def _within(blocks: Iterable[tuple[int, str]], budget: int) -> Iterator[str]:
+    """As many blocks as fit, then how many rows did not."""
+    left_out = 0
+    for rows, block in blocks:
+        budget -= len(block.encode("utf-8", "replace")) + 1
+        if budget < 0:
+            left_out += rows
+        else:
+            yield block
+    if left_out:
+        yield f"\n{left_out} more failing rows are in report.html."
+    yield ""
+
+
+def _counts(facts: Facts) -> Iterator[str]:
+    yield "## Counts"
+    yield ""
+    if facts.conclusion.standings:
+        yield "| document | type | verdict | required | of these | in facets left out |"
+        yield "|---|---|---|---:|---|---|"
+    for each in facts.conclusion.standings:
+        verdict = f"{MARKS[each.word]} {each.word}"
+        yield (
+            f"| {each.document} | {each.type} | {verdict} | {each.required} | {sum_of(each.counts)} | {sum_of(each.optional)} |"
+        )
+    yield ""
+    total = counts_of(shown.worst for shown in facts.rows)
+    yield f"{len(facts.rows)} rows in the suite = {sum_of(total)}, each by its worst verdict in any document."
+    yield ""
+
+
+def _foot(facts: Facts) -> Iterator[str]:
+    header, footer = facts.evidence.header, facts.evidence.footer
+    suite = header["suite"]
+    yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}; results {code(footer.get('digest', 'none'))}."
+    yield f"Started {code(header.get('started', 'at a time not told'))}; {code(footer.get('seconds', '?'))} seconds."

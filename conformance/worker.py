@@ -1,0 +1,189 @@
+"""Answers for an adapter in a process of its own: `python -m conformance.worker BACKEND`, driven by `remote`."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+from . import protocol
+from .adapter import CannotStart, load_adapter
+from .model import Adapter, Array, Program, Rejected, Tensor, Unsupported
+from .protocol import Fault, integer
+from .run import elements_of, named_type
+
+CANNOT_START = 3
+
+
+class Answer:
+    """An answer handed out, and what it held then."""
+
+    def __init__(self, call: int, value: Tensor | Array, data: bytes | memoryview) -> None:
+        self.call, self.value, self.data = call, value, data
+
+
+class Server:
+    """One adapter, its compiled programs, and their answers so far."""
+
+    def __init__(self, adapter: Adapter, stdin: BinaryIO, stdout: BinaryIO) -> None:
+        self.adapter, self.stdin, self.stdout = adapter, stdin, stdout
+        self.programs: dict[int, Program] = {}
+        self.answers: dict[int, list[Answer]] = {}
+        self.shared: mmap.mmap | None = None
+        self.shared_file: int | None = None
+        self.count = 0
+
+    def serve(self) -> None:
+        """Until told to stop, or until nobody asks any more."""
+        while text := self.stdin.readline(protocol.LONGEST_LINE):
+            request = protocol.parsed(text)
+            record, payloads = self.handled(request)
+            self.stdout.write(protocol.line({"id": request["id"], **record}))
+            for payload in payloads:
+                self.stdout.write(payload)
+            self.stdout.flush()
+            if request["do"] == "stop":
+                return
+
+    def handled(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+        """The reply to a request: a record, and the bytes that follow it."""
+        match request["do"]:
+            case "hello":
+                return self.hello(request), ()
+            case "describe":
+                return {"result": protocol.description(self.adapter.identity, self.adapter.claims)}, ()
+            case "compile":
+                return self.guarded(self.compile, request)
+            case "run":
+                return self.run(request)
+            case "close":
+                self.programs.pop(request["program"], None)
+                self.answers.pop(request["program"], None)
+            case "stop":
+                pass
+            case other:
+                raise Fault(f"unknown request {other!r}")
+        return {"result": {}}, ()
+
+    def hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request["protocol"] != protocol.VERSION:
+            return {"error": {"message": f"this worker speaks {protocol.VERSION}"}}
+        path = request.get("shared_memory")
+        if path:
+            self.shared_file = os.open(path, os.O_RDWR)
+        return {"result": {"protocol": protocol.VERSION, "shared_memory": bool(path)}}
+
+    def guarded(self, act: Any, *arguments: Any) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+        """What an act of the backend comes to, whichever way it ends."""
+        try:
+            reply: tuple[dict[str, Any], Sequence[bytes | memoryview]] = act(*arguments)
+            return reply
+        except Rejected as rejected:
+            return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
+        except Unsupported as unsupported:
+            return {"unsupported": {"feature": unsupported.facet}}, ()
+        except MemoryError as error:
+            return {"error": {"message": f"MemoryError: {error}", "memory": True}}, ()
+        except (Exception, SystemExit) as error:
+            return {"error": {"message": f"{type(error).__name__}: {error}"}}, ()
+
+    def compile(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
+        program = self.adapter.compile(protocol.graph_of(request["graph"]))
+        self.count += 1
+        self.programs[self.count] = program
+        self.answers[self.count] = []
+        return {"result": {"program": self.count}}, ()
+
+    # ── one call ──
+
+    def run(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+        """Runs, and says besides what else the call changed: memory it was given, answers it gave before."""
+        before: list[bytes | None] = []
+        tensors = [self.tensor(record, before) for record in request["tensors"]]
+        record, payloads = self.guarded(self.answer, request, tensors)
+        sent = list(payloads)
+        wrote = []
+        for index, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
+            if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
+                wrote.append({"tensor": index, "bytes": len(was)})
+                sent.append(bytes(tensor.memory))
+        changed = []
+        for answer in self.answers.get(request["program"], ()):
+            now = elements_of(answer.value)
+            if now != answer.data:
+                answer.data = now
+                changed.append({"call": answer.call, "bytes": len(now)})
+                sent.append(now)
+        return {**record, **({"wrote": wrote} if wrote else {}), **({"changed": changed} if changed else {})}, sent
+
+    def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+        value = self.programs[request["program"]].run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
+        type_ = named_type(value)
+        if isinstance(type_, Exception):
+            return {"error": {"message": str(type_)}}, ()
+        data = elements_of(value)
+        if not request["may_overwrite"]:
+            self.answers[request["program"]].append(Answer(request["id"], value, data))
+        dims = value.dims if isinstance(value, Tensor) else value.shape
+        result = {"type": type_, "dims": [protocol.number(int(n)) for n in dims], "bytes": len(data), "shares": _shares(value, tensors[0])}
+        at = request.get("answer_at")
+        if at is not None and len(data) >= request["shared_from"]:
+            self.mapped(at + len(data))[at : at + len(data)] = data
+            return {"result": {**result, "at": at}}, ()
+        return {"result": result}, (data,)
+
+    def tensor(self, record: Mapping[str, Any], before: list[bytes | None]) -> Tensor:
+        """A tensor of a request; in shared memory the other side sees for itself what becomes of it."""
+        size = record["bytes"]
+        memory: bytearray | memoryview
+        if "at" in record:
+            memory = memoryview(self.mapped(record["at"] + size))[record["at"] : record["at"] + size]
+            before.append(None)
+        else:
+            content = self.stdin.read(size)
+            if len(content) != size:
+                raise Fault(f"{len(content)} bytes of {size}")
+            memory = bytearray(content)
+            before.append(content)
+        dims, strides = (tuple(integer(n) for n in record[key]) for key in ("dims", "strides"))
+        return Tensor(record["type"], dims, strides, memory, record["offset"])
+
+    def mapped(self, size: int) -> mmap.mmap:
+        """The shared memory, so many bytes of it at least."""
+        assert self.shared_file is not None
+        if self.shared is None or len(self.shared) < size:
+            if os.fstat(self.shared_file).st_size < size:
+                os.ftruncate(self.shared_file, size)
+            self.shared = mmap.mmap(self.shared_file, 0)
+        return self.shared
+
+
+def _shares(value: Tensor | Array, src: Tensor) -> bool:
+    import numpy as np
+
+    if isinstance(value, Tensor):
+        return value.memory is src.memory
+    return value.base is not None and bool(np.may_share_memory(value, np.frombuffer(src.memory, np.uint8)))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Moves the real standard output away first thing, so that nothing a library prints can get into the protocol."""
+    stdout = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
+    os.dup2(2, 1)
+    stdin = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    try:
+        adapter = load_adapter(arguments[0])
+    except CannotStart as cannot:
+        stdout.write(protocol.line({"cannot_start": str(cannot)}))
+        stdout.flush()
+        return CANNOT_START
+    Server(adapter, stdin, stdout).serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
