@@ -38,6 +38,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "append",
         "help": "with --adapter: this element type only; may be repeated",
     },
+    "--large": {
+        "dest": "conformance_large",
+        "action": "store_true",
+        "default": None,
+        "help": "with --adapter: run the cases of more than 2^31 elements too",
+    },
     "--conformance-out": {
         "dest": "conformance_out",
         "metavar": "DIR",
@@ -57,11 +63,11 @@ def taken(parser: pytest.Parser, name: str) -> bool:
 
 def others(args: list[str]) -> list[str]:
     """A command line without our options and their values."""
-    kept, ours = [], False
+    kept, value = [], False
     for arg in args:
-        if not ours and arg.partition("=")[0] not in OPTIONS:
+        if not value and arg.partition("=")[0] not in OPTIONS:
             kept.append(arg)
-        ours = not ours and arg in OPTIONS
+        value = not value and arg in OPTIONS and OPTIONS[arg].get("action") != "store_true"
     return kept
 
 

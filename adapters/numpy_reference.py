@@ -113,7 +113,8 @@ class NumpyReference:
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """The dims of one node's dst."""
-        assert node.special_zero is not None and node.special_zero.values is not None
+        assert node.special_zero is not None
+        assert node.special_zero.values is not None
         return resolve(src, shape, bool(node.special_zero.values[0]), node.operation != "StaticReshape")
 
     def agrees(self, declared: Declared, dims: tuple[int, ...]) -> bool:
@@ -159,10 +160,7 @@ def possible(declared: Declared, dims: tuple[int, ...]) -> bool:
         return True
     if len(declared.dims) != len(dims):
         return False
-    for said, length in zip(declared.dims, dims, strict=True):
-        if said is not None and said != length:
-            return False
-    return True
+    return all(said is None or said == length for said, length in zip(declared.dims, dims, strict=True))
 
 
 def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:

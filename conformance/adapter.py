@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
+import re
 import sys
 from collections.abc import Mapping
 from importlib import resources
@@ -16,8 +18,32 @@ from .model import Adapter, Array, Claims, Graph, Identity, Node, Rejected, Tens
 OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
 BUNDLED: Mapping[str, tuple[str, str]] = {
     "numpy": ("numpy_reference", "NumpyReference"),
+    "numpy-raw": ("numpy_raw", "NumpyRaw"),
+    "torch": ("torch", "Torch"),
+    "torch-raw": ("torch", "TorchRaw"),
+    "torch-compile": ("torch", "TorchCompile"),
+    "torch-mkldnn": ("torch", "TorchMkldnn"),
+    "jax": ("jax", "Jax"),
+    "jax-jit": ("jax", "JaxJit"),
+    "array-api-strict": ("array_api_strict", "ArrayApiStrict"),
+    "dask": ("dask", "Dask"),
+    "mlx": ("mlx", "Mlx"),
+    "tensorflow": ("tensorflow", "TensorFlow"),
+    "tensorflow-function": ("tensorflow", "TensorFlowFunction"),
+    "tensorflow-xla": ("tensorflow", "TensorFlowXla"),
 }
 """The name of a backend that comes along → its module in adapters/ and its class."""
+INSTALL: Mapping[str, str] = {
+    "torch": "pip install torch==2.13.0",
+    "jax": "pip install jax",
+    "array_api_strict": "pip install array-api-strict",
+    "dask": "pip install dask",
+    "mlx": 'pip install "mlx[cpu]"',
+    "tensorflow": "pip install tensorflow-cpu",
+}
+"""A module in adapters/ → the command that installs what it needs."""
+_ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[\w:]+)")
+"""`torch@cuda`, `package.module:Class@cuda:1`."""
 
 
 class FunctionAdapter:
@@ -81,13 +107,24 @@ class CannotStart(Exception):
 
 
 def load_adapter(backend: str) -> Adapter:
-    """A backend by bundled name, `package.module:Class` or `path/to/file.py:Class`; checked to be an adapter."""
+    """A backend by bundled name, `package.module:Class` or `path/to/file.py:Class`; checked to be an adapter.
+
+    What follows an `@` is a device, which the class gets as its argument.
+    """
+    on_device = _ON_DEVICE.fullmatch(backend)
+    name, device = on_device.group("backend", "device") if on_device else (backend, None)
     try:
-        return _checked(_class(backend)(), backend)
+        adapter_class = _class(name)
+        if device is None:
+            return _checked(adapter_class(), backend)
+        if not inspect.signature(adapter_class).parameters:
+            raise CannotStart(f"{backend}: {name} has no choice of device")
+        return _checked(adapter_class(device), backend)
     except CannotStart:
         raise
     except ImportError as error:
-        raise CannotStart(f"{backend}: cannot be imported: {error}; install what it needs") from error
+        remedy = INSTALL.get(BUNDLED[name][0]) if name in BUNDLED else None
+        raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy or 'install what it needs'}") from error
     except (Exception, SystemExit) as error:
         raise CannotStart(f"{backend}: cannot be started: {type(error).__name__}: {error}") from error
 

@@ -110,6 +110,22 @@ def _diff_documents(parser: _Parser) -> None:
     parser.add_argument("--full", action="store_true", help="search the large domain for an example (some seconds)")
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1; write --jobs 2")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write --timeout 20")
+    return seconds
+
+
 def _run_arguments(parser: _Parser) -> None:
     parser.add_argument(
         "backend", metavar="BACKEND", help="a bundled name, package.module:Class or path/to/file.py:Class"
@@ -125,6 +141,16 @@ def _run_arguments(parser: _Parser) -> None:
         action="append",
         metavar="FACET",
         help="a document, type or facet that must be shown; may be repeated",
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=("worker", "case", "none"),
+        help="a process for the backend (the default), one for each row, or none but this one",
+    )
+    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="so many processes at once (1)")
+    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+    parser.add_argument(
+        "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     parser.add_argument(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, Refused, parse, parse_number
 from .model import Expression, Form, Malformed, Meaning, Problem, Rule, Spec
@@ -84,7 +85,10 @@ class _Misplaced(Exception):
         self.expression = expression
 
 
-def _checked(expression: Expression, compiled: Callable[[str], ast.expr]) -> ast.expr:
+Compiled = TypeVar("Compiled")
+
+
+def _checked(expression: Expression, compiled: Callable[[str], Compiled]) -> Compiled:
     try:
         return compiled(expression.text)
     except Refused as refused:
@@ -93,33 +97,39 @@ def _checked(expression: Expression, compiled: Callable[[str], ast.expr]) -> ast
 
 def _rule_clauses(rule: Rule) -> Iterable[tuple[str, Clause]]:
     if rule.requires:
-        yield "requires", _condition(rule.id, rule.requires)
+        yield "requires", Clause(rule.id, *_checked(rule.requires, _condition))
     if rule.when:
-        yield "silences", _condition(rule.id, rule.when)
+        yield "silences", Clause(rule.id, *_checked(rule.when, _condition))
     if rule.gives and rule.where:
-        yield "gives", _entry(rule.id, rule.where, rule.gives)
+        where = _checked(rule.where, _where)
+        yield "gives", Clause(rule.id, _checked(rule.gives, _gives), False, where)
     if rule.ensures:
-        clause = _ensures(rule.id, rule.ensures)
-        yield "agreements" if clause.of_form else "volumes", clause
+        text, of_form = _checked(rule.ensures, _ensures)
+        yield "agreements" if of_form else "volumes", Clause(rule.id, text, of_form)
 
 
-def _condition(rule: str, expression: Expression) -> Clause:
-    tree = _checked(expression, lambda text: parse(text, CALL_NAMES | FORM_NAMES))
+@lru_cache(1024)
+def _condition(text: str) -> tuple[str, bool]:
+    tree = parse(text, CALL_NAMES | FORM_NAMES)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return Clause(rule, _lowered(tree), bool(used & FORM_NAMES))
+    return _lowered(tree), bool(used & FORM_NAMES)
 
 
-def _entry(rule: str, where: Expression, gives: Expression) -> Clause:
-    names, entry = CALL_NAMES | ENTRY_NAMES, ("shape", "i")
-    condition = _checked(where, lambda text: parse(text, names, in_range=[entry]))
-    value = _checked(gives, lambda text: parse_number(text, names, in_range=[entry, ("src", "i"), ("src", _ANY_INDEX)]))
+@lru_cache(1024)
+def _where(text: str) -> str:
+    return _lowered(parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")]))
+
+
+@lru_cache(1024)
+def _gives(text: str) -> str:
+    in_range = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
+    tree = parse_number(text, CALL_NAMES | ENTRY_NAMES, in_range)
     guards = {
         f"{ast.unparse(node.slice)} < rank"
-        for node in ast.walk(value)
+        for node in ast.walk(tree)
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "src" and _of_entry(node.slice)
     }
-    guarded = f"({_lowered(value)}) if {' and '.join(sorted(guards))} else None" if guards else _lowered(value)
-    return Clause(rule, guarded, False, where=_lowered(condition))
+    return f"({_lowered(tree)}) if {' and '.join(sorted(guards))} else None" if guards else _lowered(tree)
 
 
 def _of_entry(index: ast.expr) -> bool:
@@ -127,17 +137,18 @@ def _of_entry(index: ast.expr) -> bool:
     return isinstance(index, ast.Constant) or (isinstance(index, ast.Name) and index.id == "i")
 
 
-def _ensures(rule: str, expression: Expression) -> Clause:
-    tree = _checked(expression, lambda text: parse(text, CALL_NAMES | {"dst", "declared"}))
+@lru_cache(1024)
+def _ensures(text: str) -> tuple[str, bool]:
+    tree = parse(text, CALL_NAMES | {"dst", "declared"})
     match tree:
         case ast.Compare(
             left=ast.Call(func=ast.Name(id="product"), args=[ast.Name(id="dst")]), ops=[ast.Eq()], comparators=[volume]
         ) if not {"dst", "declared"} & {node.id for node in ast.walk(volume) if isinstance(node, ast.Name)}:
-            return Clause(rule, _lowered(volume), False)
+            return _lowered(volume), False
         case ast.Call(func=ast.Name(id="agrees"), args=[ast.Name(id="dst"), ast.Name(id="declared")]):
-            return Clause(rule, ast.unparse(tree), True)
+            return ast.unparse(tree), True
     what = "has no closed form; write product(dst) == (something without dst), or agrees(dst, declared)"
-    raise _Misplaced(expression, Refused(f"`ensures: {expression.text}` {what}"))
+    raise Refused(f"`ensures: {text}` {what}")
 
 
 class _Lowering(ast.NodeTransformer):

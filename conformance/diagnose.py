@@ -81,10 +81,10 @@ def _stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> st
 
 
 def _moved(source: Source, want: Bits, got: Bits) -> str | None:
-    dims = source.dims
+    longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
         return "strides ignored"
-    if len(dims) > 1 and np.array_equal(got, want.reshape(dims).ravel(order="F")):
+    if len(longer) > 1 and np.array_equal(got, want.reshape(longer).ravel(order="F")):
         return "column-major order"
     half = np.flatnonzero(got != want)[0] if want.size else 0
     if half and want.size > 1 and np.array_equal(got, np.resize(want[:half], want.size)):

@@ -346,6 +346,14 @@ class Adapter(Protocol):
     def compile(self, graph: Graph) -> Program: ...
 
 
+@runtime_checkable
+class Isolated(Adapter, Protocol):
+    """An adapter in a process of its own, which can be ended and started afresh."""
+
+    def restart(self) -> None: ...
+    def close(self) -> None: ...
+
+
 # ── cases ─────────────────────────────────────────────────────────────────────────────────────────
 
 Layout = Literal["dense", "transposed", "padded", "offset", "broadcast", "reversed"]

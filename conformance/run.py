@@ -18,6 +18,7 @@ from .model import (
     Crashed,
     Graph,
     Outcome,
+    OutcomeKind,
     Program,
     Rejected,
     Result,
@@ -38,12 +39,14 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
     """Executes rows in order; `claims` are frozen before the first."""
     claims = claims or adapter.claims
     left_out: dict[frozenset[str], bool] = {}
+    previous = None
     for row in rows:
         left = left_out.get(row.facets)
         if left is None:
             left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
         if row.operation in claims.operations:
-            yield run_row(row, adapter, left)
+            yield run_row(row, adapter, left, previous)
+            previous = row.id
         else:
             yield result_without_call(row, "not claimed")
 
@@ -53,26 +56,57 @@ def result_without_call(row: Row, verdict: Verdict) -> Result:
     return Result(row.id, dict.fromkeys(row.documents, verdict), {"kind": "none"})
 
 
-def run_row(row: Row, adapter: Adapter, left_out: bool) -> Result:
+def run_row(row: Row, adapter: Adapter, left_out: bool, previous: str | None = None) -> Result:
     """Executes the steps of a row, judges each in each document, and says the worst."""
-    tasks = row.tasks
-    if len(tasks) == 1:
-        task = tasks[0]
-        outcome, _ = attempt(adapter, task, None)
-        result = _judged_once(row, task, outcome, left_out)
-        task.forget()
-        return result
+    outcomes = called(row, adapter)
+    if any(outcome.kind in DIED for outcome in outcomes):
+        outcomes = confirmed(row, adapter, outcomes, previous)
+    if len(outcomes) > 1:
+        return _judged(row, outcomes, left_out)
+    result = _judged_once(row, row.tasks[0], outcomes[0], left_out)
+    row.tasks[0].forget()
+    return result
+
+
+def called(row: Row, adapter: Adapter) -> list[Outcome]:
+    """What each step of a row came to; steps with equal graphs share one program."""
+    if len(row.tasks) == 1:
+        return [attempt(adapter, row.tasks[0], None)[0]]
     programs: dict[Graph, Program] = {}
     outcomes: list[Outcome] = []
     answers: list[Any] = []
-    for task in tasks:
+    for task in row.tasks:
         outcome, answer = attempt(adapter, task, programs)
+        if outcome.kind in DIED:
+            programs.clear()
         outcomes.append(outcome)
         answers.append(None if task.may_overwrite else answer)
     for k, answer in enumerate(answers):
         if answer is not None and elements_of(answer) != outcomes[k].data:
             outcomes[k] = outcomes[k]._replace(faults=(*outcomes[k].faults, "answer changed later"))
-    return _judged(row, outcomes, left_out)
+    return outcomes
+
+
+DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
+
+
+def confirmed(row: Row, adapter: Adapter, outcomes: list[Outcome], previous: str | None) -> list[Outcome]:
+    """The same outcomes, with what a second try alone in a fresh process says of a crash; the worse stands."""
+    restart = getattr(adapter, "restart", None)
+    if restart is None:
+        return outcomes
+    restart()
+    again = called(row, adapter)
+    told = []
+    for first, second in zip(outcomes, again, strict=True):
+        if first.kind not in DIED:
+            told.append(second if second.kind in DIED else first)
+        elif second.kind == first.kind:
+            told.append(first._replace(message=_text(f"{first.message} (deterministic: again alone in a fresh process)")))
+        else:
+            after = f"the call before it was {previous}" if previous else "it was the first call"
+            told.append(first._replace(message=_text(f"{first.message} (flaky: not alone in a fresh process; {after})")))
+    return told
 
 
 def _judged_once(row: Row, task: Task, outcome: Outcome, left_out: bool) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import shlex
 import time
 from collections.abc import Iterable, Iterator
@@ -11,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from .. import report
-from ..adapter import CannotStart, load_adapter
+from ..adapter import CannotStart
+from ..backend import isolation_of, opened, run_in_parallel, run_isolated
 from ..conclude import Conclusion, conclude, in_target
 from ..evidence import Evidence, Target, Writer, header_of, read
 from ..load_cases import load_suite
-from ..model import VERDICTS, Adapter, Claims, Result, Suite
+from ..model import VERDICTS, Claims, Result, Suite
 from ..plan import Plan, Row, plan_of
+from ..remote import Limits
 from ..run import contained, result_without_call
-from ..run import run as run_rows
 from ..select import BadExpression, chooser, ids
 from ..terminal import Progress, counted, paint, say, table, wrapped
 from . import Usage, emit, folder_given, unknown
@@ -35,22 +37,8 @@ def run(args: argparse.Namespace) -> int:
     target = _target(args, suite)
     plan = plan_of(suite)
     chosen = _chosen(plan, target)
-    try:
-        with contained() as notes:
-            adapter = load_adapter(args.backend)
-            identity, claims = adapter.identity, adapter.claims
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=3) from None
-    header = header_of(suite, identity, claims, target, args.backend)
-    out = Path(args.out or Path(DEFAULT_OUT) / _folder_name(identity.name)).resolve()
-    results = out / "results.jsonl"
-    writer = Writer(results, header)
-    began = time.perf_counter()
-    with contained() as more:
-        for result in _results(plan, chosen, adapter, claims, target):
-            writer.row(result)
-    writer.close(time.perf_counter() - began, (*notes, *more))
-    evidence = read(results)
+    out, claims = _certified(args, plan, chosen, target)
+    evidence = read(out / "results.jsonl")
     conclusion = conclude(plan, {result.row: result for result in evidence.results}, claims, target)
     report.write(out, plan, evidence, conclusion)
     if args.json:
@@ -58,6 +46,34 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(args.backend, plan, evidence, conclusion, out)
     return conclusion.exit_code
+
+
+def _certified(args: argparse.Namespace, plan: Plan, chosen: set[str], target: Target) -> tuple[Path, Claims]:
+    """Opens the backend, calls it, and writes the evidence; the folder it lies in, and what was claimed."""
+    isolation = isolation_of(args.backend, args.isolation)
+    if args.jobs > 1 and isolation == "none":
+        raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
+    limits = Limits(seconds=args.timeout, memory=args.memory << 20)
+    gc.collect()
+    gc.freeze()  # the plan stays; to walk it again and again would be most of the run
+    try:
+        with contained() as notes, opened(args.backend, isolation, limits) as adapter:
+            identity, claims = adapter.identity, adapter.claims
+            out = Path(args.out or Path(DEFAULT_OUT) / _folder_name(identity.name)).resolve()
+            header = header_of(plan.suite, identity, claims, target, args.backend)
+            writer = Writer(out / "results.jsonl", header | {"isolation": isolation})
+            began = time.perf_counter()
+            rows = [row for row in plan.rows if row.id in chosen]
+            if args.jobs > 1:
+                results = run_in_parallel(rows, adapter, claims, args.backend, isolation, limits, args.jobs)
+            else:
+                results = run_isolated(rows, adapter, claims, isolation)
+            for result in _in_order(plan, chosen, results):
+                writer.row(result)
+    except CannotStart as cannot:
+        raise Usage(str(cannot), code=3) from None
+    writer.close(time.perf_counter() - began, tuple(notes))
+    return out, claims
 
 
 # ── what to run ───────────────────────────────────────────────────────────────────────────────────
@@ -94,16 +110,13 @@ def _chosen(plan: Plan, target: Target) -> set[str]:
     }
 
 
-def _results(plan: Plan, chosen: set[str], adapter: Adapter, claims: Claims, target: Target) -> Iterator[Result]:
+def _in_order(plan: Plan, chosen: set[str], results: Iterator[Result]) -> Iterator[Result]:
     """One result a row of the plan, in its order, called or not."""
     progress = Progress("running", len(plan.rows))
     with closing(progress):
         for number, row in enumerate(plan.rows, 1):
             progress.at(number, row.case.id)
-            if row.id not in chosen:
-                yield result_without_call(row, "not run")
-            else:
-                yield from run_rows([row], adapter, claims)
+            yield next(results) if row.id in chosen else result_without_call(row, "not run")
 
 
 def _folder_name(name: str) -> str:

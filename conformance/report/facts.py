@@ -48,6 +48,16 @@ class Shown(NamedTuple):
         return step - 1 if isinstance(step, int) and 0 < step <= len(self.row.tasks) else 0
 
 
+class Share(NamedTuple):
+    """The worst verdict among some rows, and how many have it."""
+
+    word: Verdict
+    number: int
+    total: int
+    aside: int
+    """Rows that are not in the target and were not run; they are not in the total."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """A plan, what was found, and what it amounts to."""
@@ -80,11 +90,11 @@ class Facts:
         return {rule: found.get(rule, ()) for rule in self.plan.suite.spec.rules}
 
     @cached_property
-    def failures(self) -> Mapping[str, Mapping[tuple[str, str], tuple[Shown, ...]]]:
-        """What failed or erred: diagnosis → (case, operation) → rows; the commonest diagnosis first."""
+    def failures(self) -> Mapping[str, Mapping[str, tuple[Shown, ...]]]:
+        """What failed or erred: diagnosis → case → rows; the commonest diagnosis first."""
         bad = grouped((shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD or shown.failing)
         order = sorted(bad, key=lambda name: (-len(bad[name]), name))
-        return {name: grouped(((s.row.case.id, s.row.operation), s) for s in bad[name]) for name in order}
+        return {name: grouped((shown.row.case.id, shown) for shown in bad[name]) for name in order}
 
     @cached_property
     def claims(self) -> Claims:
@@ -120,6 +130,22 @@ class Facts:
             told.setdefault(document, ("not claimed", f"{document}: nothing of it was in the target of this run"))
         return {document: told[document] for document in self.plan.suite.spec.documents}
 
+    def share(self, rows: Iterable[Shown], documents: Sequence[str] = ()) -> Share:
+        """The worst verdict of rows; those that were not run and are in no target are counted apart."""
+        inside: list[Verdict] = []
+        aside = 0
+        for shown in rows:
+            verdict = worst(shown.verdicts[document] for document in documents or shown.verdicts)
+            if verdict == "not run" and not self._asked(shown.row, documents or shown.row.documents):
+                aside += 1
+            else:
+                inside.append(verdict)
+        word = worst(inside)
+        return Share(word, inside.count(word), len(inside), aside)
+
+    def _asked(self, row: Row, documents: Sequence[str]) -> bool:
+        return any(in_target(row, document, self.target, self.claims) for document in documents)
+
     def commands(self, row: Row) -> tuple[str, str]:
         """What repeats a row, ready to be pasted."""
         name, backend = shlex.quote(row.id), shlex.quote(self.backend)
@@ -131,7 +157,7 @@ class Facts:
         row = shown.row
         if "large" in row.facets and not self.target.large:
             return "more than 2^31 elements: add --large"
-        if not any(in_target(row, document, self.target, self.claims) for document in row.documents):
+        if not self._asked(row, row.documents):
             return "outside the target of this run"
         if self.target.select:
             return f"not chosen by -k {self.target.select!r}"

@@ -58,13 +58,13 @@ def _failures(facts: Facts) -> Iterator[tuple[int, str]]:
     """Failures by diagnosis as blocks of lines, each with the number of rows that it tells of."""
     for diagnosis, entries in facts.failures.items():
         rows = sum(len(shown) for shown in entries.values())
-        number = f"{rows} row{'s' if rows > 1 else ''} of {len({case for case, _ in entries})} case(s)"
+        number = f"{rows} row{'s' if rows > 1 else ''} of {len(entries)} case{'s' if len(entries) > 1 else ''}"
         yield 0, f"## {MARKS['fail']} {inert(diagnosis)}: {number}\n"
-        for (case, operation), shown in entries.items():
-            yield len(shown), "\n".join(_entry(facts, case, operation, shown))
+        for shown in entries.values():
+            yield len(shown), "\n".join(_entry(facts, shown))
 
 
-def _entry(facts: Facts, case: str, operation: str, rows: Sequence[Shown]) -> Iterator[str]:
+def _entry(facts: Facts, rows: Sequence[Shown]) -> Iterator[str]:
     first = rows[0]
     rule = facts.plan.suite.spec.rules[first.row.case.rule]
     failing = list(dict.fromkeys(document for shown in rows for document in shown.failing))

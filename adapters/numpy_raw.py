@@ -1,0 +1,20 @@
+"""numpy.reshape itself, nothing mapped: every 0 is literal, and -1 is what NumPy takes it to be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conformance.model import Array
+
+from .shared import ArrayLibrary
+
+
+class NumpyRaw(ArrayLibrary):
+    """What the reference keeps clear of: here NumPy decides."""
+
+    name, version = "numpy-raw", np.__version__
+    leaves_out = ("declared", "form", "rank:65")
+    mapped = ()
+
+    def reshape(self, src: Array, shape: tuple[int, ...]) -> Array:
+        return np.reshape(src, shape)

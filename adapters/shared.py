@@ -1,0 +1,89 @@
+"""What the adapters of array libraries have in common: their tensors, called one reshape after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Union
+
+from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+
+Calls = tuple[tuple[tuple[int, ...], bool], ...]
+"""Shape and special_zero of each node."""
+
+
+def copied_zeros(src: Sequence[int], shape: tuple[int, ...], special_zero: bool) -> tuple[int, ...]:
+    """The shape for a library without special_zero: only zeros that copy are resolved; past the rank of src a 0 stays."""
+    if not special_zero:
+        return shape
+    return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(shape))
+
+
+class ArrayLibrary:
+    """A library whose reshape takes its own tensor and a shape; a subclass says how tensors get in and out."""
+
+    name: str = ""
+    version: str = ""
+    detail: tuple[tuple[str, str], ...] = ()
+    operations: tuple[str, ...] = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
+    leaves_out: tuple[str, ...] = ("declared", "form")
+    mapped: tuple[str, ...] = ("special_zero",)
+    refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
+
+    def tensor(self, src: Tensor) -> Any:
+        """src as the library's own tensor."""
+        return src.array()
+
+    def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
+        """The library's call."""
+        raise NotImplementedError
+
+    def answer(self, dst: Any) -> Union[Tensor, Array]:
+        """The library's tensor as the suite reads it."""
+        array: Array = dst
+        return array
+
+    def chain(self, src: Any, calls: Calls) -> Any:
+        """The nodes of a graph; a compiling library overrides it."""
+        for shape, special_zero in calls:
+            entries = copied_zeros(src.shape, shape, special_zero) if self.mapped else shape
+            src = self.reshape(src, entries)
+        return src
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.name, self.version, self.detail)
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(self.operations, self.leaves_out, self.mapped)
+
+    def compile(self, graph: Graph) -> ArrayProgram:
+        for node in graph.nodes:
+            if not node.well_formed:
+                raise Unsupported("form")
+            if node.result is not None:
+                raise Unsupported("declared")
+            if node.shape is not None and node.shape.values is None and "given:runtime" in self.leaves_out:
+                raise Unsupported("given:runtime")
+        return ArrayProgram(self, graph)
+
+
+class ArrayProgram:
+    """A graph that an array library runs call by call."""
+
+    def __init__(self, library: ArrayLibrary, graph: Graph) -> None:
+        self.library, self.nodes = library, graph.nodes
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Union[Tensor, Array]:
+        arriving = iter(shapes)
+        calls = []
+        for node in self.nodes:
+            assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
+            values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
+            calls.append((tuple(values), bool(node.special_zero.values[0])))
+        tensor = self.library.tensor(src)
+        try:
+            dst = self.library.chain(tensor, tuple(calls))
+        except self.library.refusals as refusal:
+            raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
+        return self.library.answer(dst)

@@ -1,0 +1,96 @@
+"""PyTorch: eager on any device, compiled, and on its oneDNN tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from conformance.adapter import CannotStart
+from conformance.model import Tensor, Unsupported
+from conformance.types import WIDTH
+
+from .shared import ArrayLibrary, Calls
+
+TYPES = {
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "bool": torch.bool,
+    "s8": torch.int8, "u8": torch.uint8, "s16": torch.int16, "u16": torch.uint16,
+    "s32": torch.int32, "u32": torch.uint32, "s64": torch.int64, "u64": torch.uint64,
+}  # fmt: skip
+NAMES = {dtype: name for name, dtype in TYPES.items()}
+
+
+class Torch(ArrayLibrary):
+    """torch.reshape."""
+
+    name, version = "torch", torch.__version__
+    leaves_out = ("declared", "form", "layout:reversed")
+
+    def __init__(self, device: str = "cpu") -> None:
+        try:
+            self.device = torch.empty(0, device=device).device
+        except (RuntimeError, AssertionError) as error:  # the second: a build without that device
+            raise CannotStart(f"torch@{device}: {str(error).splitlines()[0]}") from None
+        hardware = torch.backends.cpu.get_cpu_capability()
+        if self.device.type == "cuda":
+            hardware = torch.cuda.get_device_name(self.device)
+        self.detail = (("build", torch.version.git_version or ""), ("device", str(self.device)), ("hardware", hardware))
+
+    def tensor(self, src: Tensor) -> torch.Tensor:
+        """A tensor in the very memory of src, of any rank."""
+        if any(stride < 0 for stride in src.strides):  # documented: tensors have none
+            raise Unsupported("layout:reversed")
+        width = WIDTH[src.type]
+        memory = torch.frombuffer(
+            src.memory, dtype=TYPES[src.type], count=(len(src.memory) - src.offset % width) // width,
+            offset=src.offset % width,
+        )  # fmt: skip
+        strides = tuple(stride // width for stride in src.strides)
+        return torch.as_strided(memory, src.dims, strides, src.offset // width).to(self.device)
+
+    def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+        return torch.reshape(src, shape)
+
+    def answer(self, dst: torch.Tensor) -> Tensor:
+        """The tensor's own storage as bytes, whatever its rank."""
+        dst = dst.cpu()
+        width = WIDTH[NAMES[dst.dtype]]
+        memory = torch.empty(0, dtype=torch.uint8).set_(dst.untyped_storage()).numpy().data
+        strides = tuple(stride * width for stride in dst.stride())
+        return Tensor(NAMES[dst.dtype], tuple(dst.shape), strides, memory, dst.storage_offset() * width)
+
+
+class TorchRaw(Torch):
+    """torch.reshape with the shape as it is: every 0 is literal."""
+
+    name = "torch-raw"
+    mapped = ()
+
+
+class TorchMkldnn(Torch):
+    """torch.reshape on the tensors of PyTorch's own oneDNN."""
+
+    name = "torch-mkldnn"
+
+    def __init__(self) -> None:
+        if not torch.backends.mkldnn.is_available():
+            raise CannotStart("torch-mkldnn: this build of torch has no oneDNN; pip install torch==2.13.0")
+        super().__init__()
+
+    def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
+        dst: torch.Tensor = super().chain(src.to_mkldnn(), calls).to_dense()
+        return dst
+
+
+class TorchCompile(Torch):
+    """A whole graph under torch.compile, in one piece."""
+
+    name = "torch-compile"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.compiled: Any = torch.compile(super().chain, fullgraph=True)
+
+    def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
+        dst: torch.Tensor = self.compiled(src, calls)
+        return dst

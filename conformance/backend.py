@@ -1,0 +1,82 @@
+"""Opens the backend that a person named: in this process, in a worker, or as a program of any language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Literal
+
+from .adapter import BUNDLED, load_adapter
+from .model import Adapter, Claims, Isolated, Result
+from .plan import Row
+from .remote import Limits, program, worker
+from .run import run
+
+Isolation = Literal["worker", "case", "none"]
+IN_PROCESS = ("numpy", "broken")
+"""Bundled backends in plain Python, which cannot take this process down."""
+_CHUNK = 16
+"""Rows that a worker takes at a time: few enough to share evenly, many enough to be worth a thread's turn."""
+
+
+def isolation_of(backend: str, asked: Isolation | None = None) -> Isolation:
+    """How a backend is run where nobody asked for another way."""
+    if asked is not None:
+        return asked
+    bundled = backend.partition("@")[0].partition(":")[0]
+    return "none" if bundled in IN_PROCESS and bundled in (*BUNDLED, "broken") else "worker"
+
+
+def open_backend(backend: str, isolation: Isolation, limits: Limits = Limits()) -> Adapter:
+    """A backend ready to be called; CannotStart where it is not."""
+    if backend.startswith("cmd:"):
+        return program(backend.removeprefix("cmd:"), limits)
+    return load_adapter(backend) if isolation == "none" else worker(backend, limits)
+
+
+@contextmanager
+def opened(backend: str, isolation: Isolation, limits: Limits = Limits()) -> Iterator[Adapter]:
+    """The same, ended with whatever it started."""
+    adapter = open_backend(backend, isolation, limits)
+    try:
+        yield adapter
+    finally:
+        if isinstance(adapter, Isolated):
+            adapter.close()
+
+
+def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
+    """Like `run`; with `case`, each row in a fresh process."""
+    if isolation != "case":
+        yield from run(rows, adapter, claims)
+        return
+    for row in rows:
+        if isinstance(adapter, Isolated):
+            adapter.restart()
+        yield from run([row], adapter, claims)
+
+
+def run_in_parallel(
+    rows: list[Row], first: Adapter, claims: Claims, backend: str, isolation: Isolation, limits: Limits, jobs: int
+) -> Iterator[Result]:
+    """The results of rows in their order, called by several processes at once."""
+    chunks = [rows[at : at + _CHUNK] for at in range(0, len(rows), _CHUNK)]
+    idle = [first, *(open_backend(backend, isolation, limits) for _ in range(min(jobs, len(chunks)) - 1))]
+    everyone = list(idle)
+
+    def results(chunk: list[Row]) -> list[Result]:
+        adapter = idle.pop()
+        try:
+            return list(run_isolated(chunk, adapter, claims, isolation))
+        finally:
+            idle.append(adapter)
+
+    try:
+        with ThreadPoolExecutor(len(everyone)) as pool:
+            for done in pool.map(results, chunks):
+                yield from done
+    finally:
+        for adapter in everyone[1:]:
+            if isinstance(adapter, Isolated):
+                adapter.close()

@@ -1,0 +1,79 @@
+"""The measurements measure, the table can be read, and the budgets are kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conformance import bench
+from conformance.contract import contracts
+from conformance.domain import SMALL, calls
+from conformance.load import load_spec
+
+SLACK = 4
+"""Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("each", bench.MEASUREMENTS, ids=lambda each: each.what)
+def test_a_budget_is_kept(each: bench.Measurement) -> None:
+    row = bench.taken(each)
+    assert row.ours > 0
+    assert row.baseline > 0
+    assert each.budget is None or row.ours <= SLACK * each.budget, bench.table([row])
+
+
+def test_the_budgets_that_were_promised_are_measured() -> None:
+    budgets = {each.what: each.budget for each in bench.MEASUREMENTS}
+    assert budgets["load and check spec/"] == 0.3
+    assert budgets["meaning of a call"] == 10e-6
+
+
+def test_the_meaning_of_a_call_is_quick() -> None:
+    """The one budget that is cheap enough to be asked for in every run."""
+    measured = bench.meaning_of_a_call()
+    assert measured.ours < SLACK * 10e-6
+
+
+def test_the_bare_baseline_computes_the_same() -> None:
+    meaning = contracts(load_spec())["static-2021"].meaning
+    for call in calls(SMALL):
+        assert bench.bare_meaning(*call) == meaning(*call)[:2], call
+
+
+def test_a_measurement_is_added_by_decorating_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "MEASUREMENTS", [])
+
+    @bench.measurement("nothing at all", budget=1.0)
+    def nothing() -> bench.Measured:
+        return bench.Measured(2.0, 0.5, "less than nothing")
+
+    assert bench.main(["--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            "what": "nothing at all",
+            "ours": 2.0,
+            "baseline": 0.5,
+            "against": "less than nothing",
+            "ratio": 4.0,
+            "budget": 1.0,
+            "within": False,
+        }
+    ]
+    assert bench.main([]) == 0
+    head, row, note = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[0] == "what"
+    assert row.split() == "nothing at all 2 s 500 ms 4.0× 1 s exceeded less than nothing".split()
+    assert note == "CPU time, the least of several runs"
+    assert nothing().ours == 2.0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.0, "2 s"), (0.3, "300 ms"), (0.0123, "12.3 ms"), (10e-6, "10 µs"), (2.5e-6, "2.5 µs"), (4e-8, "0.04 µs")],
+)
+def test_a_duration_is_said_as_people_say_it(value: float, text: str) -> None:
+    assert bench.seconds(value) == text
