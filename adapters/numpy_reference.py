@@ -23,7 +23,7 @@ class Illegal(Exception):
 
 
 class Open(Exception):
-    """No document says which dst is meant; the silent rule's id is the argument."""
+    """No document says which dst is meant; the arguments are the silent rule's id, and what is known of dst."""
 
 
 def resolve(
@@ -66,13 +66,19 @@ def resolve(
     if known == 0:
         if volume != 0:
             raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
-        raise Open("zero-past-rank" if past_rank else "infer-undetermined")
+        raise Open("zero-past-rank" if past_rank else "infer-undetermined", with_length(dst, unsettled, None))
     if volume % known != 0:
         raise Illegal("same-volume")
     if past_rank:
-        raise Open("zero-past-rank")
+        only = len(unsettled) == 1 or volume == known
+        raise Open("zero-past-rank", with_length(dst, unsettled, volume // known if only else None))
     dst[unsettled[0]] = volume // known
     return tuple(dst)
+
+
+def with_length(dst: list[int], indices: list[int], length: int | None) -> tuple[int | None, ...]:
+    """dst with the same length at each of some indices."""
+    return tuple(length if index in indices else each for index, each in enumerate(dst))
 
 
 class NumpyReference:
@@ -101,8 +107,13 @@ class NumpyReference:
             assert node.shape is not None
             try:
                 dims = self.answer(node, dims, self.entries(node.shape, arriving))
-            except (Illegal, Open) as refusal:
-                raise Rejected(stage, str(refusal)) from None
+            except Illegal as illegal:
+                raise Rejected(stage, illegal.args[0]) from None
+            except Open as silence:
+                rule, known = silence.args
+                if node.result is not None and not self.agrees(node.result, known):
+                    rule = "declared-output"
+                raise Rejected(stage, rule) from None
             if node.result is not None and not self.agrees(node.result, dims):
                 raise Rejected(stage, "declared-output")
         return dims
@@ -117,7 +128,7 @@ class NumpyReference:
         assert node.special_zero.values is not None
         return resolve(src, shape, bool(node.special_zero.values[0]), node.operation != "StaticReshape")
 
-    def agrees(self, declared: Declared, dims: tuple[int, ...]) -> bool:
+    def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return possible(declared, dims)
 
     def moved(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Tensor | Array:
@@ -154,13 +165,16 @@ def check_form(node: Node, src_type: str) -> None:
         raise Rejected("compile", "same-type")
 
 
-def possible(declared: Declared, dims: tuple[int, ...]) -> bool:
-    """Whether a declaration is true of dst."""
+def possible(declared: Declared, dims: tuple[int | None, ...]) -> bool:
+    """Whether a declaration can be true of dst, as far as that is known."""
     if declared.dims is None:
         return True
     if len(declared.dims) != len(dims):
         return False
-    return all(said is None or said == length for said, length in zip(declared.dims, dims, strict=True))
+    for said, length in zip(declared.dims, dims, strict=True):
+        if said is not None and length is not None and said != length:
+            return False
+    return True
 
 
 def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:

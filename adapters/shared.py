@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Union
 
-from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance.model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
 
+INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 Calls = tuple[tuple[tuple[int, ...], bool], ...]
 """Shape and special_zero of each node."""
 
@@ -16,6 +17,13 @@ def copied_zeros(src: Sequence[int], shape: tuple[int, ...], special_zero: bool)
     if not special_zero:
         return shape
     return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(shape))
+
+
+def plain(node: Node) -> bool:
+    """Whether a function call can say the node; its shape may be of any integer type, since it becomes Python's."""
+    if node.shape is None or node.shape.type not in INTEGERS:
+        return False
+    return node._replace(shape=node.shape._replace(type="s64")).well_formed
 
 
 class ArrayLibrary:
@@ -59,7 +67,7 @@ class ArrayLibrary:
 
     def compile(self, graph: Graph) -> ArrayProgram:
         for node in graph.nodes:
-            if not node.well_formed:
+            if not plain(node):
                 raise Unsupported("form")
             if node.result is not None:
                 raise Unsupported("declared")

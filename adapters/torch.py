@@ -49,7 +49,12 @@ class Torch(ArrayLibrary):
         return torch.as_strided(memory, src.dims, strides, src.offset // width).to(self.device)
 
     def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        return torch.reshape(src, shape)
+        try:
+            return torch.reshape(src, shape)
+        except TypeError as refusal:
+            if "Overflow when unpacking" in str(refusal):  # how the binding refuses integers past 64 bits
+                raise OverflowError(str(refusal)) from refusal
+            raise
 
     def answer(self, dst: torch.Tensor) -> Tensor:
         """The tensor's own storage as bytes, whatever its rank."""

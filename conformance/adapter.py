@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
+import os
 import re
 import sys
 from collections.abc import Mapping
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .model import Adapter, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
 
@@ -19,6 +21,7 @@ OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
 BUNDLED: Mapping[str, tuple[str, str]] = {
     "numpy": ("numpy_reference", "NumpyReference"),
     "numpy-raw": ("numpy_raw", "NumpyRaw"),
+    "onednn": ("onednn", "OneDnn"),
     "torch": ("torch", "Torch"),
     "torch-raw": ("torch", "TorchRaw"),
     "torch-compile": ("torch", "TorchCompile"),
@@ -31,15 +34,24 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "tensorflow": ("tensorflow", "TensorFlow"),
     "tensorflow-function": ("tensorflow", "TensorFlowFunction"),
     "tensorflow-xla": ("tensorflow", "TensorFlowXla"),
+    "openvino": ("openvino", "OpenVino"),
+    "openvino-reference": ("openvino", "OpenVinoReference"),
+    "onnxruntime": ("onnxruntime", "OnnxRuntime"),
+    "onnxruntime-plain": ("onnxruntime", "OnnxRuntimePlain"),
+    "onnx-reference": ("onnx_reference", "OnnxReference"),
 }
 """The name of a backend that comes along → its module in adapters/ and its class."""
 INSTALL: Mapping[str, str] = {
+    "onednn": "pip install onednn==2026.1.0",
     "torch": "pip install torch==2.13.0",
     "jax": "pip install jax",
     "array_api_strict": "pip install array-api-strict",
     "dask": "pip install dask",
     "mlx": 'pip install "mlx[cpu]"',
     "tensorflow": "pip install tensorflow-cpu",
+    "openvino": "pip install openvino",
+    "onnxruntime": "pip install onnxruntime onnx",
+    "onnx_reference": "pip install onnx",
 }
 """A module in adapters/ → the command that installs what it needs."""
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[\w:]+)")
@@ -219,3 +231,44 @@ MAPPED = ("special_zero",)
 def bundled_folder() -> Path:
     """The adapters that come along."""
     return Path(str(resources.files("conformance.adapters")))
+
+
+# ── what comes along ──────────────────────────────────────────────────────────────────────────────
+
+
+class Bundled(NamedTuple):
+    """A backend that comes along, and whether what it needs is here; nothing is imported to tell."""
+
+    backend: str
+    version: str | None
+    about: str
+    install: str | None
+
+
+def bundled() -> list[Bundled]:
+    """Every bundled backend."""
+    return [_bundled(backend, module, name) for backend, (module, name) in BUNDLED.items()]
+
+
+def _bundled(backend: str, module: str, name: str) -> Bundled:
+    install = INSTALL.get(module)
+    distribution = re.split(r"[\[=<>\"' ]", install.removeprefix("pip install").strip(" \"'"))[0] if install else "numpy"
+    try:
+        version: str | None = metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        version = f"by ONEDNN_LIBRARY ({os.environ['ONEDNN_LIBRARY']})" if _by_path(module) else None
+    return Bundled(backend, version, _about(module, name), install)
+
+
+def _by_path(module: str) -> bool:
+    return module == "onednn" and bool(os.environ.get("ONEDNN_LIBRARY"))
+
+
+def _about(module: str, name: str) -> str:
+    """The first line of the class's docstring."""
+    path = bundled_folder() / f"{module}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""

@@ -1,4 +1,4 @@
-"""Measures the suite's own speed: `python -m conformance.bench [--json]` prints what each thing costs beside a baseline.
+"""Measures the suite's own speed: `python -m conformance.bench [--json]` prints what it costs beside a baseline.
 
 Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
 slows both. To add a measurement, write a function under `@measurement` that returns a Measured.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -73,6 +72,8 @@ def cpu_of_command(command: Sequence[str], repeats: int = REPEATS) -> float:
 
 
 def _command_once(command: Sequence[str]) -> float:
+    import resource  # not on every system
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, env=_environment())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -152,8 +153,8 @@ def bare_meaning(
 ) -> tuple[str, tuple[int | None, ...] | None]:
     """The kind and the answer of a StaticReshape of 2021, in plain Python that knows no rules by name."""
     volume = 1
-    for length in src:
-        volume *= length
+    for dim in src:
+        volume *= dim
     infer = -1 in shape
     if shape.count(-1) > 1 or any(entry < -1 for entry in shape) or (infer and not special_zero and 0 in shape):
         return "illegal", None
@@ -170,7 +171,7 @@ def bare_meaning(
         else:
             known *= length
             dst.append(length)
-    if (not free or known == 0) and known != volume or (known and volume % known):
+    if ((not free or known == 0) and known != volume) or (known and volume % known):
         return "illegal", None
     many = bool(free) and known == 0
     if free and not many:
@@ -222,6 +223,7 @@ def taken(each: Measurement) -> Row:
 
 def seconds(value: float) -> str:
     """A duration as people say it: 4.1 µs, 23 ms."""
+    value = float(f"{value:.3g}")
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if value >= size:
             return f"{value / size:.3g} {unit}"

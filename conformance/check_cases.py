@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .contract import Contract, contracts
-from .model import Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
+from .model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from .plan import Plan, Row, Task, plan_of, witnessed
+from .run import called, run_row
 
 LOCK = "ids.lock"
 
@@ -73,6 +74,31 @@ def said_of(meaning: Meaning) -> str:
     if meaning.kind == "illegal":
         return f"the call is illegal by {', '.join(meaning.rules)}"
     return f"the call is unspecified ({', '.join(meaning.rules) or 'more than one dst would do'})"
+
+
+# ── the second opinion ──
+
+
+def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
+    """Rows on which the reference parts with the contracts, or refuses for a reason that is none of theirs."""
+    for row in plan.rows:
+        if "large" in row.facets:
+            continue
+        result = run_row(row, reference, left_out=False)
+        wrong = sorted({verdict for verdict in result.verdicts.values() if verdict not in ("pass", "observed")})
+        if wrong:
+            yield Problem(row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong")
+        yield from _reasons(row, reference)
+
+
+def _reasons(row: Row, reference: Adapter) -> Iterator[Problem]:
+    for task, outcome in zip(row.tasks, called(row, reference), strict=True):
+        broken = {rule for judged in task.meanings for rule in judged.meaning.rules}
+        if outcome.kind == "rejected" and broken and outcome.message not in broken:
+            yield Problem(
+                row.case.place,
+                f"{row.id}: the reference refuses by {outcome.message}, the contracts by {', '.join(sorted(broken))}",
+            )
 
 
 # ── whole cases ───────────────────────────────────────────────────────────────────────────────────
@@ -191,4 +217,4 @@ def lock(suite: Suite, cases_path: Path) -> int:
     return len(new)
 
 
-__all__ = ["LOCK", "Spec", "lock", "lock_problems", "problems", "said_of", "witnesses"]
+__all__ = ["LOCK", "Spec", "lock", "lock_problems", "problems", "reference_problems", "said_of", "witnesses"]

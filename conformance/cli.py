@@ -74,15 +74,24 @@ def _check(parser: _Parser) -> None:
     parser.add_argument("--sources", type=Path, action=_Once, metavar="DIR", help=what)
 
 
+def _cases_folder(parser: _Parser) -> None:
+    parser.add_argument(
+        "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
+    )
+
+
 def _list(parser: _Parser) -> None:
-    parser.add_argument("what", nargs="?", help="rules, documents, operations or findings")
+    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases or backends")
     parser.add_argument("--document", action=_Once, metavar="ID", help="only what concerns that document")
     parser.add_argument("--level", action=_Once, metavar="LEVEL", help="of rules: must, may, silent or decided")
+    parser.add_argument("--rule", action=_Once, metavar="ID", help="of cases: those of that rule")
+    _cases_folder(parser)
     parser.add_argument("--kind", action=_Once, metavar="KIND", help="of findings: defect, disagreement or silence")
 
 
 def _explain(parser: _Parser) -> None:
-    parser.add_argument("name", nargs="?", help="the id of a rule, a finding, a document or an operation")
+    parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
+    _cases_folder(parser)
 
 
 def _meaning(parser: _Parser) -> None:
@@ -164,7 +173,7 @@ def _run_arguments(parser: _Parser) -> None:
 _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "run": ("run", "run the suite on a backend; write the evidence, the reports and the verdict", _run_arguments),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
-    "list": ("listing", "list rules, documents, operations or findings", _list),
+    "list": ("listing", "list rules, documents, operations, findings, cases or backends", _list),
     "explain": ("explain", "explain one of them fully", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
     "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),

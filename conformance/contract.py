@@ -122,8 +122,8 @@ def _where(text: str) -> str:
 
 @lru_cache(1024)
 def _gives(text: str) -> str:
-    in_range = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
-    tree = parse_number(text, CALL_NAMES | ENTRY_NAMES, in_range)
+    read: list[tuple[str, str | int]] = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
+    tree = parse_number(text, CALL_NAMES | ENTRY_NAMES, in_range=read)
     guards = {
         f"{ast.unparse(node.slice)} < rank"
         for node in ast.walk(tree)

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import check_cases
+from ..adapter import load_adapter
 from ..contract import clauses, contracts
 from ..documents import Coverage, DocumentCoverage, verify
 from ..load import cases_folder, load_spec, spec_folder
 from ..load_cases import with_cases
 from ..model import Malformed, Problem, Spec
+from ..plan import plan_of
 from ..terminal import counted, paint, say, table
 from . import emit, folder_given, located
 
@@ -64,7 +66,9 @@ def _cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> t
         suite = with_cases(spec, folder or spec_folder(), path)
     except Malformed as malformed:
         return 0, list(malformed.problems)
-    problems = list(check_cases.problems(suite, path))
+    plan = plan_of(suite)
+    problems = list(check_cases.problems(suite, path, plan))
+    problems += check_cases.reference_problems(plan, load_adapter("numpy"))
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # what is locked stays for ever
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))

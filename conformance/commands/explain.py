@@ -1,4 +1,4 @@
-"""`conformance explain`: one rule, finding, document or operation, fully."""
+"""`conformance explain`: one rule, finding, document, operation or case, fully."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..contract import contracts
+from ..load import cases_folder, spec_folder
+from ..load_cases import with_cases
 from ..model import Call, Spec
 from ..terminal import labelled, paint, say, table, wrapped
-from . import Usage, emit, resembling, spec_of, unknown
+from . import Usage, emit, explain_case, folder_given, resembling, spec_of, unknown
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import bracketed, show, source
 
@@ -17,9 +19,11 @@ from .meaning import bracketed, show, source
 def run(args: argparse.Namespace) -> int:
     """Prints all about what bears the name."""
     if not (args.name or "").strip():
-        raise Usage("say what to explain: a rule, a finding, a document or an operation; `conformance list rules`")
+        raise Usage("say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`")
     spec = spec_of(args)
     things = _things(spec, args.name)
+    if not things:
+        return _explain_case(args, spec)
     if args.json:
         emit(things)
         return 0
@@ -40,10 +44,21 @@ def _things(spec: Spec, name: str) -> list[dict[str, Any]]:
     if findings:
         compiled = contracts(spec)
         found += [of_finding(spec, spec.findings[each], compiled) for each in findings]
-    if not found:
-        every = [*spec.rules, *spec.findings, *spec.documents, *spec.operations]
-        raise Usage(unknown("name", name, every, "conformance list rules"))
     return found
+
+
+def _explain_case(args: argparse.Namespace, spec: Spec) -> int:
+    """Nothing in the specification bears the name; perhaps a case does."""
+    suite = with_cases(spec, folder_given("--spec", args.spec) or spec_folder(), folder_given("--cases", args.cases) or cases_folder())
+    found = explain_case.things(suite, args.name)
+    if not found:
+        every = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
+        raise Usage(unknown("name", args.name, every, "conformance list rules"))
+    if args.json:
+        emit(found)
+    else:
+        explain_case.print_case(suite, found[0])
+    return 0
 
 
 # ── a rule ────────────────────────────────────────────────────────────────────────────────────────

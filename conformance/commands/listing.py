@@ -1,4 +1,4 @@
-"""`conformance list`: all rules, documents, operations or findings, one a line."""
+"""`conformance list`: all rules, documents, operations, findings, cases or backends, one a line."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
+from ..adapter import bundled
 from ..contract import contracts
+from ..load import cases_folder
+from ..load_cases import load_cases
 from ..model import Spec
 from ..terminal import columns, counted, cut, is_terminal, paint, say, table, width
-from . import Usage, emit, pick, spec_of
+from . import Usage, emit, folder_given, pick, spec_of
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, spots, standing
 
 LEVELS = ("must", "may", "decided", "silent")
@@ -35,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     plural = args.what if args.what.lower().endswith("s") else f"{args.what}s"
     what = pick("list", plural, _LISTINGS)
     listing = _LISTINGS[what]
-    for name in ("document", "level", "kind"):
+    for name in ("document", "level", "kind", "rule"):
         if getattr(args, name) is not None and name not in listing.filters:
             fitting = [each for each, other in _LISTINGS.items() if name in other.filters]
             raise Usage(f"--{name} does not filter {what}; it filters {' and '.join(fitting)}")
@@ -51,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _resolve(spec: Spec, args: argparse.Namespace) -> None:
     """Replaces what was typed for the filters by what is meant."""
-    for name, known in (("document", spec.documents), ("level", LEVELS), ("kind", KINDS)):
+    for name, known in (("document", spec.documents), ("level", LEVELS), ("kind", KINDS), ("rule", spec.rules)):
         if getattr(args, name) is not None:
             setattr(args, name, pick(name, getattr(args, name), known))
 
@@ -61,7 +64,8 @@ def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]
     say(table(_fitting(rows, listing.header), listing.header, listing.right))
     say()
     noun = what[:-1]
-    more = f"; conformance explain {next(iter(entries[0].values()))}" if entries else ""
+    first = next(iter(entries[0].values())) if entries else ""
+    more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
     say(paint("dim", f"{counted(len(entries), noun)}{more}"))
 
 
@@ -103,6 +107,33 @@ def _findings(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
 
+def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    cases = load_cases(folder_given("--cases", args.cases) or cases_folder(), spec)
+    return [
+        {
+            "case": each.id,
+            "place": str(each.place),
+            "rule": each.rule,
+            "steps": len(each.steps),
+            "calls": [f"{s.src_type}{list(s.src)} by {' then '.join(str(list(shape)) for shape in s.shapes)}" for s in each.steps],
+        }
+        for each in cases.values()
+        if args.rule is None or each.rule == args.rule
+    ]
+
+
+def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return each["case"], each["rule"], each["place"], "; ".join(each["calls"])
+
+
+def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    return [each._asdict() for each in bundled()]
+
+
+def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return each["backend"], each["version"] or paint("dim", "not installed"), each["about"], each["install"] or "comes along"
+
+
 def _rule_row(spec: Spec, rule: dict[str, Any]) -> Sequence[str]:
     forms = [form for form in contract_of(spec.rules[rule["rule"]]) if form != "where"]
     bound = [name for name, each in rule["documents"].items() if each["standing"] != "not bound"]
@@ -140,4 +171,6 @@ _LISTINGS = {
         ("document",), _operations, ("operation", "shape given as", "types", "shape types", "documents"), _operation_row
     ),
     "findings": _Listing(("document", "kind"), _findings, ("finding", "kind", "documents", "about"), _finding_row),
+    "cases": _Listing(("rule",), _cases, ("case", "rule", "place", "calls"), _case_row),
+    "backends": _Listing((), _backends, ("backend", "version", "what it is", "install"), _backend_row),
 }

@@ -92,7 +92,9 @@ class Facts:
     @cached_property
     def failures(self) -> Mapping[str, Mapping[str, tuple[Shown, ...]]]:
         """What failed or erred: diagnosis → case → rows; the commonest diagnosis first."""
-        bad = grouped((shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD or shown.failing)
+        bad = grouped(
+            (shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD or shown.failing
+        )
         order = sorted(bad, key=lambda name: (-len(bad[name]), name))
         return {name: grouped((shown.row.case.id, shown) for shown in bad[name]) for name in order}
 
@@ -178,7 +180,9 @@ def _shown(row: Row, result: Result | None) -> Shown:
     verdicts: dict[str, Verdict] = {document: result.verdicts.get(document, "not run") for document in row.documents}
     for document, verdict in verdicts.items():
         if verdict not in VERDICTS:
-            raise Refused(f"the row {row.id} has the verdict {verdict!r} for {document}; verdicts are {', '.join(VERDICTS)}")
+            raise Refused(
+                f"the row {row.id} has the verdict {verdict!r} for {document}; verdicts are {', '.join(VERDICTS)}"
+            )
     return Shown(row, verdicts, worst(verdicts.values()), result.outcome, result.diagnosis, result.detail)
 
 

@@ -20,7 +20,10 @@ def xml(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
     del totals["skipped"]  # the usual schema has it on a suite only
     name = _attribute("name", f"reshape conformance of {facts.name}")
     seconds = f"{float(evidence.footer.get('seconds', 0)):.3f}"
-    parts = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{name}{_numbers(totals)}{_attribute('time', seconds)}>"]
+    parts = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuites{name}{_numbers(totals)}{_attribute('time', seconds)}>",
+    ]
     for file, rows in files.items():
         when = _attribute("timestamp", started) if started else ""
         parts.append(f'<testsuite{_attribute("name", file)}{_numbers(_counts(rows))} time="0"{when}>')
@@ -30,10 +33,9 @@ def xml(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
 
 
 def _counts(rows: Iterable[Shown]) -> dict[str, int]:
-    kinds = [_element(shown) for shown in rows]
-    return {
-        "tests": len(kinds), "failures": kinds.count("failure"), "errors": kinds.count("error"), "skipped": kinds.count("skipped"),
-    }  # fmt: skip
+    found = [_element(shown) for shown in rows]
+    named = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    return {"tests": len(found), **{name: found.count(element) for name, element in named.items()}}
 
 
 def _element(shown: Shown) -> str | None:
@@ -55,7 +57,7 @@ def _testcase(facts: Facts, shown: Shown) -> Iterator[str]:
     row = shown.row
     yield f'<testcase{_attribute("classname", row.case.file)}{_attribute("name", row.id)} time="0">'
     yield "<properties>"
-    yield f"<property name=\"rule\"{_attribute('value', row.case.rule)}/>"
+    yield f'<property name="rule"{_attribute("value", row.case.rule)}/>'
     for document, verdict in shown.verdicts.items():
         yield f"<property{_attribute('name', document)}{_attribute('value', verdict)}/>"
     yield "</properties>"

@@ -4,56 +4,69 @@ from __future__ import annotations
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1c2128;--soft:#57606a;--page:#fff;--box:#f6f8fa;--line:#d0d7de;--link:#0550ae;
---pass:#116329;--fail:#a40e26;--observed:#6639ba;--open:#57606a;--warn:#7d4e00;--passb:#e6f6ea;--failb:#ffebe9;--warnb:#fff4d6}
-@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9da7b3;--page:#0d1117;--box:#161b22;--line:#3a424c;--link:#79b8ff;
---pass:#5bd174;--fail:#ff8f87;--observed:#c9a6ff;--open:#9da7b3;--warn:#e3b341;--passb:#10261a;--failb:#33161a;--warnb:#2d2408}}
-*{box-sizing:border-box}
-html{scroll-padding-top:1rem}
-body{margin:0 auto;max-width:78rem;padding:1.5rem clamp(.75rem,3vw,2.5rem) 4rem;background:var(--page);color:var(--ink);
-font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
-a{color:var(--link)}a:focus-visible,summary:focus-visible,.wide:focus-visible,input:focus-visible,select:focus-visible,
+--pass:#116329;--fail:#a40e26;--observed:#6639ba;--open:#57606a;--warn:#7d4e00;--passb:#e6f6ea;--failb:#ffebe9;
+--warnb:#fff4d6}
+@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9da7b3;--page:#0d1117;--box:#161b22;--line:#3a424c;
+--link:#79b8ff;--pass:#5bd174;--fail:#ff8f87;--observed:#c9a6ff;--open:#9da7b3;--warn:#e3b341;--passb:#10261a;
+--failb:#33161a;--warnb:#2d2408}}*{box-sizing:border-box}html{scroll-padding-top:1rem}
+body{margin:0 auto;max-width:78rem;padding:1.5rem clamp(.75rem,3vw,2.5rem) 4rem;background:var(--page);
+color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
+overflow-wrap:anywhere}a{color:var(--link)}
+a:focus-visible,summary:focus-visible,.wide:focus-visible,input:focus-visible,select:focus-visible,
 button:focus-visible{outline:3px solid var(--link);outline-offset:2px}
-h1{font-size:1.9rem;line-height:1.2;margin:.2rem 0 .4rem}h2{font-size:1.35rem;margin:3rem 0 .6rem;padding-top:.8rem;
-border-top:2px solid var(--line)}h3{font-size:1.08rem;margin:1.8rem 0 .4rem}h4{font-size:1rem;margin:0 0 .3rem}
-p{margin:.4rem 0;max-width:48rem}.soft,caption,.sub{color:var(--soft)}.sub{font-size:.86rem}
-code,pre,td bdi,th bdi{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.86rem;unicode-bidi:isolate}
-pre{margin:.4rem 0 0;padding:.5rem .7rem;background:var(--box);border:1px solid var(--line);border-radius:6px;white-space:pre-wrap}
+h1{font-size:1.9rem;line-height:1.2;margin:.2rem 0 .4rem}
+h2{font-size:1.35rem;margin:3rem 0 .6rem;padding-top:.8rem;border-top:2px solid var(--line)}
+h3{font-size:1.08rem;margin:1.8rem 0 .4rem}h4{font-size:1rem;margin:0 0 .3rem}p{margin:.4rem 0;max-width:48rem}
+.soft,caption,.sub{color:var(--soft)}.sub{font-size:.86rem}
+code,pre,td bdi,th bdi{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+font-size:.86rem;unicode-bidi:isolate}
+pre{margin:.4rem 0 0;padding:.5rem .7rem;background:var(--box);border:1px solid var(--line);border-radius:6px;
+white-space:pre-wrap}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;margin:1rem 0 0;padding:0;font-size:.92rem}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
 .docs{list-style:none;margin:1.2rem 0;padding:0;display:grid;gap:.45rem}
 .docs li{display:grid;grid-template-columns:11.5rem 1fr;gap:.2rem 1rem;align-items:baseline;padding:.55rem .8rem;
 background:var(--box);border-left:5px solid var(--open);border-radius:4px}
-.docs li.pass{border-color:var(--pass);background:var(--passb)}.docs li.fail{border-color:var(--fail);background:var(--failb)}
-.docs li.warn{border-color:var(--warn);background:var(--warnb)}
-.v{white-space:nowrap;font-weight:600}.v.pass{color:var(--pass)}.v.fail,.v.error{color:var(--fail)}.v.observed{color:var(--observed)}
-.v.open{color:var(--open)}.v.warn{color:var(--warn)}
-.wide{overflow-x:auto;margin:.5rem 0 0}
-table{border-collapse:collapse;font-size:.9rem;min-width:min(100%,34rem)}caption{text-align:left;padding:.2rem 0 .4rem;font-size:.88rem}
+.docs li.pass{border-color:var(--pass);background:var(--passb)}
+.docs li.fail{border-color:var(--fail);background:var(--failb)}
+.docs li.warn{border-color:var(--warn);background:var(--warnb)}.v{white-space:nowrap;font-weight:600}
+.v.pass{color:var(--pass)}.v.fail,.v.error{color:var(--fail)}.v.observed{color:var(--observed)}
+.v.open{color:var(--open)}.v.warn{color:var(--warn)}.wide{overflow-x:auto;margin:.5rem 0 0}
+table{border-collapse:collapse;font-size:.9rem;min-width:min(100%,34rem)}
+caption{text-align:left;padding:.2rem 0 .4rem;font-size:.88rem}
 th,td{text-align:left;vertical-align:top;padding:.32rem .8rem .32rem .4rem;border-bottom:1px solid var(--line)}
-thead th{border-bottom:2px solid var(--line);white-space:nowrap}tbody th{font-weight:600}td.n{text-align:right;white-space:nowrap}
-td,tbody th{overflow-wrap:break-word;min-width:4rem}.matrix td{white-space:nowrap}.matrix tbody th{min-width:12rem;overflow-wrap:normal}
-.rules td:nth-child(2){min-width:25rem}.rules tbody th{min-width:15rem}tbody th .sub{font-weight:400}
-.where li{white-space:nowrap}
+thead th{border-bottom:2px solid var(--line);white-space:nowrap}tbody th{font-weight:600}
+td.n{text-align:right;white-space:nowrap}td,tbody th{overflow-wrap:break-word;min-width:4rem}
+.matrix table{font-size:.82rem;line-height:1.3}.matrix td{white-space:nowrap;padding-right:.5rem}
+.matrix tbody th{min-width:11rem;overflow-wrap:normal}.rules td:nth-child(2){min-width:25rem}
+.rules tbody th{min-width:15rem}tbody th .sub{font-weight:400}.where li{white-space:nowrap}
 .where{list-style:none;margin:0;padding:0}.where li{margin:0 0 .1rem}
-.entry{border:1px solid var(--line);border-left:4px solid var(--fail);border-radius:6px;padding:.7rem .9rem;margin:.7rem 0}
+.entry{border:1px solid var(--line);border-left:4px solid var(--fail);border-radius:6px;padding:.5rem .9rem;
+margin:.5rem 0}.entry>summary{cursor:pointer;font-weight:600}.entry>summary .sub{font-weight:400}
 .steps{margin:.2rem 0;padding-left:1.4rem}.steps.one{list-style:none;padding:0}
 .case{border-bottom:1px solid var(--line);padding:.15rem 0}.case>summary{cursor:pointer;padding:.3rem 0}
 .case[open]{padding-bottom:1rem}.case>:not(summary){margin-left:1.1rem}
 :target{scroll-margin-top:1rem;outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
-.filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;background:var(--page);padding:.6rem 0;
-border-bottom:1px solid var(--line)}.filters[hidden]{display:none}.filters label{display:grid;font-size:.8rem;color:var(--soft)}
-.filters input,.filters select,.filters button{font:inherit;font-size:.9rem;color:var(--ink);background:var(--box);border:1px solid #8c959f;
-border-radius:5px;padding:.25rem .45rem;max-width:14rem}.filters output{font-size:.86rem;color:var(--soft);padding-bottom:.3rem}
-[hidden]{display:none!important}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:.4rem 0}dt{color:var(--soft)}dd{margin:0;min-width:0}
-@media (max-width:40rem){.docs li{grid-template-columns:1fr}dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}.filters{position:static}
-h1{font-size:1.5rem}th,td{padding-right:.5rem}
-.scope table,.scope tbody,.scope tr,.scope td,.scope th{display:block;border:0;padding:0 0 .1rem}.scope thead{display:none}
-.scope tr{padding:.5rem 0;border-bottom:1px solid var(--line)}.scope table{min-width:0}.scope td.n{text-align:left}
-.scope caption{display:block}.scope td:empty{display:none}}
-@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}nav,.filters,.skip{display:none!important}
-h2{break-after:avoid}h3,h4,caption{break-after:avoid}.entry,tr,.docs li{break-inside:avoid}#failures,#matrix{break-before:page}
-.wide{overflow:visible}a{color:inherit;text-decoration:none}table{font-size:8.5pt}}
+h2:target,h3:target{outline:0}
+.filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;
+background:var(--page);padding:.6rem 0;border-bottom:1px solid var(--line)}.filters[hidden]{display:none}
+.filters label{display:grid;font-size:.8rem;color:var(--soft)}
+.filters input,.filters select,.filters button{font:inherit;font-size:.9rem;color:var(--ink);background:var(--box);
+border:1px solid #8c959f;border-radius:5px;padding:.25rem .45rem;max-width:14rem}
+.filters output{font-size:.86rem;color:var(--soft);padding-bottom:.3rem}[hidden]{display:none!important}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:.4rem 0}dt{color:var(--soft)}
+dd{margin:0;min-width:0}
+@media (max-width:40rem){.docs li{grid-template-columns:1fr}dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}
+.filters{position:static}h1{font-size:1.5rem}th,td{padding-right:.5rem}
+.scope table,.scope tbody,.scope tr,.scope td,.scope th,.stack table,.stack tbody,.stack tr,.stack td,
+.stack th{display:block;border:0;padding:0 0 .1rem}.scope thead,.stack thead{display:none}
+.scope tr,.stack tr{padding:.5rem 0;border-bottom:1px solid var(--line)}.scope table,.stack table{min-width:0}
+.scope caption,.stack caption{display:block}.scope td:empty{display:none}.rules td:nth-child(2){min-width:20rem}
+.where li{white-space:normal}.case>:not(summary){margin-left:0}}
+@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
+nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
+.entry,tr,.docs li{break-inside:avoid}#failures,#matrix{break-before:page}.wide{overflow:visible}
+a{color:inherit;text-decoration:none}table{font-size:8.5pt}}
 """
 
 SCRIPT = """
@@ -64,14 +77,14 @@ SCRIPT = """
   var blocks = Array.prototype.slice.call(document.querySelectorAll('[data-block]')).map(function (element) {
     return {element: element, rule: element.getAttribute('data-r'), text: null,
       rows: Array.prototype.slice.call(element.querySelectorAll('tr[data-v]')).map(function (row) {
-        return {element: row, verdict: words(row, 'v'), operation: [row.getAttribute('data-o')],
+        return {element: row, verdict: words(row, 'v'), operation: words(row, 'o'),
           type: words(row, 't'), document: words(row, 'd')};
       })};
   });
   var heads = Array.prototype.slice.call(document.querySelectorAll('[data-group]'));
   var total = blocks.filter(isCase).length, timer = 0;
   function words(row, key) { return (row.getAttribute('data-' + key) || '').split('|'); }
-  function isCase(block) { return block.element.tagName === 'DETAILS'; }
+  function isCase(block) { return block.element.id !== ''; }
   function wanted() {
     var found = {};
     names.forEach(function (name) { if (form.elements[name].value) found[name] = form.elements[name].value; });
@@ -97,7 +110,9 @@ SCRIPT = """
     output.textContent = cases + ' of ' + total + ' cases shown';
   }
   function keep() {
-    var want = wanted(), parts = Object.keys(want).map(function (name) { return name + '=' + encodeURIComponent(want[name]); });
+    var want = wanted(), parts = Object.keys(want).map(function (name) {
+      return name + '=' + encodeURIComponent(want[name]);
+    });
     history.replaceState(null, '', parts.length ? '#filter:' + parts.join('&') : '#cases');
   }
   function decoded(text) { try { return decodeURIComponent(text); } catch (error) { return text; } }

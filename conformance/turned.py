@@ -1,0 +1,201 @@
+"""Mutants of a Python source: one comparison, constant, operator, check or statement of it turned at a time."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+}
+ELSEWHERE = "~"
+"""Put behind a text, to make it another."""
+_UNRUN = {"annotation", "returns", "decorator_list", "type_params"}
+"""Fields that say nothing at run time."""
+
+
+class Mutant(NamedTuple):
+    """One thing turned."""
+
+    function: str
+    """Where: a function's name, `Class.method`, or "" for the module itself."""
+    line: int
+    text: str
+    """The line of the source."""
+    change: str
+    """What was made of what: `== became !=`."""
+    code: CodeType
+    of_text: bool
+    """Whether a text was changed: what a refusal says, not what is refused."""
+
+    @property
+    def name(self) -> str:
+        """Stable while the line is: `known != volume · != became ==`."""
+        return f"{self.text} · {self.change}"
+
+    def module(self) -> ModuleType:
+        """The mutant, as a module of its own."""
+        module = types.ModuleType("mutant")
+        exec(self.code, module.__dict__)
+        return module
+
+
+def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant]:
+    """Every mutant of a source, one after the other; `leave` names what is assigned and not to be touched."""
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    counted: dict[str, int] = {}
+    for function, holder, key, node in _places(tree, "", leave):
+        for change, other in _turned(node):
+            _put(holder, key, other)
+            code = compile(ast.fix_missing_locations(tree), "<mutant>", "exec")
+            _put(holder, key, node)
+            line = int(getattr(node, "lineno", 0))
+            mutant = Mutant(function, line, lines[line - 1].strip(), change, code, _is_text(node))
+            again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
+            yield mutant if again == 1 else mutant._replace(change=f"{change} ({again})")
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+# ── places ────────────────────────────────────────────────────────────────────────────────────────
+
+_Place = tuple[str, Any, Any, ast.AST]
+"""Function, then the list or node that holds a node, its index or field there, and the node."""
+
+
+def _places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_Place]:
+    if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+        function = f"{function}.{parent.name}".strip(".")
+    for field, value in ast.iter_fields(parent):
+        if field in _UNRUN:
+            continue
+        for holder, key, node in _held(parent, field, value):
+            if _left(node, leave):
+                continue
+            yield function, holder, key, node
+            yield from _places(node, function, leave)
+
+
+def _held(parent: ast.AST, field: str, value: Any) -> Iterator[tuple[Any, Any, ast.AST]]:
+    if isinstance(value, ast.AST):
+        yield parent, field, value
+    elif isinstance(value, list):
+        yield from ((value, index, node) for index, node in enumerate(value) if isinstance(node, ast.AST))
+
+
+def _left(node: ast.AST, leave: frozenset[str]) -> bool:
+    """Whether nothing in a node is to be turned: it says what is so (docstrings, assertions, imports) or is left."""
+    if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)):
+        return True
+    if isinstance(node, ast.Expr) and _is_text(node.value):
+        return True
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id in leave for target in targets)
+
+
+def _put(holder: Any, key: Any, node: ast.AST) -> None:
+    if isinstance(holder, list):
+        holder[key] = node
+    else:
+        setattr(holder, key, node)
+
+
+# ── what becomes of a node ────────────────────────────────────────────────────────────────────────
+
+
+def _turned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """What is made of a node, in words and as another node."""
+    match node:
+        case ast.Compare():
+            yield from _comparison(node)
+        case ast.Constant():
+            yield from ((f"{node.value!r} became {value!r}", _at(node, ast.Constant(value))) for value in _values(node))
+        case ast.BinOp() | ast.AugAssign() if type(node.op) in OPERATORS:
+            other = OPERATORS[type(node.op)]
+            fields = {name: value for name, value in ast.iter_fields(node) if name != "op"}
+            yield f"{_word(node.op)} became {_word(other())}", _at(node, type(node)(op=other(), **fields))
+        case ast.BoolOp():
+            yield from _boolean(node)
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            yield f"{_word(node.op)} dropped", node.operand
+        case ast.IfExp():
+            yield "always the first", node.body
+            yield "always the second", node.orelse
+        case ast.If():
+            yield "the body dropped", _at(node, ast.If(node.test, [ast.Pass()], node.orelse))
+            if node.orelse:
+                yield "what is else dropped", _at(node, ast.If(node.test, node.body, []))
+        case _:
+            pass
+    if isinstance(node, (ast.Raise, ast.Continue, ast.Assign, ast.AugAssign, ast.Expr)):
+        yield "the statement dropped", _at(node, ast.Pass())
+
+
+def _comparison(node: ast.Compare) -> Iterator[tuple[str, ast.AST]]:
+    for index, old in enumerate(node.ops):
+        for new in COMPARISONS[type(old)]:
+            operators = [*node.ops[:index], new(), *node.ops[index + 1 :]]
+            yield f"{_word(old)} became {_word(new())}", _at(node, ast.Compare(node.left, operators, node.comparators))
+
+
+def _boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.AST]]:
+    other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    yield f"{_word(node.op)} became {_word(other)}", _at(node, ast.BoolOp(other, node.values))
+    for index, value in enumerate(node.values):
+        rest = [*node.values[:index], *node.values[index + 1 :]]
+        kept = rest[0] if len(rest) == 1 else _at(node, ast.BoolOp(node.op, rest))
+        yield f"`{ast.unparse(value)}` dropped", kept
+
+
+def _values(node: ast.Constant) -> tuple[Any, ...]:
+    """Other constants in place of one."""
+    value = node.value
+    if isinstance(value, bool):
+        return (not value,)
+    if isinstance(value, int):
+        return (value + 1, value - 1) if value else (1,)
+    return (value + ELSEWHERE,) if isinstance(value, str) else ()
+
+
+def _at(old: ast.AST, new: ast.AST) -> ast.AST:
+    return ast.copy_location(new, old)
+
+
+_WORDS: dict[str, str] = {
+    "Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Is": "is", "IsNot": "is not",
+    "In": "in", "NotIn": "not in", "Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Mod": "%",
+    "And": "and", "Or": "or", "Not": "not", "USub": "the minus",
+}  # fmt: skip
+
+
+def _word(operator: ast.AST) -> str:
+    return _WORDS[type(operator).__name__]
+
+
+def source_of(module: ModuleType) -> str:
+    """The text that a module was made of."""
+    assert module.__file__ is not None
+    with open(module.__file__, encoding="utf-8") as file:
+        return file.read()
