@@ -1123,7 +1123,7 @@ class DeclarationNotRead(Broken):
 
     breaks, classes = "declared-output", "P"
 
-    def agrees(self, declared: Declared, dims: Dims) -> bool:
+    def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return True
 
 
@@ -1145,7 +1145,7 @@ class DeclaredRankIsEnough(Broken):
 
     breaks, classes = "declared-output", "P"
 
-    def agrees(self, declared: Declared, dims: Dims) -> bool:
+    def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return declared.dims is None or len(declared.dims) == len(dims)
 
 
@@ -1154,10 +1154,9 @@ class DeclaredVolumeIsEnough(Broken):
 
     breaks, classes = "declared-output", "P"
 
-    def agrees(self, declared: Declared, dims: Dims) -> bool:
-        said = declared.dims
-        volume = math.prod(dims)
-        return super().agrees(declared, dims) or (said is not None and math.prod(d or 0 for d in said) == volume)
+    def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
+        said, volume = declared.dims or (), math.prod(d or 0 for d in dims)
+        return super().agrees(declared, dims) or math.prod(d or 0 for d in said) == volume
 
 
 class DeclaredInFullOrRefused(Broken):
@@ -1165,7 +1164,7 @@ class DeclaredInFullOrRefused(Broken):
 
     breaks, classes = "declared-output", "P"
 
-    def agrees(self, declared: Declared, dims: Dims) -> bool:
+    def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return declared.dims is None or declared.dims == dims
 
 
@@ -1174,7 +1173,7 @@ class UnknownRankIsRankZero(Broken):
 
     breaks, classes = "declared-output", "PK"
 
-    def agrees(self, declared: Declared, dims: Dims) -> bool:
+    def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return super().agrees(declared._replace(dims=declared.dims or ()), dims)
 
 

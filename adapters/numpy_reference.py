@@ -14,8 +14,8 @@ from conformance.model import Array, Claims, Declared, Graph, Identity, Node, Op
 from conformance.types import dtype_of
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
-MOST_DIMS = 64
-"""Past this NumPy has no arrays, and the elements are moved as a flat row."""
+MOST_DIMS = 32
+"""Past this NumPy 1 has no arrays, and the elements are moved as a flat row."""
 
 
 class Illegal(Exception):
@@ -30,55 +30,54 @@ def resolve(
     src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False
 ) -> tuple[int, ...]:
     """The dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
+    check_entries(shape, special_zero, zero_may_meet_infer)
+    volume = 1
+    for length in src:
+        volume *= length
+    dst = known_lengths(src, shape, special_zero)
+    known = 1
+    for given in dst:
+        if given is not None:
+            known *= given
+
+    if None not in dst:
+        if known != volume:
+            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
+        return tuple(dst)  # type: ignore[arg-type]
+    past_rank = special_zero and 0 in shape[len(src) :]
+    if known == 0:
+        if volume != 0:  # then nothing was copied from src but lengths, and the 0 is a literal one
+            raise Illegal("zero-empties")
+        raise Open("zero-past-rank" if past_rank else "infer-undetermined", tuple(dst))
+    if volume % known != 0:
+        raise Illegal("same-volume")
+    if dst.count(None) == 1 or volume == known:
+        dst = [volume // known if given is None else given for given in dst]
+    if past_rank:
+        raise Open("zero-past-rank", tuple(dst))
+    return tuple(dst)  # type: ignore[arg-type]
+
+
+def check_entries(shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool) -> None:
+    """Refuses a shape whose entries are wrong whatever src is."""
     if shape.count(-1) > 1:
         raise Illegal("one-infer")
     for length in shape:
         if length < -1:
             raise Illegal("lower-bound")
-    if 0 in shape and not special_zero and -1 in shape and not zero_may_meet_infer:
+    if 0 in shape and -1 in shape and not special_zero and not zero_may_meet_infer:
         raise Illegal("zero-meets-infer")
 
-    volume = 1
-    for length in src:
-        volume *= length
 
-    dst = list(shape)
-    unsettled = []
-    past_rank = False
-    known = 1
+def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool) -> list[int | None]:
+    """The lengths of dst that are written or copied; None for the others."""
+    dst: list[int | None] = []
     for index, length in enumerate(shape):
         if length == 0 and special_zero:
-            if index < len(src):
-                dst[index] = src[index]
-            else:
-                past_rank = True
-                unsettled.append(index)
-                continue
-        elif length == -1:
-            unsettled.append(index)
-            continue
-        known *= dst[index]
-
-    if not unsettled:
-        if known != volume:
-            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
-        return tuple(dst)
-    if known == 0:
-        if volume != 0:
-            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
-        raise Open("zero-past-rank" if past_rank else "infer-undetermined", with_length(dst, unsettled, None))
-    if volume % known != 0:
-        raise Illegal("same-volume")
-    if past_rank:
-        only = len(unsettled) == 1 or volume == known
-        raise Open("zero-past-rank", with_length(dst, unsettled, volume // known if only else None))
-    dst[unsettled[0]] = volume // known
-    return tuple(dst)
-
-
-def with_length(dst: list[int], indices: list[int], length: int | None) -> tuple[int | None, ...]:
-    """dst with the same length at each of some indices."""
-    return tuple(length if index in indices else each for index, each in enumerate(dst))
+            dst.append(src[index] if index < len(src) else None)
+        else:
+            dst.append(None if length == -1 else length)
+    return dst
 
 
 class NumpyReference:
@@ -185,7 +184,7 @@ def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
 
 
 def flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
-    """The same where NumPy has no such array: more than 64 dims, or an empty one of enormous lengths."""
+    """The same where NumPy has no such array: too many dims, or an empty one of enormous lengths."""
     return dense(src.type, dst, bytearray() if 0 in dst else bytearray(elements(src)))
 
 

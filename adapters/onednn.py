@@ -60,11 +60,11 @@ class LogicalTensor(c.Structure):
         ("strides", Dims),
     )
 
-    def lengths(self) -> tuple[int, ...]:
-        return tuple(self.dims[: self.ndims])
-
-    def steps(self) -> tuple[int, ...]:
-        return tuple(self.strides[: self.ndims])
+    def read(self, field: str) -> tuple[int, ...]:
+        """As C reads it: where the library reports more dims than there is room for, what lies behind them, or 0."""
+        start, end = getattr(LogicalTensor, field).offset, c.sizeof(LogicalTensor)
+        places = range(start, start + 8 * self.ndims, 8)
+        return tuple(c.c_int64.from_buffer(self, at).value if at + 8 <= end else 0 for at in places)
 
 
 class InplacePair(c.Structure):
@@ -549,6 +549,6 @@ class Compiled:
         dst = next(tensor for part in self.parts for tensor in part.outputs if tensor.id == self.plan.dst)
         memory = held[dst.id]
         type_ = next(name for name, number in TYPES.items() if number == dst.data_type)
-        strides = tuple(step * WIDTH[type_] for step in dst.steps())
-        return Tensor(type_, dst.lengths(), strides, memory.memory, memory.offset)
+        strides = tuple(step * WIDTH[type_] for step in dst.read("strides"))
+        return Tensor(type_, dst.read("dims"), strides, memory.memory, memory.offset)
 

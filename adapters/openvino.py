@@ -162,8 +162,7 @@ def constant(operand: Operand) -> Any:
     dims, values = [n for n in operand.dims if n is not None], operand.values
     if operand.type == "string":
         return ov.op.Constant(ov.Type.string, ov.Shape(dims), list(values or ()))
-    memory = bytearray(np.array(values, dtype_of(operand.type)).tobytes())
-    return ov.op.Constant(wrapped(operand.type, dims, memory, 0))
+    return ov.op.Constant(filled(operand.type, dims, np.array(values, dtype_of(operand.type)).tobytes()))
 
 
 # ── tensors ───────────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +175,7 @@ def inputs(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> list[Any]:
 
 
 def wrapped(type_: str, dims: Sequence[int], memory: bytearray | memoryview, offset: int) -> Any:
-    """Memory that holds elements without gaps, as the library's tensor: nothing is copied."""
+    """Memory that holds elements without gaps, as the library's tensor: nothing is copied, nothing kept alive."""
     bits = np.ndarray((prod(dims),), f"<u{WIDTH[type_]}", memory, offset)
     return ov.Tensor(bits, ov.Shape(list(dims)), TYPES[type_])
 
@@ -189,10 +188,14 @@ def tensor(given: Tensor) -> Any:
     if around is not None:
         whole = wrapped(given.type, around, given.memory, given.offset)
         return ov.Tensor(whole, [0] * len(around), list(given.dims))
-    filled = bytearray(prod(given.dims) * WIDTH[given.type])
-    bits = np.dtype(f"<u{WIDTH[given.type]}")
-    np.ndarray(given.dims, bits, filled)[...] = np.ndarray(given.dims, bits, given.memory, given.offset, given.strides)
-    return wrapped(given.type, given.dims, filled, 0)
+    return filled(given.type, given.dims, given.array().tobytes())
+
+
+def filled(type_: str, dims: Sequence[int], elements: bytes) -> Any:
+    """A tensor of the library's own with elements copied into it."""
+    own = ov.Tensor(TYPES[type_], ov.Shape(list(dims)))
+    wrapped(type_, dims, bytearray(elements), 0).copy_to(own)
+    return own
 
 
 def enclosing(given: Tensor) -> tuple[int, ...] | None:

@@ -26,6 +26,23 @@ def plain(node: Node) -> bool:
     return node._replace(shape=node.shape._replace(type="s64")).well_formed
 
 
+def array_of(src: Tensor) -> Array:
+    """src as a NumPy array, of which some have no room: its refusal is that of the libraries that live on it."""
+    rank_in_numpy(src.dims)
+    return src.array()
+
+
+def rank_in_numpy(dims: Sequence[int]) -> None:
+    """Past 64 dims nothing goes in or out through NumPy."""
+    if len(dims) > 64:
+        raise Unsupported(f"rank:{len(dims)}")
+
+
+def nowhere(type_: str, dims: tuple[int, ...]) -> Tensor:
+    """An answer as it was given, of negative lengths or of more elements than any memory holds."""
+    return Tensor(type_, dims, (0,) * len(dims), bytearray(), 0)
+
+
 class ArrayLibrary:
     """A library whose reshape takes its own tensor and a shape; a subclass says how tensors get in and out."""
 
@@ -39,7 +56,7 @@ class ArrayLibrary:
 
     def tensor(self, src: Tensor) -> Any:
         """src as the library's own tensor."""
-        return src.array()
+        return array_of(src)
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         """The library's call."""
@@ -89,9 +106,8 @@ class ArrayProgram:
             assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
             values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
             calls.append((tuple(values), bool(node.special_zero.values[0])))
-        tensor = self.library.tensor(src)
         try:
-            dst = self.library.chain(tensor, tuple(calls))
+            dst = self.library.chain(self.library.tensor(src), tuple(calls))
         except self.library.refusals as refusal:
             raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
         return self.library.answer(dst)

@@ -88,13 +88,14 @@ class TorchMkldnn(Torch):
 
 
 class TorchCompile(Torch):
-    """A whole graph under torch.compile, in one piece."""
+    """A whole graph under torch.compile, in one piece; what was compiled for other lengths serves again where it can."""
 
     name = "torch-compile"
 
     def __init__(self) -> None:
         super().__init__()
-        self.compiled: Any = torch.compile(super().chain, fullgraph=True)
+        torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1 << 20
+        self.compiled: Any = torch.compile(super().chain, fullgraph=True, dynamic=True)
 
     def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
         dst: torch.Tensor = self.compiled(src, calls)

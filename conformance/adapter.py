@@ -143,6 +143,8 @@ def load_adapter(backend: str) -> Adapter:
 
 def _class(backend: str) -> Any:
     module, separator, name = backend.rpartition(":")
+    if module == "broken":
+        return _broken(name)
     if not separator:
         if backend not in BUNDLED:
             raise CannotStart(_unknown(backend))
@@ -158,6 +160,18 @@ def _class(backend: str) -> Any:
     if not callable(getattr(found, name)):
         raise CannotStart(f"{backend}: {name!r} is no class; name the adapter's class")
     return getattr(found, name)
+
+
+def _broken(name: str) -> Any:
+    """A backend with one false belief, by name: `broken:zero-flag-ignored`."""
+    known = importlib.import_module("conformance.adapters.broken").BROKEN
+    if name not in known:
+        import difflib
+
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "`conformance mutants` shows them"
+        raise CannotStart(f"unknown planted backend {name!r}; {hint}")
+    return known[name]
 
 
 def _unknown(backend: str) -> str:
@@ -192,13 +206,18 @@ def _checked(adapter: Any, backend: str) -> Adapter:
         isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape
     ):
         raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
-    _check_identity(adapter.identity, backend)
-    _check_claims(adapter.claims, backend)
+    check_description(adapter.identity, adapter.claims, backend)
     if isinstance(adapter, FunctionAdapter):
         for refusal in adapter.refusals:
             if refusal in (BaseException, Exception, TypeError, AttributeError):
                 raise CannotStart(f"{backend}: `refusals` names {refusal.__name__}, by which bugs speak too; name the library's own")
     return adapter  # type: ignore[no-any-return]
+
+
+def check_description(identity: Any, claims: Any, backend: str) -> None:
+    """CannotStart where a backend does not say who it is, or claims what does not exist."""
+    _check_identity(identity, backend)
+    _check_claims(claims, backend)
 
 
 def _check_identity(identity: Any, backend: str) -> None:

@@ -10,8 +10,8 @@ from typing import Literal
 from .adapter import BUNDLED, load_adapter
 from .model import Adapter, Claims, Isolated, Result
 from .plan import Row
-from .remote import Limits, program, worker
-from .run import run
+from .remote import Limits, Remote, program, worker
+from .run import result_without_call, run
 
 Isolation = Literal["worker", "case", "none"]
 IN_PROCESS = ("numpy", "broken")
@@ -47,14 +47,29 @@ def opened(backend: str, isolation: Isolation, limits: Limits = Limits()) -> Ite
 
 
 def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
-    """Like `run`; with `case`, each row in a fresh process."""
-    if isolation != "case":
-        yield from run(rows, adapter, claims)
-        return
-    for row in rows:
-        if isinstance(adapter, Isolated):
+    """Like `run`; with `case`, each row in a fresh process. Where no process can be started any more, rows are not run."""
+    rest = iter(rows)
+    if isolation == "case" and isinstance(adapter, Isolated):
+        for row in _while_alive(rest, adapter):
             adapter.restart()
-        yield from run([row], adapter, claims)
+            yield from run([row], adapter, claims)
+    else:
+        yield from run(_while_alive(rest, adapter), adapter, claims)
+    for row in rest:
+        yield result_without_call(row, "not run")
+
+
+def _while_alive(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:
+    while not (isinstance(adapter, Remote) and adapter.lost):
+        row = next(rows, None)
+        if row is None:
+            return
+        yield row
+
+
+def remarks(adapter: Adapter) -> tuple[str, ...]:
+    """What a reader of the results has to know of the process."""
+    return (f"the backend was {adapter.lost}",) if isinstance(adapter, Remote) and adapter.lost else ()
 
 
 def run_in_parallel(
@@ -78,5 +93,7 @@ def run_in_parallel(
                 yield from done
     finally:
         for adapter in everyone[1:]:
+            if isinstance(adapter, Remote) and isinstance(first, Remote):
+                first.lost = first.lost or adapter.lost
             if isinstance(adapter, Isolated):
                 adapter.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 from .contract import Contract, contracts
 from .model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from .plan import Plan, Row, Task, plan_of, witnessed
+from .reasons import reason_holds, reasons
 from .run import called, run_row
 
 LOCK = "ids.lock"
@@ -51,7 +52,13 @@ def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning:
     if expected.kind == meaning.kind:
         if expected.kind == "legal" and expected.dims != meaning.dst:
             return f"expects {_dims(expected.dims)}, but in {document} the answer is {_dims(meaning.dst)}"
-        if binds and rule.has_contract and expected.kind != "legal" and rule.id not in meaning.rules and len(step.shapes) == 1:
+        if (
+            binds
+            and rule.has_contract
+            and expected.kind != "legal"
+            and rule.id not in meaning.rules
+            and len(step.shapes) == 1
+        ):
             return f"cites {rule.id}, but in {document} {said_of(meaning)}; cite what the call is about"
         return None
     if meaning.kind == "unspecified" and not binds:
@@ -87,18 +94,18 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
         result = run_row(row, reference, left_out=False)
         wrong = sorted({verdict for verdict in result.verdicts.values() if verdict not in ("pass", "observed")})
         if wrong:
-            yield Problem(row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong")
+            yield Problem(
+                row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
+            )
         yield from _reasons(row, reference)
 
 
 def _reasons(row: Row, reference: Adapter) -> Iterator[Problem]:
     for task, outcome in zip(row.tasks, called(row, reference), strict=True):
-        broken = {rule for judged in task.meanings for rule in judged.meaning.rules}
-        if outcome.kind == "rejected" and broken and outcome.message not in broken:
-            yield Problem(
-                row.case.place,
-                f"{row.id}: the reference refuses by {outcome.message}, the contracts by {', '.join(sorted(broken))}",
-            )
+        if not reason_holds(task, outcome):
+            rules = ", ".join(sorted(reasons(task))) or "none"
+            what = f"the reference refuses by {outcome.message}, the contracts by {rules}; one of them is wrong"
+            yield Problem(row.case.place, f"{row.id}: {what}")
 
 
 # ── whole cases ───────────────────────────────────────────────────────────────────────────────────
@@ -156,7 +163,9 @@ def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
             elif len(step.bits.split()) != volume:
                 yield Problem(case.place, f"{case.id}: {len(step.bits.split())} bit patterns for {volume} elements")
             elif any(len(word) != 2 * WIDTH[step.src_type] for word in step.bits.split()):
-                yield Problem(case.place, f"{case.id}: a pattern of {step.src_type} has {2 * WIDTH[step.src_type]} digits")
+                yield Problem(
+                    case.place, f"{case.id}: a pattern of {step.src_type} has {2 * WIDTH[step.src_type]} digits"
+                )
 
 
 # ── the suite ─────────────────────────────────────────────────────────────────────────────────────

@@ -80,6 +80,12 @@ def _cases_folder(parser: _Parser) -> None:
     )
 
 
+def _mutants(parser: _Parser) -> None:
+    what = "only planted backends, rules and lines of the reference with that in their name"
+    parser.add_argument("-k", dest="select", action=_Once, metavar="NAME", help=what)
+    _cases_folder(parser)
+
+
 def _list(parser: _Parser) -> None:
     parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases or backends")
     parser.add_argument("--document", action=_Once, metavar="ID", help="only what concerns that document")
@@ -125,6 +131,13 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _part(text: str) -> str:
+    part, _, count = text.partition("/")
+    if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count) <= 10000):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part of the rows; write --shard 1/3")
+    return f"{int(part)}/{int(count)}"
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -151,6 +164,14 @@ def _run_arguments(parser: _Parser) -> None:
         metavar="FACET",
         help="a document, type or facet that must be shown; may be repeated",
     )
+    parser.add_argument("--shard", type=_part, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
+    parser.add_argument("--waivers", type=Path, action=_Once, metavar="FILE", help="known failures that are waived")
+    parser.add_argument(
+        "--claims", type=Path, action=_Once, metavar="FILE", help="what the backend must claim, exactly"
+    )
+    parser.add_argument(
+        "--resume", type=Path, action=_Once, metavar="DIR", help="go on with a run that was interrupted"
+    )
     parser.add_argument(
         "--isolation",
         choices=("worker", "case", "none"),
@@ -170,9 +191,17 @@ def _run_arguments(parser: _Parser) -> None:
     )
 
 
+def _merge(parser: _Parser) -> None:
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the folders of all the shards of one run")
+    parser.add_argument("--out", type=Path, action=_Once, required=True, metavar="DIR", help="where the whole goes")
+    _cases_folder(parser)
+
+
 _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "run": ("run", "run the suite on a backend; write the evidence, the reports and the verdict", _run_arguments),
+    "merge": ("merge", "put the shards of one run together and conclude", _merge),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
+    "mutants": ("mutants", "plant bad backends, delete rules, turn the reference: is all of it noticed?", _mutants),
     "list": ("listing", "list rules, documents, operations, findings, cases or backends", _list),
     "explain": ("explain", "explain one of them fully", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),

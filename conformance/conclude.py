@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .evidence import Target
+from .evidence import Evidence, Target
 from .model import Claims, Result, Verdict
 from .plan import Plan, Row
+from . import waive
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
 
@@ -68,8 +69,27 @@ def required(row: Row, claims: Claims) -> bool:
     return not any(claims.leaves(facet) for facet in row.facets)
 
 
-def conclude(plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target) -> Conclusion:
-    """Rows come from the plan, never from the results: a row that is not there is not run."""
+def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
+    """What a whole results file says."""
+    header, results = evidence.header, {result.row: result for result in evidence.results}
+    claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
+    target = Target.of(header["target"])
+    partial = bool(target.select or target.shard or target.operations or target.documents or target.types)
+    return conclude(
+        plan, results, claims, target,
+        escaped=tuple(name for name, failures in evidence.footer.get("canaries", {}).items() if not failures),
+        overdue=() if partial else waive.overdue(header, evidence.results),
+    )  # fmt: skip
+
+
+def conclude(
+    plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
+    escaped: tuple[str, ...] = (), overdue: tuple[str, ...] = (),
+) -> Conclusion:  # fmt: skip
+    """Rows come from the plan, never from the results: a row that is not there is not run.
+
+    `escaped`: planted bad backends that were not caught. `overdue`: waivers that expired or are stale.
+    """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in plan.rows:
         for document in row.documents:
@@ -84,7 +104,13 @@ def conclude(plan: Plan, results: Mapping[str, Result], claims: Claims, target: 
     everything = Counter(
         verdict for row in plan.rows for document in row.documents for verdict in [_verdict(results, row.id, document)]
     )
-    code, why = _exit_code(standings, groups, results, claims, target)
+    if escaped:
+        code, why = (
+            5,
+            f"the harness caught itself lying: {', '.join(escaped)}, planted and bad, was not caught; no verdict holds",
+        )
+    else:
+        code, why = _exit_code(standings, groups, results, claims, target, overdue)
     return Conclusion(standings, tuple(_sentences(standings, claims, target)), code, why, everything)
 
 
@@ -143,12 +169,16 @@ def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshow
 
 def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[Row]], results: Mapping[str, Result],
-    claims: Claims, target: Target,
+    claims: Claims, target: Target, overdue: tuple[str, ...],
 ) -> tuple[int, str]:  # fmt: skip
     verdicts = [_verdict(results, row.id, document) for (document, _), rows in groups.items() for row in rows]
     failed = sum(verdict in ("fail", "error") for verdict in verdicts)
     if failed:
         return 1, f"{failed} verdict{'s' if failed > 1 else ''} in the target failed or erred"
+    if overdue:
+        return 6, "; ".join(overdue)
+    if target.shard:
+        return 4, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
     if target.select:
         return 4, f"incomplete: -k {target.select!r} chose some cases, and only the whole suite shows conformity"
     if unmet := list(_unmet(standings, claims, target)):
@@ -158,7 +188,8 @@ def _exit_code(
     open_ = [s for s in standings if s.word not in ("conforms", "not claimed")]
     if open_:
         return 4, f"incomplete: {open_[0].document} for {open_[0].type}: {_reason(open_[0])}"
-    return 0, "the whole target conforms"
+    waived = sum(verdict == "waived" for verdict in verdicts)
+    return 0, "the whole target conforms" + (f", with {waived} verdicts waived" if waived else "")
 
 
 def _unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterable[str]:
@@ -177,7 +208,10 @@ def _unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Ite
         if demand in {s.document for s in standings} or demand in {s.type for s in standings}:
             if any(s.word != "conforms" for s in standings if demand in (s.document, s.type)):
                 yield demand
-        elif any(left == demand or left.partition(":")[0] == demand or demand.partition(":")[0] == left for left in claims.leaves_out):
+        elif any(
+            left == demand or left.partition(":")[0] == demand or demand.partition(":")[0] == left
+            for left in claims.leaves_out
+        ):
             yield demand
         elif demand in ("StaticReshape", "DynamicReshape-1", "Reshape-1") and demand not in claims.operations:
             yield demand
@@ -226,6 +260,8 @@ def _verdict_of(document: str, group: list[Standing]) -> str:
             detail = f" ({fails} against the document, {rulings} against our rulings)"
         elif word == "incomplete":
             detail = f" ({_reason(by_word[word][0])})"
+        if waived := sum(s.counts.get("waived", 0) for s in by_word.get(word, [])):
+            detail += f" with {waived} waived"
         preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
         parts.append(f"{preposition.get(word, f'{document}: {word}')}{about}{detail}")
     return ", ".join(parts) or f"{document}: not claimed"
@@ -238,6 +274,8 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     parts = []
     if limits:
         parts.append(f"not claimed: {', '.join(limits)}")
+    if target.shard:
+        parts.append(f"only shard {target.shard}")
     if target.select:
         parts.append(f"only the cases of -k {target.select!r}")
     if not target.large and not claims.leaves("large"):

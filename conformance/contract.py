@@ -187,6 +187,7 @@ def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:
     known: dict[tuple[object, ...], Contract] = {}
     result = {}
     rules = [rule for rule in spec.rules.values() if without is None or not (rule.implied or rule.id == without)]
+    clauses(rules)  # first of all, so that the problems of every document are said at once
     for document in spec.documents.values():
         operation = spec.operations[document.operation]
         binding = [rule for rule in rules if document.id in rule.documents]

@@ -26,7 +26,13 @@ _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 """Bits of exponent and fraction."""
 
 
-def compare(outcome: Outcome, meaning: Meaning, source: Source, elements: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()) -> Diagnosis | None:
+def compare(
+    outcome: Outcome,
+    meaning: Meaning,
+    source: Source,
+    elements: bytes | memoryview,
+    earlier: Sequence[bytes | memoryview] = (),
+) -> Diagnosis | None:
     """None where the tensor is right (legal), or breaks nothing that is known of it (unspecified)."""
     assert outcome.dims is not None and outcome.data is not None
     if outcome.type != source.type:
@@ -43,7 +49,9 @@ def _dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagn
     want = meaning.dst
     if meaning.kind == "legal":
         return None if got == want else Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")
-    if want is not None and (len(got) != len(want) or any(w is not None and w != g for g, w in zip(got, want, strict=True))):
+    if want is not None and (
+        len(got) != len(want) or any(w is not None and w != g for g, w in zip(got, want, strict=True))
+    ):
         known = ["?" if w is None else w for w in want]
         return Diagnosis("wrong dims", f"answered {list(got)}, of which {known} is settled".replace("'", ""))
     if volume_of(got) != volume_of(src):
@@ -51,7 +59,9 @@ def _dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagn
     return None
 
 
-def content(source: Source, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()) -> Diagnosis:
+def content(
+    source: Source, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()
+) -> Diagnosis:
     """Names the way in which the elements differ."""
     if len(got) < len(want):
         return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")

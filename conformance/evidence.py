@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -45,6 +45,14 @@ class Target:
     large: bool = False
     require: tuple[str, ...] = ()
     """Facets, documents and types that must not be left out."""
+    shard: str | None = None
+    """`2/3`: the second of three parts of the rows."""
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Target:
+        """A target as a header holds it."""
+        fields: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+        return cls(**fields)
 
 
 def header_of(suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str) -> dict[str, Any]:
@@ -61,7 +69,7 @@ def header_of(suite: Suite, identity: Identity, claims: Claims, target: Target, 
         "claims": claims._asdict(),
         "target": {
             "operations": target.operations, "documents": target.documents, "types": target.types,
-            "select": target.select, "large": target.large, "require": target.require,
+            "select": target.select, "large": target.large, "require": target.require, "shard": target.shard,
         },
         "environment": environment(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -106,14 +114,17 @@ class Writer:
         for verdict in result.verdicts.values():
             self._counts[verdict] += 1
 
-    def close(self, seconds: float, notes: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The footer, after which the file is whole."""
+    def close(
+        self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None
+    ) -> dict[str, Any]:
+        """The footer, after which the file is whole. `canaries`: the failures of each planted backend."""
         footer: dict[str, Any] = {
             "record": "footer",
             "rows": self._rows,
             "verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS},
             "digest": self._digest.hexdigest(),
             "notes": notes,
+            "canaries": dict(canaries or {}),
             "seconds": round(seconds, 3),
         }
         self._line(footer)
@@ -125,7 +136,12 @@ class Writer:
 
 def row_record(result: Result) -> dict[str, Any]:
     """A result as it stands in the file."""
-    record: dict[str, Any] = {"record": "row", "row": result.row, "verdicts": dict(result.verdicts), "outcome": result.outcome}
+    record: dict[str, Any] = {
+        "record": "row",
+        "row": result.row,
+        "verdicts": dict(result.verdicts),
+        "outcome": result.outcome,
+    }
     if result.diagnosis is not None:
         record["diagnosis"], record["detail"] = result.diagnosis, result.detail
     return record
@@ -172,15 +188,102 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
 def _check_footer(path: Path, lines: list[str], rows: list[dict[str, Any]], footer: Mapping[str, Any]) -> None:
     seen: set[str] = set()
     for number, row in enumerate(rows, 2):
-        if not isinstance(row.get("row"), str) or not isinstance(row.get("verdicts"), dict) or not isinstance(row.get("outcome"), dict):
+        if (
+            not isinstance(row.get("row"), str)
+            or not isinstance(row.get("verdicts"), dict)
+            or not isinstance(row.get("outcome"), dict)
+        ):
             raise Refused(f"{path}:{number}: the row lacks its id, verdicts or outcome; the file is damaged")
         if row["row"] in seen:
             raise Refused(f"{path}:{number}: the row {row['row']} stands twice")
         seen.add(row["row"])
     if footer.get("rows") != len(rows):
-        raise Refused(f"{path}: the footer counts {footer.get('rows')} rows, there are {len(rows)}; rows are missing or added")
+        raise Refused(
+            f"{path}: the footer counts {footer.get('rows')} rows, there are {len(rows)}; rows are missing or added"
+        )
     if footer.get("digest") != hashlib.sha256("".join(lines).encode()).hexdigest():
         raise Refused(f"{path}: the rows are not those that the footer was written for; the file was changed")
+
+
+def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
+    """The whole rows of a run that was interrupted; Refused where they are not of the run that `header` begins."""
+    try:
+        lines = path.read_bytes().decode("utf-8", "replace").splitlines(keepends=True)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}; there is no run to resume") from None
+    if not lines or not lines[0].endswith("\n"):
+        return []
+    begun = _record(path, 1, lines[0])
+    wanted = json.loads(json.dumps(header))
+    for key in wanted.keys() | begun.keys():
+        if key != "started" and begun.get(key) != wanted.get(key):
+            raise Refused(
+                f"{path}: {key} was {_short(begun.get(key))} and is {_short(wanted.get(key))}; begin a new run"
+            )
+    results = []
+    for number, line in enumerate(lines[1:], 2):
+        if not line.endswith("\n"):
+            break
+        record = _record(path, number, line)
+        if record.get("record") == "footer":
+            raise Refused(f"{path}: the run ended; there is nothing to resume")
+        results.append(_result(record))
+    return results
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def merged(paths: Sequence[Path]) -> tuple[dict[str, Any], list[Result]]:
+    """The header and the rows of several shards of one run; Refused where they are not that."""
+    parts = [read(path) for path in paths]
+    header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
+    for path, part in zip(paths, parts, strict=True):
+        for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
+            if part.header.get(key) != header.get(key):
+                raise Refused(
+                    f"{path}: its {key} is {_short(part.header.get(key))}, that of {paths[0]} {_short(header.get(key))}"
+                )
+        if {**part.header["target"], "shard": None} != header["target"]:
+            raise Refused(f"{path}: its target is not that of {paths[0]}")
+    shards = [str(part.header["target"].get("shard")) for part in parts]
+    _complete_shards(paths, shards)
+    header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
+    return header, _joined(paths, parts)
+
+
+def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
+    """Refuses anything but each of N parts once."""
+    count = shards[0].partition("/")[2]
+    for path, shard in zip(paths, shards, strict=True):
+        if "/" not in shard or shard.partition("/")[2] != count:
+            raise Refused(f"{path}: is shard {shard}, not one of {count or 'several'}; merge the parts of one run")
+    for part in range(1, int(count) + 1):
+        named = [str(path) for path, shard in zip(paths, shards, strict=True) if shard == f"{part}/{count}"]
+        if len(named) != 1:
+            what = "there is a gap" if not named else f"{' and '.join(named)} overlap"
+            raise Refused(f"shard {part}/{count} is there {len(named)} times: {what}")
+
+
+def _joined(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
+    """Each row from the part that ran it."""
+    joined: dict[str, Result] = {}
+    for path, part in zip(paths, parts, strict=True):
+        if joined and list(joined) != [result.row for result in part.results]:
+            raise Refused(f"{path}: its rows are not those of {paths[0]}")
+        for result in part.results:
+            before = joined.get(result.row)
+            if before is None or _idle(before):
+                joined[result.row] = result
+            elif not _idle(result):
+                raise Refused(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
+    return list(joined.values())
+
+
+def _idle(result: Result) -> bool:
+    return set(result.verdicts.values()) == {"not run"}
 
 
 def _result(record: Mapping[str, Any]) -> Result:
@@ -190,7 +293,9 @@ def _result(record: Mapping[str, Any]) -> Result:
 def complete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:
     """Refuses evidence for another suite, or without exactly the rows that the suite has."""
     if evidence.header["suite"]["digest"] != digest:
-        raise Refused(f"{path}: is of a suite with digest {evidence.header['suite']['digest'][:12]}, this one has {digest[:12]}; run again")
+        raise Refused(
+            f"{path}: is of a suite with digest {evidence.header['suite']['digest'][:12]}, this one has {digest[:12]}; run again"
+        )
     wanted, there = list(row_ids), {result.row for result in evidence.results}
     if missing := [row for row in wanted if row not in there]:
         raise Refused(f"{path}: lacks {len(missing)} rows of the suite, first {missing[0]}")

@@ -38,10 +38,19 @@ class Judgement(NamedTuple):
 PASS, OBSERVED, NOT_CLAIMED = Judgement("pass"), Judgement("observed"), Judgement("not claimed")
 
 
-def judge(outcome: Outcome, meaning: Meaning, source: Source, src: Image, left_out: bool, earlier: Sequence[bytes | memoryview] = ()) -> Judgement:
+def judge(
+    outcome: Outcome,
+    meaning: Meaning,
+    source: Source,
+    src: Image,
+    left_out: bool,
+    earlier: Sequence[bytes | memoryview] = (),
+) -> Judgement:
     """The verdict on one outcome. `left_out`: whether the call has a facet that the backend's claims leave out."""
     if outcome.faults:
-        return Judgement("fail", Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}"))
+        return Judgement(
+            "fail", Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
+        )
     if left_out and outcome.kind in NEUTRAL:
         return NOT_CLAIMED
     cell = TABLE[outcome.kind][meaning.kind]

@@ -127,7 +127,9 @@ def expressible(case: Case, operation: Operation, given: Given, shape_type: str)
         return False
     if not static and ("shape" in case.attributes or shape_type not in WIDTH):
         return False
-    if case.inputs.get("shape") == 0 or "shape" in case.attributes:  # a shape that is not there is given in one way only
+    if (
+        case.inputs.get("shape") == 0 or "shape" in case.attributes
+    ):  # a shape that is not there is given in one way only
         if (given, shape_type) != (operation.given[0], operation.shape_types[0]):
             return False
     if shape_type[0] in "su" and shape_type[1:].isdigit():
@@ -207,7 +209,9 @@ class _Lowering:
 
     def task(self, step: Step, start: int) -> Task:
         source = Source(self.src_type(step), step.src, step.layout, step.bits, start)
-        arriving = tuple((self.shape_type, self.shape_dims(shape), shape) for shape in step.shapes) if self.runtime else ()
+        arriving = (
+            tuple((self.shape_type, self.shape_dims(shape), shape) for shape in step.shapes) if self.runtime else ()
+        )
         if self.case.inputs.get("shape") == 0:
             arriving = ()
         return Task(self.graph(step), source, arriving, step.in_place, self.meanings(step), self.case.large)
@@ -324,7 +328,9 @@ def _in_common(all_dims: list[tuple[int, ...]]) -> tuple[int | None, ...] | None
     return tuple(each[0] if len(set(each)) == 1 else None for each in zip(*all_dims, strict=True))
 
 
-def witnessed(case: Case, spec: Spec, rule: Rule, whole: Mapping[str, Contract], lacking: Mapping[str, Contract]) -> bool:
+def witnessed(
+    case: Case, spec: Spec, rule: Rule, whole: Mapping[str, Contract], lacking: Mapping[str, Contract]
+) -> bool:
     """Whether some call of a case means something else once the rule is deleted, in a document that binds it."""
     for row, without in zip(rows_of([case], spec, whole), rows_of([case], spec, lacking), strict=True):
         for task, other in zip(row.tasks, without.tasks, strict=True):

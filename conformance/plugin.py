@@ -1,22 +1,22 @@
 """pytest hooks and nothing else: under `pytest --adapter BACKEND` each row of the suite is an item.
 
 What is collected
-    The whole suite, after whatever pytest collects anyway: `pytest --adapter numpy` in an empty directory runs the suite
-    alone, in somebody's repository their tests and then the suite. Arguments that name cases (`cases`, `cases/zero.yaml`,
-    `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the suite to these, and where
-    all arguments do so nothing else is collected; they name the bundled cases from every working directory. The suite's
-    tests of itself, which `testpaths` names in a clone, are left out unless they are asked for.
+    The whole suite, after whatever pytest collects anyway: in an empty directory the suite alone, in somebody's
+    repository their tests and then the suite. Arguments that name cases (`cases`, `cases/zero.yaml`,
+    `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the suite to these, and
+    where all arguments do so nothing else is collected; they name the bundled cases from every working directory.
+    The suite's tests of itself, to which `testpaths` points in a clone, are left out unless they are asked for.
 
 What the exit status says
-    0 only where the whole target conforms. Where pytest alone would say 0 and the conclusion does not, the status is the
-    conclusion's code, as of `conformance run`: 1 something in the target failed or erred, 4 incomplete (rows deselected,
-    skipped by a conftest, not reached, everything unsupported). All other codes are pytest's own; `--collect-only` runs
-    nothing, says nothing and keeps its 0.
+    0 only where the whole target conforms. Where pytest alone would say 0 and the conclusion does not, the status is
+    the conclusion's code, as of `conformance run`: 1 something in the target failed or erred, 4 incomplete (rows
+    deselected, skipped by a conftest, not reached, everything unsupported). All other codes are pytest's own;
+    `--collect-only` runs nothing, says nothing and keeps its 0.
 
 How an item runs
-    Items have no fixtures, so setup and teardown are left out and one report a row is made, unless somebody listens for
-    the others: markers on an item, hooks of a conftest or a plugin, --junitxml, --pdb, --setup-only. Results travel on the
-    call report, over xdist too; only the process that has the terminal concludes and writes files.
+    Items have no fixtures, so setup and teardown are left out and one report a row is made, unless somebody listens
+    for the others: markers on an item, hooks of a conftest or a plugin, --junitxml, --pdb, --setup-only. Results
+    travel on the call report, over xdist too; only the process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .conclude import Conclusion, conclude, in_target
 from .evidence import Target, Writer, header_of, read
 from .load import cases_folder
 from .load_cases import load_suite
-from .model import Claims, Malformed, Result
+from .model import Adapter, Claims, Malformed, Result
 from .plan import Plan, Row, plan_of
 from .report.facts import BAD
 from .report.failure import headline, shown_of, told
@@ -48,8 +48,8 @@ from .run import contained, result_without_call, run
 from .terminal import counted, printable
 
 FOLDER = "cases"
-_PHASES = ("pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_logreport")
-"""Hooks that hear of all three phases of an item."""
+_PHASES = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_runtest_logreport")
+"""Hooks whose listeners may count on all three phases of an item."""
 _DEAF = ("_pytest.", "xdist.", "conformance.")
 """Where hooks live that need no more than the call."""
 _PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow")
@@ -64,10 +64,10 @@ def register(config: pytest.Config) -> None:
         named = _named(plan, config)
         with contained():
             adapter = load_adapter(option.conformance_adapter)
-            claims = adapter.claims
+            session = Conformance(config, plan, target, named, adapter)
     except (CannotStart, Malformed) as problem:
         raise pytest.UsageError(printable(str(problem))) from None
-    config.pluginmanager.register(Conformance(config, plan, target, named, adapter, claims), "reshape_conformance_session")
+    config.pluginmanager.register(session, "reshape_conformance_session")
 
 
 # ── what was asked for ────────────────────────────────────────────────────────────────────────────
@@ -76,14 +76,20 @@ def register(config: pytest.Config) -> None:
 def _target(plan: Plan, option: Any) -> Target:
     spec = plan.suite.spec
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    asked = []
-    for what, known in (("operation", spec.operations), ("document", spec.documents), ("type", types)):
+
+    def asked(what: str, known: Iterable[str]) -> tuple[str, ...]:
         names = tuple(getattr(option, f"conformance_{what}") or ())
         for name in names:
             if name not in known:
                 raise pytest.UsageError(unknown(what, name, sorted(known)))
-        asked.append(names)
-    return Target(*asked, large=bool(getattr(option, "conformance_large", False)))
+        return names
+
+    return Target(
+        asked("operation", spec.operations),
+        asked("document", spec.documents),
+        asked("type", types),
+        large=bool(getattr(option, "conformance_large", False)),
+    )
 
 
 def _named(plan: Plan, config: pytest.Config) -> frozenset[str] | None:
@@ -104,8 +110,9 @@ def _named(plan: Plan, config: pytest.Config) -> frozenset[str] | None:
             continue
         chosen = [r.id for r in plan.rows if file in (r.case.file, FOLDER) and rest in ("", r.case.id, r.id)]
         if not chosen:
-            names = {name for r in plan.rows if r.case.file == file for name in ((r.id,) if "[" in rest else (r.case.id,))}
-            raise pytest.UsageError(f"{file}: {unknown('case', rest, sorted(names), 'pytest --adapter … --collect-only -q')}")
+            names = {r.id if "[" in rest else r.case.id for r in plan.rows if r.case.file == file}
+            hint = "pytest --adapter … --collect-only -q"
+            raise pytest.UsageError(f"{file}: {unknown('case', rest, sorted(names), hint)}")
         found = True
         rows.update(chosen)
     if not found:
@@ -204,10 +211,10 @@ class Conformance:
     """The suite's part in a session: one backend, the rows asked for, and what became of them."""
 
     def __init__(
-        self, config: pytest.Config, plan: Plan, target: Target, named: frozenset[str] | None, adapter: Any, claims: Claims,
-    ) -> None:  # fmt: skip
-        self.config, self.plan, self.target, self.adapter, self.claims = config, plan, target, adapter, claims
-        self.named = named
+        self, config: pytest.Config, plan: Plan, target: Target, named: frozenset[str] | None, adapter: Adapter
+    ) -> None:
+        self.config, self.plan, self.target, self.named = config, plan, target, named
+        self.adapter, self.claims = adapter, adapter.claims
         self.backend: str = config.option.conformance_adapter
         self.concludes = not hasattr(config, "workerinput")
         self.results: dict[str, Result] = {}
@@ -215,6 +222,7 @@ class Conformance:
         self.trouble: str | None = None
         self.seconds = 0.0
         self.in_phases = False
+        self.capture: Any = None
         self.folder = os.getcwd()
         self.rows = {row.id: row for row in plan.rows}
         everything = Claims(tuple(plan.suite.spec.operations))
@@ -244,7 +252,10 @@ class Conformance:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Finds out who listens, once everybody who may has been loaded."""
-        self.in_phases = any(self.config.getoption(name, None) for name in _PHASE_OPTIONS) or any(
+        manager = self.config.pluginmanager.get_plugin("capturemanager")
+        self.capture = getattr(manager, "item_capture", None)
+        unknown_capture = manager is not None and self.capture is None
+        self.in_phases = unknown_capture or any(self.config.getoption(name, None) for name in _PHASE_OPTIONS) or any(
             not str(impl.function.__module__).startswith(_DEAF)
             for name in _PHASES
             for impl in getattr(session.ihook, name).get_hookimpls()
@@ -260,11 +271,16 @@ class Conformance:
         hook = item.ihook
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         call = pytest.CallInfo.from_call(
-            partial(hook.pytest_runtest_call, item=item), "call", reraise=(pytest.exit.Exception, KeyboardInterrupt)
+            partial(self.captured, item), "call", reraise=(pytest.exit.Exception, KeyboardInterrupt)
         )
         hook.pytest_runtest_logreport(report=hook.pytest_runtest_makereport(item=item, call=call))
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
+
+    def captured(self, item: CaseRow) -> None:
+        """Runs an item; what the backend prints becomes a section of the report."""
+        with self.capture("call", item) if self.capture else contextlib.nullcontext():
+            item.runtest()
 
     def call(self, row: Row) -> Result:
         """What `conformance run` would find; the repository's warning filters have no say in it."""

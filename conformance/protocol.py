@@ -7,13 +7,13 @@ ever sent, and no case is named.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .model import Claims, Declared, Graph, Identity, Node, Operand
 
 VERSION = "reshape-conformance/1"
-LONGEST_LINE = 16 << 20
+LONGEST_LINE = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers whose numbers are doubles."""
@@ -34,30 +34,39 @@ def integer(value: Any) -> int:
         return int(value)
     if type(value) is int:
         return value
-    raise Fault(f"{_short(value)} where a whole number was due")
+    raise Fault(f"{short(value)} where a whole number was due")
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def line(record: Mapping[str, Any]) -> bytes:
     """A header, ready to be written."""
-    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    return _encode(record).encode() + b"\n"
 
 
 def parsed(text: bytes) -> dict[str, Any]:
     """A header that was read."""
-    if text.startswith(b"\xef\xbb\xbf"):
-        raise Fault("the line begins with a byte order mark; send plain UTF-8")
     try:
-        record = json.loads(text.decode("utf-8"))
+        record = json.loads(text.decode())
     except UnicodeDecodeError as error:
-        raise Fault(f"byte {error.start} of the line is not UTF-8: {_short(text)}") from None
+        raise Fault(f"byte {error.start} of the line is not UTF-8: {short(text)}") from None
     except (ValueError, RecursionError):
-        raise Fault(f"the line is no JSON: {_short(text)}") from None
+        if text.startswith(b"\xef\xbb\xbf"):
+            raise Fault("the line begins with a byte order mark; send plain UTF-8") from None
+        raise Fault(f"the line is no JSON: {short(text)}; if a library printed it, {_AWAY}") from None
     if not isinstance(record, dict):
-        raise Fault(f"the line is no JSON object: {_short(text)}")
+        raise Fault(f"the line is no JSON object: {short(text)}; if a library printed it, {_AWAY}")
+    if text.endswith(b"\r"):
+        raise Fault("the line ends with a carriage return; end lines with a line feed alone")
     return record
 
 
-def _short(value: Any) -> str:
+_AWAY = "move the real standard output away before anything else (adapters/README.md)"
+
+
+def short(value: object) -> str:
+    """A value in messages, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
@@ -150,18 +159,14 @@ def described(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise Fault(f"describe: {key!r} is {_short(value)}, where a list of names was due")
+            raise Fault(f"describe: {key!r} is {short(value)}, where a list of names was due")
         return tuple(value)
 
     for key in ("name", "version"):
         if not isinstance(record.get(key), str):
-            raise Fault(f"describe: {key!r} is {_short(record.get(key))}, where text was due")
+            raise Fault(f"describe: {key!r} is {short(record.get(key))}, where text was due")
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
-        raise Fault(f"describe: 'detail' is {_short(detail)}, where an object was due")
+        raise Fault(f"describe: 'detail' is {short(detail)}, where an object was due")
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
     return Identity(record["name"], record["version"], facts), Claims(texts("operations"), texts("leaves_out"), texts("mapped"))
-
-
-Read = Callable[[int], bytes]
-"""Reads exactly so many bytes."""

@@ -1,23 +1,9 @@
-"""Whether a backend that gives rule ids as its reasons refuses a call for a reason that holds: the reference must."""
+"""Whether the reference refuses a call for a reason that holds: its message is a rule's id, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from .model import Adapter, Outcome, Problem
-from .plan import Row, Task
-from .run import called
-
-
-def wrong_reasons(rows: Iterable[Row], adapter: Adapter) -> Iterator[Problem]:
-    """Refusals whose message is no rule that the call breaks, or that is silent on it, in any document it runs for."""
-    for row in rows:
-        for number, (task, outcome) in enumerate(zip(row.tasks, called(row, adapter), strict=True), 1):
-            if not reason_holds(task, outcome):
-                at = f"step {number}: " if len(row.tasks) > 1 else ""
-                rules = ", ".join(sorted(reasons(task))) or "none"
-                what = f"{at}the reference refuses with {outcome.message!r}; rules that can be named are {rules}"
-                yield Problem(row.case.place, f"{row.id}: {what}")
+from .model import Outcome
+from .plan import Task
 
 
 def reason_holds(task: Task, outcome: Outcome) -> bool:
@@ -26,5 +12,8 @@ def reason_holds(task: Task, outcome: Outcome) -> bool:
 
 
 def reasons(task: Task) -> set[str]:
-    """The rules that a call breaks and those that leave it open, in every document."""
-    return {rule for judged in task.meanings for rule in judged.meaning.rules}
+    """The rules that a call breaks, in any document; where it breaks none, those that leave it open."""
+    by_kind: dict[str, set[str]] = {"illegal": set(), "unspecified": set(), "legal": set()}
+    for judged in task.meanings:
+        by_kind[judged.meaning.kind].update(judged.meaning.rules)
+    return by_kind["illegal"] or by_kind["unspecified"]

@@ -1,427 +1,352 @@
-"""An adapter that lives in another process: starts it, drives it over the protocol, limits it, and buries it."""
+"""An adapter that lives in another process, over the protocol: to the engine it is one like any other."""
 
 from __future__ import annotations
 
-import contextlib
-import mmap
 import os
-import selectors
 import shlex
-import signal
-import subprocess
 import sys
-import tempfile
 import time
-import weakref
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
-
+from typing import Any
 
 from . import protocol
-from .adapter import CannotStart
-from .memory import strides_of
+from .adapter import CannotStart, check_description
+from .memory import strides_of, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
-from .protocol import Fault, integer
+from .process import Limits, Process, SharedMemory, named
+from .protocol import Fault, integer, number, short
 from .types import WIDTH
+
+__all__ = ["Limits", "Remote", "RemoteError", "program", "worker"]
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory rather than through the pipe."""
-_STDERR_KEPT = 8192
-_PIPE = 1 << 20
-
-
-class Limits(NamedTuple):
-    """What a process may take."""
-
-    seconds: float = 20.0
-    """For one request."""
-    start_seconds: float = 120.0
-    """To start and to describe itself."""
-    memory: int = 16 << 30
-    """Bytes of address space; 0: no limit."""
-
-
-class Remote:
-    """A backend behind a process; an Adapter like any other."""
-
-    def __init__(self, command: Sequence[str], limits: Limits = Limits(), env: Mapping[str, str] | None = None) -> None:
-        self.command, self.limits, self.env = list(command), limits, env
-        self.generation = 0
-        """How often it was started."""
-        self._process: Process | None = None
-        self._live = self._started()
-        self.identity, self.claims = self._live.described
-
-    def compile(self, graph: Graph) -> RemoteProgram:
-        process = self._started()
-        closing = [{"do": "close", "program": number} for number in process.closing]
-        process.closing.clear()
-        reply = process.ask({"do": "compile", "graph": protocol.graph_record(graph)}, closing)
-        number = _result(reply, "compile").get("program")
-        if type(number) is not int:
-            raise Fault(f"compile: 'program' is {number!r}, where a number was due")
-        return RemoteProgram(process, number)
-
-    def restart(self) -> None:
-        """Ends the process; the next call starts a fresh one."""
-        if self._process is not None:
-            self._process.end()
-            self._process = None
-
-    close = restart
-
-    def _started(self) -> Process:
-        if self._process is None or self._process.ended:
-            self.restart()
-            self.generation += 1
-            self._process = Process(self.command, self.limits, self.env)
-            if self.generation > 1 and self._process.described != (self.identity, self.claims):
-                raise Fault("it described itself differently when it was started again")
-        return self._process
-
-
-class RemoteProgram:
-    """A program compiled over there."""
-
-    def __init__(self, process: Process, number: int) -> None:
-        self.process, self.number = process, number
-        weakref.finalize(self, process.closing.append, number)
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
-        if self.process.ended:
-            raise Crashed("the process had ended before the call")
-        return self.process.run(self.number, (src, *shapes), may_overwrite)
-
-
-def _result(reply: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """A reply's result, or the exception that stands for what it says instead."""
-    if "result" in reply and isinstance(reply["result"], dict):
-        return reply["result"]
-    for key in ("rejected", "unsupported", "error"):
-        if key in reply and not isinstance(reply[key], dict):
-            raise Fault(f"{what}: {key!r} is {reply[key]!r}, where an object was due")
-    if "rejected" in reply:
-        raise Rejected(str(reply["rejected"].get("stage")), str(reply["rejected"].get("message", "")))
-    if "unsupported" in reply:
-        raise Unsupported(str(reply["unsupported"].get("feature")))
-    if "error" in reply:
-        message = str(reply["error"].get("message", ""))
-        raise MemoryError(message) if reply["error"].get("memory") is True else RemoteError(message)
-    raise Fault(f"{what}: the reply has none of result, rejected, unsupported, error: {sorted(reply)}")
+_PAGE = 4096
+_CLOSE_AT_ONCE = 16
+"""Programs that nobody uses any more are closed so many at a time; large ones at once."""
+_TRIES = 3
+"""Starts in a row that may fail before it is given up."""
 
 
 class RemoteError(Exception):
     """What went wrong in the adapter over there."""
 
     def __str__(self) -> str:
-        return self.args[0] if self.args else ""
+        return str(self.args[0]) if self.args else ""
 
 
-class Process:
-    """One running process and its pipes."""
+class Remote:
+    """A backend behind a process, which is started again when it ended."""
 
-    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str] | None) -> None:
-        self.limits, self.closing, self.ended = limits, list[int](), False
-        self._said, self._stderr, self._next = bytearray(), bytearray(), 0
-        self._answers: dict[int, tuple[int, Tensor]] = {}
-        self.shared_path = _shared_file()
-        self._map: mmap.mmap | None = None
-        self._popen = _popen(command, limits, env)
-        self._selector = selectors.DefaultSelector()
-        for stream in (self._popen.stdout, self._popen.stderr):
-            assert stream is not None
-            os.set_blocking(stream.fileno(), False)
-            self._selector.register(stream, selectors.EVENT_READ)
-        self._finalizer = weakref.finalize(self, _bury, self._popen, self.shared_path)
+    def __init__(
+        self, command: Sequence[str], limits: Limits = Limits(), env: Mapping[str, str] | None = None,
+        share: bool = True,
+    ) -> None:  # fmt: skip
+        self.command, self.limits, self.env = list(command), limits, env
+        self.generation = 0
+        """How often it was started."""
+        self.lost: str | None = None
+        """Why it is not started any more."""
+        self.amiss: str | None = None
+        """What was wrong with the way it ended when it was asked to."""
+        self._failures = 0
+        self._shared = SharedMemory() if share else None
+        self._session: Session | None = None
+        self.identity, self.claims = self._started().described
+
+    def compile(self, graph: Graph) -> RemoteProgram:
+        """The program is compiled when it is first run: both requests travel together."""
+        return RemoteProgram(self, graph)
+
+    def restart(self) -> None:
+        """Ends the process; the next call starts a fresh one."""
+        if self._session is not None:
+            self._session.process.end()
+            self._session = None
+
+    def close(self) -> None:
+        """Asks the process to end, and ends it."""
+        if self._session is not None:
+            self.amiss = self._session.process.stop()
+        self._session = None
+
+    def session(self) -> Session:
+        """The running process, or a new one, which must describe itself as the first did."""
+        session = self._session
+        if session is not None and not session.process.ended:
+            return session
+        if self.lost is not None:
+            raise CannotStart(self.lost)
         try:
-            self.described = self._begin()
-        except BaseException:
-            self.end()
+            session = self._started()
+            if session.described != (self.identity, self.claims):
+                raise session.process.fault("started again, it describes itself differently")
+        except (CannotStart, Fault) as error:
+            self._failures += 1
+            if self._failures >= _TRIES:
+                self.lost = f"given up after {self._failures} starts that failed, the last one so: {error}"
+                raise CannotStart(self.lost) from None
             raise
+        self._failures = 0
+        return session
 
-    def _begin(self) -> tuple[Identity, Claims]:
-        """hello and describe."""
+    def _started(self) -> Session:
+        self.restart()
+        self.generation += 1
+        self._session = Session(Process(self.command, self.limits, self.env), self._shared)
+        return self._session
+
+
+class RemoteProgram:
+    """A graph compiled over there; compiled again where the process is another one by now, or where it was refused."""
+
+    session: Session | None = None
+    number = 0
+
+    def __init__(self, remote: Remote, graph: Graph) -> None:
+        self.remote, self.graph = remote, graph
+        self.answers: dict[int, Tensor] = {}
+        """The answers so far, by the ids of the requests."""
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+        session = self.remote.session()
+        if self.session is not session:
+            self.session, self.number = None, session.new_program()
+            self.answers.clear()
+        return session.run(self, (src, *shapes), may_overwrite)
+
+    def __del__(self) -> None:
+        if self.session is not None:
+            self.session.closing.append(self.number)
+
+
+class Session:
+    """The calls of one process."""
+
+    def __init__(self, process: Process, shared: SharedMemory | None) -> None:
+        self.process, self.shared = process, None
+        self.closing: list[int] = []
+        """Programs to be closed with the next request."""
+        self._programs, self._large = 0, False
         try:
-            hello = {"do": "hello", "protocol": protocol.VERSION, "shared_memory": self.shared_path}
-            answer = _result(self.ask(hello, seconds=self.limits.start_seconds), "hello")
-            if answer.get("protocol") != protocol.VERSION:
-                raise Fault(f"hello: it speaks {answer.get('protocol')!r}, this suite {protocol.VERSION!r}")
-            self.shares = answer.get("shared_memory") is True
-            described = self.ask({"do": "describe"}, seconds=self.limits.start_seconds)
-            return protocol.described(_result(described, "describe"))
-        except _Told as told:
-            raise CannotStart(str(told)) from None
-        except (Fault, RemoteError, Crashed, TimedOut) as error:
-            what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-            raise CannotStart(f"{shlex.join(self._popen.args)}: {what}") from None  # type: ignore[arg-type]
+            self.described = self._begin(shared)
+        except CannotStart:
+            self.process.end()
+            raise
+        except (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError) as error:
+            raise self._no_start(error) from None
+
+    def new_program(self) -> int:
+        self._programs += 1
+        return self._programs
+
+    # ── beginning ──
+
+    def _begin(self, shared: SharedMemory | None) -> tuple[Identity, Claims]:
+        path = shared.path if shared else None
+        hello = self._ask({"do": "hello", "protocol": protocol.VERSION, "shared_memory": path}, "hello")
+        if hello.get("protocol") != protocol.VERSION:
+            raise self.process.fault(f"hello: it speaks {short(hello.get('protocol'))}, this suite {protocol.VERSION!r}")
+        if path is not None and hello.get("shared_memory") is True:
+            self.shared = shared
+        described = protocol.described(self._ask({"do": "describe"}, "describe"))
+        check_description(*described, named(self.process.command))
+        return described
+
+    def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
+        """A request without payloads, and the result in its reply."""
+        deadline = time.monotonic() + self.process.limits.start_seconds
+        asked = self.process.new_id()
+        self.process.send([protocol.line({"id": asked, **request})], deadline, what)
+        reply = self.process.reply(asked, deadline, what)
+        self.process.settled(what)
+        return self._result(reply, what)
+
+    def _no_start(self, error: Exception) -> CannotStart:
+        self.process.end()
+        what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
+        return CannotStart(f"{named(self.process.command)}: {what}")
 
     # ── a call ──
 
-    def run(self, program: int, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
+    def run(self, program: RemoteProgram, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
+        """Everything that one call needs in one write: programs to close, one to compile, one to run."""
+        process, lines, asked = self.process, list[bytes](), list[tuple[int, str]]()
+
+        def ask(what: str, more: Mapping[str, Any]) -> int:
+            asked.append((process.new_id(), what))
+            lines.append(protocol.line({"id": asked[-1][0], "do": what, **more}))
+            return asked[-1][0]
+
+        if self._large or len(self.closing) >= _CLOSE_AT_ONCE:
+            for closed in self.closing:
+                ask("close", {"program": closed})
+            self.closing.clear()
+        compiling = program.session is None
+        if compiling:
+            ask("compile", {"program": program.number, "graph": protocol.graph_record(program.graph)})
+        request, payloads = self._request(program, tensors, may_overwrite)
+        call = ask("run", request)
+        deadline = time.monotonic() + process.limits.seconds
+        head = b"".join(lines) if self._large else b"".join([*lines, *payloads])
+        process.send([head, *payloads] if self._large else [head], deadline, "run")
+        for number_, what in asked[:-1]:
+            reply = process.reply(number_, deadline, what)
+            if what == "compile":
+                self._compiled(program, reply, call, deadline)
+        answer = self._answered(program, process.reply(call, deadline, "run"), request["tensors"], tensors, deadline)
+        program.answers[call] = answer
+        return answer
+
+    def _compiled(self, program: RemoteProgram, reply: Mapping[str, Any], call: int, deadline: float) -> None:
+        """Where it was refused, so must be the run that was sent with it; the refusal is what counts."""
+        try:
+            self._result(reply, "compile")
+        except (Rejected, Unsupported, RemoteError, MemoryError):
+            if "result" in self.process.reply(call, deadline, "run"):
+                raise self.process.fault("run: a result from a program whose compilation did not succeed") from None
+            self.process.settled("run")
+            raise
+        program.session = self
+
+    def _request(
+        self, program: RemoteProgram, tensors: Sequence[Tensor], may_overwrite: bool
+    ) -> tuple[dict[str, Any], list[Any]]:
         records, payloads, at = [], [], 0
         for tensor in tensors:
             size = len(tensor.memory)
             record: dict[str, Any] = {
-                "type": tensor.type, "dims": [protocol.number(n) for n in tensor.dims],
-                "strides": [protocol.number(n) for n in tensor.strides], "offset": tensor.offset, "bytes": size,
+                "type": tensor.type, "dims": list(map(number, tensor.dims)), "strides": list(map(number, tensor.strides)),
+                "offset": tensor.offset, "bytes": size,
             }  # fmt: skip
-            if self.shares and size >= SHARED_FROM:
+            if self.shared and size >= SHARED_FROM:
                 record["at"] = at
-                self._mapped(at + size)[at : at + size] = tensor.memory
-                at += -(-size // 4096) * 4096
+                at += -(-size // _PAGE) * _PAGE
             else:
                 payloads.append(tensor.memory)
             records.append(record)
-        request = {"do": "run", "program": program, "may_overwrite": may_overwrite, "tensors": records}
-        if self.shares:
-            request |= {"answer_at": at, "shared_from": SHARED_FROM}
-        number = self._next
-        reply = self.ask(request, payloads=payloads)
-        self._see_changes(reply, records, tensors)
-        answer = self._answer(_result(reply, "run"), reply)
-        self._answers[number] = (program, answer)
-        if len(self._answers) > 64:  # no case has as many steps; what is older belongs to programs that are closed
-            del self._answers[next(iter(self._answers))]
+        self._large = any(record["bytes"] >= SHARED_FROM for record in records)
+        request = {"program": program.number, "may_overwrite": may_overwrite, "tensors": records}
+        if self.shared and at:
+            room = self.shared.room(2 * at)
+            for record, tensor in zip(records, tensors, strict=True):
+                if "at" in record:
+                    room[record["at"] : record["at"] + record["bytes"]] = tensor.memory
+            request["answer"] = {"at": at, "room": at}
+        return request, payloads
+
+    def _answered(
+        self, program: RemoteProgram, reply: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
+        tensors: Sequence[Tensor], deadline: float,
+    ) -> Tensor:  # fmt: skip
+        """The answer; what the call did to memory of theirs is done to ours, to be judged as if it had happened here."""
+        try:
+            answer = self._tensor(reply["result"], records, deadline) if isinstance(reply.get("result"), dict) else None
+            for record, tensor in zip(records, tensors, strict=True):
+                if "at" in record:
+                    self._copy_back(record, tensor)
+            for wrote in _listed(reply, "wrote"):
+                index = wrote.get("tensor")
+                if type(index) is not int or not 0 <= index < len(tensors):
+                    raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(tensors)}")
+                self._replace(tensors[index].memory, wrote, deadline)
+            for changed in _listed(reply, "changed"):
+                earlier = program.answers.get(changed.get("call", -1))
+                if earlier is None:
+                    raise Fault(f"'changed' names the call {short(changed.get('call'))}, which this program did not answer")
+                self._replace(earlier.memory, changed, deadline)
+        except Fault as fault:
+            raise self.process.fault(f"run: {fault}") from None
+        self.process.settled("run")
+        if self.shared and self._large:
+            self.shared.forget()
+        if answer is None:
+            self._result(reply, "run")
+            raise self.process.fault("run: no tensor came")
         return answer
 
-    def _answer(self, result: Mapping[str, Any], reply: Mapping[str, Any]) -> Tensor:
-        type_, dims, size = result.get("type"), result.get("dims"), result.get("bytes")
-        if not isinstance(type_, str) or not isinstance(dims, list) or type(size) is not int:
-            raise Fault(f"run: the result lacks type, dims or bytes: {dict(result)!r}")
-        whole = tuple(integer(n) for n in dims)
-        if any(n < 0 for n in whole):
-            raise Fault(f"run: the result has the dims {list(whole)}")
-        volume = 1
-        for n in whole:
-            volume *= n
-        if size != volume * WIDTH.get(type_, 1):
-            raise Fault(f"run: {size} bytes for {type_}{list(whole)}, which has {volume * WIDTH.get(type_, 1)}")
-        memory = bytearray(self._mapped(result["at"] + size)[result["at"] : result["at"] + size]) if "at" in result else reply["payload"]
-        strides = strides_of(whole, "dense", WIDTH.get(type_, 1))
+    def _tensor(self, result: Mapping[str, Any], records: Sequence[Mapping[str, Any]], deadline: float) -> Tensor:
+        type_, dims, size, at = result.get("type"), result.get("dims"), result.get("bytes"), result.get("at")
+        if not isinstance(type_, str) or type_ not in WIDTH:
+            raise Fault(f"the result's type is {short(type_)}, which is no element type")
+        if not isinstance(dims, list):
+            raise Fault(f"the result's dims are {short(dims)}, where a list was due")
+        whole = tuple(map(integer, dims))
+        if any(length < 0 for length in whole):
+            raise Fault(f"the result has the dims {list(whole)}")
+        due = volume_of(whole) * WIDTH[type_]
+        if type(size) is not int or size != due:
+            raise Fault(f"the result counts {short(size)} bytes for {type_}{list(whole)}, which has {due}")
+        limit = self.process.limits.memory
+        if limit and size > limit:
+            raise Fault(f"the result counts {size} bytes, more than the process may have")
+        memory: bytearray
+        if at is None:
+            memory = self.process.payload(size, deadline, "run")
+        else:
+            below = max((r["at"] + r["bytes"] for r in records if "at" in r), default=0)
+            if self.shared is None or not below or type(at) is not int or not below <= at <= at + size <= 4 * below + (1 << 20):
+                raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
+            with memoryview(self.shared.room(at + size)) as view:
+                memory = bytearray(view[at : at + size])
+        strides = strides_of(whole, "dense", WIDTH[type_])
         return Tensor(type_, whole, strides, memory, 0, shares_src=result.get("shares") is True)
 
-    def _see_changes(self, reply: Mapping[str, Any], records: Sequence[Mapping[str, Any]], tensors: Sequence[Tensor]) -> None:
-        """Puts into our memory what the call did to theirs, so that it is judged as if it had happened here."""
-        for record, tensor in zip(records, tensors, strict=True):
-            if "at" in record:
-                tensor.memory[:] = self._mapped(0)[record["at"] : record["at"] + record["bytes"]]
-        for wrote, content in reply["wrote_payloads"]:
-            if not 0 <= wrote < len(tensors) or len(content) != len(tensors[wrote].memory):
-                raise Fault(f"run: it wrote tensor {wrote}, {len(content)} bytes, which is none of ours")
-            tensors[wrote].memory[:] = content
-        for call, content in reply["changed_payloads"]:
-            if call in self._answers and len(self._answers[call][1].memory) == len(content):
-                self._answers[call][1].memory[:] = content
+    def _copy_back(self, record: Mapping[str, Any], tensor: Tensor) -> None:
+        """Only where something changed: to compare is cheaper than to copy."""
+        assert self.shared is not None
+        at, size = record["at"], record["bytes"]
+        with memoryview(self.shared.room(at + size)) as view, view[at : at + size] as theirs:
+            if tensor.memory != theirs:
+                tensor.memory[:] = theirs
 
-    # ── requests and replies ──
+    def _replace(self, memory: Any, said: Mapping[str, Any], deadline: float) -> None:
+        if said.get("bytes") != len(memory):
+            raise Fault(f"it changed {short(said.get('bytes'))} bytes of a memory that has {len(memory)}")
+        memory[:] = self.process.payload(len(memory), deadline, "run")
 
-    def ask(
-        self, request: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
-        payloads: Sequence[bytes | bytearray | memoryview] = (), seconds: float | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Sends requests in one go and reads a reply for each; the last request's reply is returned."""
-        deadline = time.monotonic() + (seconds or self.limits.seconds)
-        parts: list[bytes | bytearray | memoryview] = []
-        ids = []
-        for record in (*before, request):
-            ids.append(self._next)
-            parts.append(protocol.line({"id": self._next, **record}))
-            self._next += 1
-        try:
-            self._send([*parts, *payloads], deadline)
-            reply: dict[str, Any] = {}
-            for expected in ids:
-                reply = self._reply(expected, deadline)
-            return reply
-        except (Fault, TimedOut):
-            self.end()
-            raise
-
-    def _reply(self, expected: int, deadline: float) -> dict[str, Any]:
-        reply = protocol.parsed(self._line(deadline))
-        if "cannot_start" in reply:
-            raise _Told(str(reply["cannot_start"]))
-        if reply.get("id") != expected:
-            raise Fault(f"a reply to request {reply.get('id')!r}, where one to {expected} was due")
-        result = reply.get("result")
-        reply["payload"] = b""
-        if isinstance(result, dict) and "bytes" in result and "at" not in result:
-            reply["payload"] = self._bytes(result["bytes"], deadline)
-        for key, name in (("wrote", "tensor"), ("changed", "call")):
-            reply[f"{key}_payloads"] = [(each.get(name), self._bytes(each.get("bytes"), deadline)) for each in reply.get(key, ())]
-        return reply
-
-    def _send(self, parts: Sequence[bytes | bytearray | memoryview], deadline: float) -> None:
-        """Writes, and reads meanwhile: the other side may be stuck on a pipe that is full."""
-        assert self._popen.stdin is not None
-        descriptor = self._popen.stdin.fileno()
-        if sum(map(len, parts)) < SHARED_FROM:
-            parts = [b"".join(parts)]  # one write is much cheaper than several
-        for part in parts:
-            view = memoryview(part).cast("B") if len(part) else memoryview(b"")
-            while view:
-                try:
-                    view = view[os.write(descriptor, view[:_PIPE]) :]
-                except BlockingIOError:
-                    self._pump(deadline, writing=True)
-                except BrokenPipeError:
-                    raise Crashed(self._obituary()) from None
-
-    def _line(self, deadline: float) -> bytes:
-        start = 0
-        while (end := self._said.find(b"\n", start)) < 0:
-            if len(self._said) > protocol.LONGEST_LINE:
-                raise Fault(f"a line of more than {protocol.LONGEST_LINE} bytes: {bytes(self._said[:40])!r}…")
-            start = len(self._said)
-            self._pump(deadline)
-        text = bytes(self._said[:end])
-        del self._said[: end + 1]
-        if text.endswith(b"\r"):
-            raise Fault("the line ends with a carriage return; end lines with a line feed alone")
-        return text
-
-    def _bytes(self, size: Any, deadline: float) -> bytearray:
-        if type(size) is not int or size < 0:
-            raise Fault(f"'bytes' is {size!r}, where a count was due")
-        while len(self._said) < size:
-            self._pump(deadline)
-        content = self._said[:size]
-        del self._said[:size]
-        return content
-
-    def _pump(self, deadline: float, writing: bool = False) -> None:
-        """Waits for something to read, or to be able to write; keeps the end of the standard error."""
-        assert self._popen.stdin is not None
-        if writing:
-            self._selector.register(self._popen.stdin, selectors.EVENT_WRITE)
-        try:
-            ready = self._selector.select(max(0.0, deadline - time.monotonic()))
-        finally:
-            if writing:
-                self._selector.unregister(self._popen.stdin)
-        if not ready:
-            raise TimedOut(f"no answer within {self.limits.seconds:g} s{self._last_words()}")
-        for key, _ in ready:
-            if key.fileobj is self._popen.stdin:
-                continue
-            content = os.read(key.fd, _PIPE)
-            if key.fileobj is self._popen.stderr:
-                self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
-                if not content:
-                    self._selector.unregister(key.fileobj)
-            elif content:
-                self._said += content
-            else:
-                raise Crashed(self._obituary())
-
-    # ── the end ──
-
-    def _obituary(self) -> str:
-        """How the process ended, and the last that it wrote to the standard error."""
-        self.ended = True
-        try:
-            code = self._popen.wait(2.0)
-        except subprocess.TimeoutExpired:
-            self.end()
-            return f"it closed its output without ending{self._last_words()}"
-        with contextlib.suppress(OSError):
-            while content := os.read(self._popen.stderr.fileno(), _PIPE):  # type: ignore[union-attr]
-                self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
-        words = self._last_words()
-        self.end()
-        if code < 0:
-            return f"the process died of {_signal_name(-code)}{words}"
-        return f"the process ended with exit code {code} in the middle of a call{words}"
-
-    def _last_words(self) -> str:
-        text = self._stderr.decode("utf-8", "replace").strip()
-        return f"; its last words: {text[-600:]}" if text else ""
-
-    def end(self) -> None:
-        """Nothing of it is left running, and no file."""
-        self.ended = True
-        self._selector.close()
-        if self._map is not None:
-            with contextlib.suppress(BufferError):
-                self._map.close()
-            self._map = None
-        self._finalizer()
-
-    def _mapped(self, size: int) -> mmap.mmap:
-        if self._map is None or len(self._map) < size:
-            with open(self.shared_path, "r+b") as file:
-                if os.fstat(file.fileno()).st_size < size:
-                    os.ftruncate(file.fileno(), size)
-                self._map = mmap.mmap(file.fileno(), 0)
-        return self._map
+    def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
+        """A reply's result, or the exception that stands for what it says instead."""
+        kinds = [key for key in ("result", "rejected", "unsupported", "error") if key in reply]
+        if len(kinds) != 1:
+            said = ", ".join(kinds) or "none"
+            raise self.process.fault(f"{what}: one of result, rejected, unsupported and error is due, and it said {said}")
+        body = reply[kinds[0]]
+        if not isinstance(body, dict):
+            raise self.process.fault(f"{what}: {kinds[0]!r} is {short(body)}, where an object was due")
+        match kinds[0]:
+            case "rejected":
+                raise Rejected(str(body.get("stage")), str(body.get("message", "")))
+            case "unsupported":
+                raise Unsupported(str(body.get("feature")))
+            case "error":
+                message = str(body.get("message", ""))
+                raise MemoryError(message) if body.get("memory") is True else RemoteError(message)
+        return body
 
 
-class _Told(Exception):
-    """Our own worker says why the adapter cannot be started."""
+def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    if key not in reply:
+        return []
+    listed = reply[key]
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise Fault(f"{key!r} is {short(listed)}, where a list of objects was due")
+    return listed
 
 
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _shared_file() -> str:
-    folder = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    descriptor, path = tempfile.mkstemp(prefix="reshape-conformance-", dir=folder)
-    os.close(descriptor)
-    return path
-
-
-def _popen(command: Sequence[str], limits: Limits, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
-    def confine() -> None:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if limits.memory:
-            resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
-
-    try:
-        popen = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            start_new_session=True, preexec_fn=confine, env=env and dict(env),
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise CannotStart(f"{command[0]}: no such program; check the path") from None
-    except OSError as error:
-        raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
-    assert popen.stdin is not None
-    os.set_blocking(popen.stdin.fileno(), False)
-    return popen
-
-
-def _bury(popen: subprocess.Popen[bytes], shared_path: str) -> None:
-    """Ends the whole process group, children that kept the pipes included."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(popen.pid, signal.SIGKILL)
-    popen.wait()
-    for stream in (popen.stdin, popen.stdout, popen.stderr):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-    with contextlib.suppress(OSError):
-        os.unlink(shared_path)
-
-
-def worker(backend: str, limits: Limits = Limits()) -> Remote:
+def worker(backend: str, limits: Limits = Limits(), share: bool = True) -> Remote:
     """A Python adapter in a process of its own."""
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**os.environ, "PYTHONPATH": path}
-    return Remote([sys.executable, "-m", "conformance.worker", backend], limits, env)
+    return Remote([sys.executable, "-m", "conformance.worker", backend], limits, env, share)
 
 
-def program(command_line: str, limits: Limits = Limits()) -> Remote:
+def program(command_line: str, limits: Limits = Limits(), share: bool = True) -> Remote:
     """`cmd:PROGRAM ARGS`: any program that speaks the protocol."""
-    words = shlex.split(command_line)
+    try:
+        words = shlex.split(command_line)
+    except ValueError as error:
+        raise CannotStart(f"cmd:{command_line}: {error}; write it as for a shell") from None
     if not words:
         raise CannotStart("cmd: names no program; write cmd:./program")
-    return Remote(words, limits)
-
-
+    return Remote(words, limits, None, share)

@@ -102,10 +102,14 @@ def confirmed(row: Row, adapter: Adapter, outcomes: list[Outcome], previous: str
         if first.kind not in DIED:
             told.append(second if second.kind in DIED else first)
         elif second.kind == first.kind:
-            told.append(first._replace(message=_text(f"{first.message} (deterministic: again alone in a fresh process)")))
+            told.append(
+                first._replace(message=_text(f"{first.message} (deterministic: again alone in a fresh process)"))
+            )
         else:
             after = f"the call before it was {previous}" if previous else "it was the first call"
-            told.append(first._replace(message=_text(f"{first.message} (flaky: not alone in a fresh process; {after})")))
+            told.append(
+                first._replace(message=_text(f"{first.message} (flaky: not alone in a fresh process; {after})"))
+            )
     return told
 
 
@@ -209,7 +213,9 @@ def _text(message: Any) -> str:
 
 def _rejected(rejected: Rejected) -> Outcome:
     if rejected.stage not in ("compile", "run") or not isinstance(rejected.message, str):
-        return Outcome("error", message=_text(f"Rejected({rejected.stage!r}, …): the stage is compile or run, the message text"))
+        return Outcome(
+            "error", message=_text(f"Rejected({rejected.stage!r}, …): the stage is compile or run, the message text")
+        )
     return Outcome("rejected", stage=rejected.stage, message=_text(rejected.message))
 
 
@@ -221,14 +227,18 @@ def answered(answer: Any, src: Image) -> Outcome:
     if isinstance(answer, Tensor):
         shares = answer.shares_src or answer.memory is src.tensor.memory
         return Outcome("tensor", type_, tuple(answer.dims), elements_of(answer), shares=shares)
-    return Outcome("tensor", type_, answer.shape, elements_of(answer), shares=answer.base is not None and _shares(answer, src))
+    return Outcome(
+        "tensor", type_, answer.shape, elements_of(answer), shares=answer.base is not None and _shares(answer, src)
+    )
 
 
 def named_type(answer: Any) -> str | Exception:
     """The element type of an answer, or why it is no answer."""
     if isinstance(answer, np.ndarray):
         name = name_of(answer.dtype)
-        return name if name in WIDTH else TypeError(f"run returned an array of {answer.dtype}, which is no element type")
+        return (
+            name if name in WIDTH else TypeError(f"run returned an array of {answer.dtype}, which is no element type")
+        )
     if isinstance(answer, Tensor):
         if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
             return answer.type
@@ -247,7 +257,7 @@ def elements_of(answer: Any) -> bytes | memoryview:
             return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
         data: bytes = answer.tobytes()
         return data
-    if not volume_of(answer.dims):
+    if any(length <= 0 for length in answer.dims) or volume_of(answer.dims) >> 60:  # no memory holds so many
         return b""
     kept = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
     view = np.ndarray(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from . import protocol
 from .adapter import CannotStart, load_adapter
 from .model import Adapter, Array, Program, Rejected, Tensor, Unsupported
-from .protocol import Fault, integer
+from .protocol import Fault, integer, number
 from .run import elements_of, named_type
 
 CANNOT_START = 3
+Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
+"""A record, and the bytes that follow it."""
 
 
 class Answer:
@@ -31,9 +34,8 @@ class Server:
         self.adapter, self.stdin, self.stdout = adapter, stdin, stdout
         self.programs: dict[int, Program] = {}
         self.answers: dict[int, list[Answer]] = {}
-        self.shared: mmap.mmap | None = None
         self.shared_file: int | None = None
-        self.count = 0
+        self._shared: mmap.mmap | None = None
 
     def serve(self) -> None:
         """Until told to stop, or until nobody asks any more."""
@@ -47,39 +49,37 @@ class Server:
             if request["do"] == "stop":
                 return
 
-    def handled(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+    def handled(self, request: Mapping[str, Any]) -> Reply:
         """The reply to a request: a record, and the bytes that follow it."""
         match request["do"]:
+            case "run":
+                return self.run(request)
+            case "compile":
+                return self.guarded(self.compile, request)
+            case "close":
+                self.programs.pop(request["program"], None)
+                self.answers.pop(request["program"], None)
+                return {"result": {}}, ()
             case "hello":
                 return self.hello(request), ()
             case "describe":
                 return {"result": protocol.description(self.adapter.identity, self.adapter.claims)}, ()
-            case "compile":
-                return self.guarded(self.compile, request)
-            case "run":
-                return self.run(request)
-            case "close":
-                self.programs.pop(request["program"], None)
-                self.answers.pop(request["program"], None)
             case "stop":
-                pass
-            case other:
-                raise Fault(f"unknown request {other!r}")
-        return {"result": {}}, ()
+                return {"result": {}}, ()
+        return {"error": {"message": f"unknown request {request['do']!r}"}}, ()
 
     def hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if request["protocol"] != protocol.VERSION:
             return {"error": {"message": f"this worker speaks {protocol.VERSION}"}}
-        path = request.get("shared_memory")
-        if path:
-            self.shared_file = os.open(path, os.O_RDWR)
-        return {"result": {"protocol": protocol.VERSION, "shared_memory": bool(path)}}
+        if path := request.get("shared_memory"):
+            with contextlib.suppress(OSError):
+                self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        return {"result": {"protocol": protocol.VERSION, "shared_memory": self.shared_file is not None}}
 
-    def guarded(self, act: Any, *arguments: Any) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+    def guarded(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
         """What an act of the backend comes to, whichever way it ends."""
         try:
-            reply: tuple[dict[str, Any], Sequence[bytes | memoryview]] = act(*arguments)
-            return reply
+            return act(*arguments)
         except Rejected as rejected:
             return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
         except Unsupported as unsupported:
@@ -89,19 +89,23 @@ class Server:
         except (Exception, SystemExit) as error:
             return {"error": {"message": f"{type(error).__name__}: {error}"}}, ()
 
-    def compile(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
-        program = self.adapter.compile(protocol.graph_of(request["graph"]))
-        self.count += 1
-        self.programs[self.count] = program
-        self.answers[self.count] = []
-        return {"result": {"program": self.count}}, ()
+    def compile(self, request: Mapping[str, Any]) -> Reply:
+        number = request["program"]
+        self.programs.pop(number, None)
+        self.programs[number] = self.adapter.compile(protocol.graph_of(request["graph"]))
+        self.answers[number] = []
+        return {"result": {}}, ()
 
     # ── one call ──
 
-    def run(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+    def run(self, request: Mapping[str, Any]) -> Reply:
         """Runs, and says besides what else the call changed: memory it was given, answers it gave before."""
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
+        if request["program"] not in self.programs:
+            return {"error": {"message": f"there is no program {request['program']}"}}, ()
+        earlier = self.answers[request["program"]]
+        count = len(earlier)
         record, payloads = self.guarded(self.answer, request, tensors)
         sent = list(payloads)
         wrote = []
@@ -109,37 +113,50 @@ class Server:
             if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
                 wrote.append({"tensor": index, "bytes": len(was)})
                 sent.append(bytes(tensor.memory))
+        if wrote:
+            record["wrote"] = wrote
+        if count:
+            self.look_again(earlier[:count], record, sent)
+        return record, sent
+
+    def look_again(self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]) -> None:
+        """Adds those earlier answers that are not what they were."""
         changed = []
-        for answer in self.answers.get(request["program"], ()):
+        for answer in earlier:
             now = elements_of(answer.value)
             if now != answer.data:
                 answer.data = now
                 changed.append({"call": answer.call, "bytes": len(now)})
                 sent.append(now)
-        return {**record, **({"wrote": wrote} if wrote else {}), **({"changed": changed} if changed else {})}, sent
+        if changed:
+            record["changed"] = changed
 
-    def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
+    def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> Reply:
         value = self.programs[request["program"]].run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
         type_ = named_type(value)
         if isinstance(type_, Exception):
             return {"error": {"message": str(type_)}}, ()
         data = elements_of(value)
-        if not request["may_overwrite"]:
-            self.answers[request["program"]].append(Answer(request["id"], value, data))
         dims = value.dims if isinstance(value, Tensor) else value.shape
-        result = {"type": type_, "dims": [protocol.number(int(n)) for n in dims], "bytes": len(data), "shares": _shares(value, tensors[0])}
-        at = request.get("answer_at")
-        if at is not None and len(data) >= request["shared_from"]:
-            self.mapped(at + len(data))[at : at + len(data)] = data
-            return {"result": {**result, "at": at}}, ()
-        return {"result": result}, (data,)
+        result = {"type": type_, "dims": [number(int(n)) for n in dims], "bytes": len(data)}
+        shares = _shares(value, tensors[0])
+        if shares:
+            result["shares"] = True
+        if not request["may_overwrite"] and not (shares and "at" in request["tensors"][0]):  # where the next src will lie
+            self.answers[request["program"]].append(Answer(request["id"], value, data))
+        room = request.get("answer")
+        if room is None or len(data) > room["room"]:
+            return {"result": result}, (data,)
+        result["at"] = at = room["at"]
+        self.shared(at + len(data))[at : at + len(data)] = data
+        return {"result": result}, ()
 
     def tensor(self, record: Mapping[str, Any], before: list[bytes | None]) -> Tensor:
         """A tensor of a request; in shared memory the other side sees for itself what becomes of it."""
-        size = record["bytes"]
+        size, at = record["bytes"], record.get("at")
         memory: bytearray | memoryview
-        if "at" in record:
-            memory = memoryview(self.mapped(record["at"] + size))[record["at"] : record["at"] + size]
+        if at is not None:
+            memory = memoryview(self.shared(at + size))[at : at + size]
             before.append(None)
         else:
             content = self.stdin.read(size)
@@ -147,17 +164,15 @@ class Server:
                 raise Fault(f"{len(content)} bytes of {size}")
             memory = bytearray(content)
             before.append(content)
-        dims, strides = (tuple(integer(n) for n in record[key]) for key in ("dims", "strides"))
+        dims, strides = tuple(map(integer, record["dims"])), tuple(map(integer, record["strides"]))
         return Tensor(record["type"], dims, strides, memory, record["offset"])
 
-    def mapped(self, size: int) -> mmap.mmap:
+    def shared(self, size: int) -> mmap.mmap:
         """The shared memory, so many bytes of it at least."""
         assert self.shared_file is not None
-        if self.shared is None or len(self.shared) < size:
-            if os.fstat(self.shared_file).st_size < size:
-                os.ftruncate(self.shared_file, size)
-            self.shared = mmap.mmap(self.shared_file, 0)
-        return self.shared
+        if self._shared is None or len(self._shared) < size:
+            self._shared = mmap.mmap(self.shared_file, 0)
+        return self._shared
 
 
 def _shares(value: Tensor | Array, src: Tensor) -> bool:

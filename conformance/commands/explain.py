@@ -19,7 +19,9 @@ from .meaning import bracketed, show, source
 def run(args: argparse.Namespace) -> int:
     """Prints all about what bears the name."""
     if not (args.name or "").strip():
-        raise Usage("say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`")
+        raise Usage(
+            "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
+        )
     spec = spec_of(args)
     things = _things(spec, args.name)
     if not things:
@@ -49,7 +51,9 @@ def _things(spec: Spec, name: str) -> list[dict[str, Any]]:
 
 def _explain_case(args: argparse.Namespace, spec: Spec) -> int:
     """Nothing in the specification bears the name; perhaps a case does."""
-    suite = with_cases(spec, folder_given("--spec", args.spec) or spec_folder(), folder_given("--cases", args.cases) or cases_folder())
+    suite = with_cases(
+        spec, folder_given("--spec", args.spec) or spec_folder(), folder_given("--cases", args.cases) or cases_folder()
+    )
     found = explain_case.things(suite, args.name)
     if not found:
         every = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]

@@ -90,7 +90,9 @@ def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
         say()
         say(labelled(f"step {number}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
         expected = step["expect"]
-        said = expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {text}" for name, text in expected.items())
+        said = (
+            expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {text}" for name, text in expected.items())
+        )
         say(labelled("expect", said))
         say()
         show(suite.spec, step["meanings"])

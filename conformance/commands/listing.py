@@ -115,7 +115,10 @@ def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
             "place": str(each.place),
             "rule": each.rule,
             "steps": len(each.steps),
-            "calls": [f"{s.src_type}{list(s.src)} by {' then '.join(str(list(shape)) for shape in s.shapes)}" for s in each.steps],
+            "calls": [
+                f"{s.src_type}{list(s.src)} by {' then '.join(str(list(shape)) for shape in s.shapes)}"
+                for s in each.steps
+            ],
         }
         for each in cases.values()
         if args.rule is None or each.rule == args.rule
@@ -131,7 +134,12 @@ def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
-    return each["backend"], each["version"] or paint("dim", "not installed"), each["about"], each["install"] or "comes along"
+    return (
+        each["backend"],
+        each["version"] or paint("dim", "not installed"),
+        each["about"],
+        each["install"] or "comes along",
+    )
 
 
 def _rule_row(spec: Spec, rule: dict[str, Any]) -> Sequence[str]:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import shlex
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from .. import report
 from ..adapter import CannotStart
-from ..backend import isolation_of, opened, run_in_parallel, run_isolated
-from ..conclude import Conclusion, conclude, in_target
-from ..evidence import Evidence, Target, Writer, header_of, read
+from ..backend import isolation_of
+from ..certify import RESULTS, Differs, Order, certify
+from ..conclude import Conclusion, concluded
+from ..evidence import Evidence, Refused, Target, complete, read
+from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Result, Suite
 from ..plan import Plan, Row, plan_of
 from ..remote import Limits
-from ..run import contained, result_without_call
 from ..select import BadExpression, chooser, ids
+from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
 from . import Usage, emit, folder_given, unknown
 
@@ -33,50 +33,58 @@ _STYLES = {"pass": "green", "observed": "cyan", "fail": "red", "error": "red", "
 
 def run(args: argparse.Namespace) -> int:
     """Runs, writes, and says what was shown; the exit code is the conclusion's."""
-    suite = load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases))
-    target = _target(args, suite)
-    plan = plan_of(suite)
-    chosen = _chosen(plan, target)
-    out, claims = _certified(args, plan, chosen, target)
-    evidence = read(out / "results.jsonl")
-    conclusion = conclude(plan, {result.row: result for result in evidence.results}, claims, target)
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    order = _order(args, plan)
+    progress = Progress("running", len(plan.rows))
+    try:
+        with closing(progress):
+            out = certify(order, lambda name: _folder(args, name), args.resume is not None, progress.at)
+    except CannotStart as cannot:
+        raise Usage(str(cannot), code=3) from None
+    except Differs as differs:
+        raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
+    except Refused as refused:
+        raise Usage(f"--resume: {refused}") from None
+    return told(args, plan, out)
+
+
+def told(args: argparse.Namespace, plan: Plan, out: Path) -> int:
+    """Writes the reports on results that lie in a folder, and says what they show."""
+    evidence = read(out / RESULTS)
+    complete(evidence, (row.id for row in plan.rows), plan.suite.digest, out / RESULTS)
+    conclusion = concluded(plan, evidence)
     report.write(out, plan, evidence, conclusion)
     if args.json:
         emit(_data(conclusion, evidence, out))
     else:
-        _show(args.backend, plan, evidence, conclusion, out)
+        _show(evidence.header["backend"]["adapter"], plan, evidence, conclusion, out)
     return conclusion.exit_code
 
 
-def _certified(args: argparse.Namespace, plan: Plan, chosen: set[str], target: Target) -> tuple[Path, Claims]:
-    """Opens the backend, calls it, and writes the evidence; the folder it lies in, and what was claimed."""
+# ── what to run ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _order(args: argparse.Namespace, plan: Plan) -> Order:
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
-    limits = Limits(seconds=args.timeout, memory=args.memory << 20)
-    gc.collect()
-    gc.freeze()  # the plan stays; to walk it again and again would be most of the run
+    if args.out is not None and args.resume is not None:
+        raise Usage("--resume names the folder already; drop --out")
     try:
-        with contained() as notes, opened(args.backend, isolation, limits) as adapter:
-            identity, claims = adapter.identity, adapter.claims
-            out = Path(args.out or Path(DEFAULT_OUT) / _folder_name(identity.name)).resolve()
-            header = header_of(plan.suite, identity, claims, target, args.backend)
-            writer = Writer(out / "results.jsonl", header | {"isolation": isolation})
-            began = time.perf_counter()
-            rows = [row for row in plan.rows if row.id in chosen]
-            if args.jobs > 1:
-                results = run_in_parallel(rows, adapter, claims, args.backend, isolation, limits, args.jobs)
-            else:
-                results = run_isolated(rows, adapter, claims, isolation)
-            for result in _in_order(plan, chosen, results):
-                writer.row(result)
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=3) from None
-    writer.close(time.perf_counter() - began, tuple(notes))
-    return out, claims
-
-
-# ── what to run ───────────────────────────────────────────────────────────────────────────────────
+        chosen = chooser(args.select, ids(plan.rows)) if args.select is not None else lambda row: True
+    except BadExpression as bad:
+        raise Usage(f"-k: {bad}") from None
+    return Order(
+        backend=args.backend,
+        plan=plan,
+        target=_target(args, plan.suite),
+        chosen=chosen,
+        isolation=isolation,
+        limits=Limits(seconds=args.timeout, memory=args.memory << 20),
+        jobs=args.jobs,
+        waivers=args.waivers,
+        pinned=_pinned(args.claims),
+    )
 
 
 def _target(args: argparse.Namespace, suite: Suite) -> Target:
@@ -91,32 +99,26 @@ def _target(args: argparse.Namespace, suite: Suite) -> Target:
             if name not in known:
                 raise Usage(unknown(what, name, sorted(known)))
     return Target(
-        tuple(args.operation or ()), tuple(args.document or ()), tuple(args.type or ()), args.select, args.large,
-        tuple(args.require or ()),
-    )  # fmt: skip
+        operations=tuple(args.operation or ()),
+        documents=tuple(args.document or ()),
+        types=tuple(args.type or ()),
+        select=args.select,
+        large=args.large,
+        require=tuple(args.require or ()),
+        shard=args.shard,
+    )
 
 
-def _chosen(plan: Plan, target: Target) -> set[str]:
-    """The ids of the rows to be called."""
-    try:
-        selected = chooser(target.select, ids(plan.rows)) if target.select is not None else lambda row: True
-    except BadExpression as bad:
-        raise Usage(f"-k: {bad}") from None
-    every = Claims(tuple(plan.suite.spec.operations))
-    return {
-        row.id
-        for row in plan.rows
-        if selected(row) and any(in_target(row, document, target, every) for document in row.documents)
-    }
+def _pinned(path: Path | None) -> Claims | None:
+    if path is None:
+        return None
+    content, problems = validated(path, "claims")
+    require(problems)
+    return Claims(**{key: tuple(value) for key, value in content.items()})
 
 
-def _in_order(plan: Plan, chosen: set[str], results: Iterator[Result]) -> Iterator[Result]:
-    """One result a row of the plan, in its order, called or not."""
-    progress = Progress("running", len(plan.rows))
-    with closing(progress):
-        for number, row in enumerate(plan.rows, 1):
-            progress.at(number, row.case.id)
-            yield next(results) if row.id in chosen else result_without_call(row, "not run")
+def _folder(args: argparse.Namespace, name: str) -> Path:
+    return Path(args.resume or args.out or Path(DEFAULT_OUT) / _folder_name(name)).resolve()
 
 
 def _folder_name(name: str) -> str:

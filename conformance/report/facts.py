@@ -108,7 +108,10 @@ class Facts:
     def target(self) -> Target:
         """What the run was asked to look at."""
         target = self.evidence.header["target"]
-        return Target(**{key: tuple(value) if isinstance(value, list) else value for key, value in target.items()})
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in target.items()
+        }
+        return Target(**fields)
 
     @property
     def backend(self) -> str:
@@ -313,6 +316,12 @@ def lines_of(rule: Rule, document: str) -> str:
     if document not in rule.documents:
         return "not bound"
     return {"silent": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+
+
+def clauses(rule: Rule, documents: Iterable[str]) -> str:
+    """`static-2021, static-2020: our ruling; static-2022: line 12`."""
+    standing = grouped((lines_of(rule, document), document) for document in documents)
+    return "; ".join(f"{', '.join(there)}: {lines}" for lines, there in standing.items())
 
 
 def label_of(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""One failing row told in full: what it broke and where that stands, the call, what was due, what came, how to repeat it."""
+"""One failing row told in full: the rule and where it stands, the call, what was due, what came, how to repeat it."""
 
 from __future__ import annotations
 

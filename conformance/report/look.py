@@ -39,20 +39,22 @@ thead th{border-bottom:2px solid var(--line);white-space:nowrap}tbody th{font-we
 td.n{text-align:right;white-space:nowrap}td,tbody th{overflow-wrap:break-word;min-width:4rem}
 .matrix table{font-size:.82rem;line-height:1.3}.matrix td{white-space:nowrap;padding-right:.5rem}
 .matrix tbody th{min-width:11rem;overflow-wrap:normal}.rules td:nth-child(2){min-width:25rem}
-.rules tbody th{min-width:15rem}tbody th .sub{font-weight:400}.where li{white-space:nowrap}
+.rules tbody th{min-width:15rem}tbody th .sub{font-weight:400}.rules .where li{white-space:nowrap}
 .where{list-style:none;margin:0;padding:0}.where li{margin:0 0 .1rem}
 .entry{border:1px solid var(--line);border-left:4px solid var(--fail);border-radius:6px;padding:.5rem .9rem;
 margin:.5rem 0}.entry>summary{cursor:pointer;font-weight:600}.entry>summary .sub{font-weight:400}
 .steps{margin:.2rem 0;padding-left:1.4rem}.steps.one{list-style:none;padding:0}
 .case{border-bottom:1px solid var(--line);padding:.15rem 0}.case>summary{cursor:pointer;padding:.3rem 0}
 .case[open]{padding-bottom:1rem}.case>:not(summary){margin-left:1.1rem}
-:target{scroll-margin-top:1rem;outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
+.case,.case [id],[id^=cases-of]{scroll-margin-top:7rem}
+.entry td:first-child{min-width:17rem}.entry td:nth-child(4){min-width:20rem}.open td:last-child{min-width:12rem}
+:target{outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
 h2:target,h3:target{outline:0}
 .filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;
 background:var(--page);padding:.6rem 0;border-bottom:1px solid var(--line)}.filters[hidden]{display:none}
 .filters label{display:grid;font-size:.8rem;color:var(--soft)}
 .filters input,.filters select,.filters button{font:inherit;font-size:.9rem;color:var(--ink);background:var(--box);
-border:1px solid #8c959f;border-radius:5px;padding:.25rem .45rem;max-width:14rem}
+border:1px solid #8c959f;border-radius:5px;padding:.25rem .45rem;max-width:14rem;height:2.1rem}
 .filters output{font-size:.86rem;color:var(--soft);padding-bottom:.3rem}[hidden]{display:none!important}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:.4rem 0}dt{color:var(--soft)}
 dd{margin:0;min-width:0}
@@ -62,7 +64,7 @@ dd{margin:0;min-width:0}
 .stack th{display:block;border:0;padding:0 0 .1rem}.scope thead,.stack thead{display:none}
 .scope tr,.stack tr{padding:.5rem 0;border-bottom:1px solid var(--line)}.scope table,.stack table{min-width:0}
 .scope caption,.stack caption{display:block}.scope td:empty{display:none}.rules td:nth-child(2){min-width:20rem}
-.where li{white-space:normal}.case>:not(summary){margin-left:0}}
+.rules .where li{white-space:normal}.case>:not(summary){margin-left:0}}
 @media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
 .entry,tr,.docs li{break-inside:avoid}#failures,#matrix{break-before:page}.wide{overflow:visible}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..conclude import Conclusion
 from ..evidence import Evidence
 from ..plan import Plan
-from .facts import MARKS, Facts, Shown, answer_of, call_of, counts_of, cut, lines_of, sum_of, visible, wants
+from .facts import MARKS, Facts, Shown, answer_of, call_of, clauses, counts_of, cut, sum_of, visible, wants
 
 MOST_BYTES = 1 << 20
 _FOR_FAILURES = MOST_BYTES - (1 << 16)
@@ -68,13 +68,12 @@ def _entry(facts: Facts, rows: Sequence[Shown]) -> Iterator[str]:
     first = rows[0]
     rule = facts.plan.suite.spec.rules[first.row.case.rule]
     failing = list(dict.fromkeys(document for shown in rows for document in shown.failing))
-    where = ", ".join(f"{document} {lines_of(rule, document)}" for document in failing)
     more = f", and {len(rows) - 1} more of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
-    yield f"  - rule {code(rule.id)} ({where})"
+    yield f"  - rule {code(rule.id)} ({clauses(rule, failing)})"
     yield f"  - call {code(call_of(first.row.case, first.row.case.steps[first.step]))}"
-    for want, documents in wants([first.row], first.step).items():
-        if there := [document for document in documents if document in failing]:
+    for want, documents in wants({shown.row.operation: shown.row for shown in rows}.values(), first.step).items():
+        if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
     yield f"  - got {code(cut(answer_of(first), _LONGEST))}"
     if first.detail:
@@ -104,9 +103,8 @@ def _counts(facts: Facts) -> Iterator[str]:
         yield "|---|---|---|---:|---|---|"
     for each in facts.conclusion.standings:
         verdict = f"{MARKS[each.word]} {each.word}"
-        yield (
-            f"| {each.document} | {each.type} | {verdict} | {each.required} | {sum_of(each.counts)} | {sum_of(each.optional)} |"
-        )
+        numbers = f"{each.required} | {sum_of(each.counts)} | {sum_of(each.optional)}"
+        yield f"| {each.document} | {each.type} | {verdict} | {numbers} |"
     yield ""
     total = counts_of(shown.worst for shown in facts.rows)
     yield f"{len(facts.rows)} rows in the suite = {sum_of(total)}, each by its worst verdict in any document."
@@ -116,5 +114,6 @@ def _counts(facts: Facts) -> Iterator[str]:
 def _foot(facts: Facts) -> Iterator[str]:
     header, footer = facts.evidence.header, facts.evidence.footer
     suite = header["suite"]
-    yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}; results {code(footer.get('digest', 'none'))}."
+    yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}."
+    yield f"Results {code(footer.get('digest', 'none'))}."
     yield f"Started {code(header.get('started', 'at a time not told'))}; {code(footer.get('seconds', '?'))} seconds."

@@ -15,7 +15,7 @@ from ..plan import Plan
 from .cases import cases, failures
 from .facts import Facts
 from .look import SCRIPT, STYLE
-from .parts import COLOUR, SECTIONS, mark, number_of, quote, section, table, text
+from .parts import COLOUR, SECTIONS, mark, number_of, plain, quote, section, table_of
 from .tables import matrix, observed, rules, scope, unclaimed
 
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
@@ -23,10 +23,10 @@ _LEGEND: Mapping[Verdict, str] = {
     "pass": "A legal call was answered with the right type, dims and bytes, or an illegal one was refused.",
     "fail": "The answer is wrong, a legal call was refused, an illegal one answered, or the call crashed or hung.",
     "observed": "The document leaves the call open; what was done is recorded and breaks nothing that is settled.",
-    "not claimed": "The call needs something that the backend says it leaves out, and got no answer. It proves nothing.",
+    "not claimed": "The call needs what the backend says it leaves out, and got no answer. It proves nothing.",
     "error": "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
     "waived": "A failure that the run was told of beforehand, with reason and date. It is no pass.",
-    "not run": "The call was not made. It is in the denominator, and nothing conforms while it is there.",
+    "not run": "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
 }
 
 
@@ -40,7 +40,7 @@ def html(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
-        f"<title>{text(facts.name)}: reshape conformance</title><style>{STYLE}</style></head><body>",
+        f"<title>{plain(facts.name)}: reshape conformance</title><style>{STYLE}</style></head><body>",
         *_head(facts),
         "<main id=main>",
         *scope(facts),
@@ -69,15 +69,15 @@ def _digest(text: str) -> str:
 def _head(facts: Facts) -> Iterator[str]:
     documents = facts.plan.suite.spec.documents
     yield '<a class="skip" href="#main">Skip to the details</a><header>'
-    yield f'<p class="soft">Reshape conformance, suite {text(facts.evidence.header["suite"]["version"])}</p>'
+    yield f'<p class="soft">Reshape conformance, suite {plain(facts.evidence.header["suite"]["version"])}</p>'
     yield f"<h1>{quote(facts.name)}</h1>"
-    yield f"<p><strong>{text(facts.conclusion.why[:1].upper() + facts.conclusion.why[1:])}.</strong> "
+    yield f"<p><strong>{plain(facts.conclusion.why[:1].upper() + facts.conclusion.why[1:])}.</strong> "
     yield f'<span class="soft">Exit code {facts.conclusion.exit_code}.</span></p>'
     yield '<ul class="docs" aria-label="Verdict for each document">'
     for document, (word, sentence) in facts.documents.items():
         source = documents[document]
         yield f'<li class="{COLOUR.get(word, "open").replace("error", "fail")}">{mark(word)}'
-        about = f'<span class="sub">{text(source.operation)}, {source.year}</span>'
+        about = f'<span class="sub">{plain(source.operation)}, {source.year}</span>'
         yield f"<span>{quote(sentence)}<br>{about}</span></li>"
     yield "</ul>"
     if facts.failures:
@@ -97,12 +97,12 @@ def _environment(facts: Facts) -> Iterator[str]:
     yield "<p>What pins this run. The evidence itself is in this file, as JSON: the element <code>evidence</code>.</p>"
     header, footer = facts.evidence.header, facts.evidence.footer
     rows = [
-        f'<tr><th scope="row">{text(name)}</th><td>{quote(value)}</td></tr>'
+        f'<tr><th scope="row">{plain(name)}</th><td>{quote(value)}</td></tr>'
         for part in (header, {"results": {key: value for key, value in footer.items() if key != "record"}})
         for name, value in _flat(part)
         if name not in ("record", "format")
     ]
-    yield from table("Versions, digests, claims and target", ("What", "Value"), rows)
+    yield from table_of("Versions, digests, claims and target", ("What", "Value"), rows)
     yield "</section>"
 
 
@@ -120,10 +120,10 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
 def _legend() -> Iterator[str]:
     yield section("legend")
     rows = [f'<tr><th scope="row">{mark(verdict)}</th><td>{text}</td></tr>' for verdict, text in _LEGEND.items()]
-    yield from table("Verdicts", ("Verdict", "Meaning"), rows)
-    yield "<p>A backend conforms to a document for an element type when every required row passes or is observed and each "
-    yield "rule that binds there has a pass. “Our ruling” marks what no document states and the suite decides, with its "
-    yield "reason; failures of such rules are counted apart.</p>"
+    yield from table_of("Verdicts", ("Verdict", "Meaning"), rows)
+    yield "<p>A backend conforms to a document for an element type when every required row passes or is observed and "
+    yield "each rule that binds there has a pass. “Our ruling” marks what no document states and the suite decides, "
+    yield "with its reason; failures of such rules are counted apart.</p>"
     yield "</section>"
 
 

@@ -19,18 +19,18 @@ SECTIONS = (
 )  # fmt: skip
 
 
-def text(text: object) -> str:
+def plain(text: object) -> str:
     """Any text, inert."""
     return escape(visible(text))
 
 
 def quote(text: object) -> str:
     """A backend's words: inert, and unable to turn the order of what stands beside them."""
-    return f"<bdi>{text(text)}</bdi>"
+    return f"<bdi>{plain(text)}</bdi>"
 
 
 def code(text: object) -> str:
-    return f"<code>{text(text)}</code>"
+    return f"<code>{plain(text)}</code>"
 
 
 def mark(word: str, more: str = "") -> str:
@@ -42,7 +42,7 @@ def section(name: str) -> str:
     return f'<section aria-labelledby="{name}"><h2 id="{name}">{dict(SECTIONS)[name]}</h2>'
 
 
-def table(caption: str, heads: Sequence[str], rows: Iterable[str], name: str = "") -> Iterator[str]:
+def table_of(caption: str, heads: Sequence[str], rows: Iterable[str], name: str = "") -> Iterator[str]:
     """A table that scrolls by itself where it is too wide, by keyboard too."""
     heading = "".join(f'<th scope="col">{head}</th>' for head in heads)
     yield f'<div class="wide {name}" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
@@ -52,11 +52,11 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[str], name: str = "
 
 
 def rule_link(rule: str) -> str:
-    return f'<a href="#rule-{text(rule)}">{text(rule)}</a>'
+    return f'<a href="#rule-{plain(rule)}">{plain(rule)}</a>'
 
 
 def case_link(case: str) -> str:
-    return f'<a href="#case-{text(case)}">{text(case)}</a>'
+    return f'<a href="#case-{plain(case)}">{plain(case)}</a>'
 
 
 def number_of(count: int, noun: str) -> str:

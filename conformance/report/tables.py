@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..model import Rule
 from ..plan import Row
 from .facts import BAD, Facts, Share, Shown, answer_of, call_of, counts_of, cut, grouped, lines_of, sum_of
-from .parts import SHORT, case_link, code, mark, number_of, quote, rule_link, section, table, text
+from .parts import SHORT, case_link, code, mark, number_of, plain, quote, rule_link, section, table_of
 
 # ── scope ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -17,7 +17,8 @@ def scope(facts: Facts) -> Iterator[str]:
     total = counts_of(shown.worst for shown in facts.rows)
     yield f"<p>The suite has {number_of(len(facts.cases), 'case')}, which make {number_of(len(facts.rows), 'row')}: "
     yield "a case for one operation, one element type and one way of giving shape. "
-    yield f"{len(facts.rows)} rows = {sum_of(total)}, each by its worst verdict in any document. A row is judged once for each document of its operation.</p>"
+    yield f"{len(facts.rows)} rows = {sum_of(total)}, each by its worst verdict in any document. "
+    yield "A row is judged once for each document of its operation.</p>"
     rows = []
     for each in facts.conclusion.standings:
         against = ""
@@ -28,12 +29,12 @@ def scope(facts: Facts) -> Iterator[str]:
             against += f"{'; ' if against else ''}no pass for {unshown}"
         optional = f'<a href="#unclaimed">{sum_of(each.optional)}</a>' if each.optional else ""
         rows.append(
-            f'<tr><th scope="row">{text(each.document)} {text(each.type)}</th><td>{mark(each.word)}</td>'
+            f'<tr><th scope="row">{plain(each.document)} {plain(each.type)}</th><td>{mark(each.word)}</td>'
             f"<td>{each.required} required = {sum_of(each.counts)}</td><td>{against}</td><td>{optional}</td></tr>"
         )
     if rows:
         caption = "What conformity depends on, for each document and element type"
-        yield from table(
+        yield from table_of(
             caption, ("Document and type", "Verdict", "Rows", "Failures", "In facets left out"), rows, "scope"
         )
     else:
@@ -46,12 +47,13 @@ def scope(facts: Facts) -> Iterator[str]:
 
 def rules(facts: Facts) -> Iterator[str]:
     yield section("rules")
-    yield "<p>What the documents oblige to, in our words, and where they say so. The verdict is the worst of the rule’s "
-    yield "rows in that document, with how many have it. Rows outside the target that were not run are counted after it.</p>"
+    yield "<p>What the documents oblige to, in our words, and where they say so. The verdict is the worst "
+    yield "of the rule’s rows in that document, with how many have it. Rows outside the target that were not run are "
+    yield "counted after it.</p>"
     rules = facts.plan.suite.spec.rules
     rows = (_rule_row(facts, rules[rule], shown) for rule, shown in facts.rules.items())
     heads = ("Rule", "Documents", "Cases", "Worst verdict")
-    yield from table(f"{len(rules)} rules, each with the lines that state it", heads, rows, "rules")
+    yield from table_of(f"{len(rules)} rules, each with the lines that state it", heads, rows, "rules")
     yield "</section>"
 
 
@@ -64,13 +66,13 @@ def _rule_row(facts: Facts, rule: Rule, shown: Sequence[Shown]) -> str:
         if stands == "not bound" and found.word not in BAD:
             continue
         told = f" {mark(found.word)} {_share(found)}" if document in tried else ""
-        where.append(f"<li>{text(document)}: {stands}{told}</li>")
+        where.append(f"<li>{plain(document)}: {stands}{told}</li>")
     cases = len({each.row.case.id for each in shown})
-    link = f'<a href="#cases-of-{text(rule.id)}">{number_of(cases, "case")}</a>' if cases else _untried(rule)
+    link = f'<a href="#cases-of-{plain(rule.id)}">{number_of(cases, "case")}</a>' if cases else _untried(rule)
     overall = mark(facts.share(shown).word) if shown else '<span class="v open">○ no case</span>'
     return (
-        f'<tr id="rule-{text(rule.id)}"><th scope="row">{text(rule.id)}<br><span class="sub">{text(rule.level)}: '
-        f"{text(rule.sentence)}</span></th>"
+        f'<tr id="rule-{plain(rule.id)}"><th scope="row">{plain(rule.id)}<br><span class="sub">{plain(rule.level)}: '
+        f"{plain(rule.sentence)}</span></th>"
         f'<td><ul class="where">{"".join(where)}</ul></td><td>{link}</td><td>{overall}</td></tr>'
     )
 
@@ -92,8 +94,8 @@ def _untried(rule: Rule) -> str:
 
 def matrix(facts: Facts) -> Iterator[str]:
     yield section("matrix")
-    yield "<p>The worst verdict of a rule’s cases, and how many of the rows have it. Where the documents of an operation "
-    yield "part, the documents that have it are named.</p>"
+    yield "<p>The worst verdict of a rule’s cases, and how many of the rows have it. Where the documents of an "
+    yield "operation part, the documents that have it are named.</p>"
     spec = facts.plan.suite.spec
     columns = []
     for operation in spec.operations.values():
@@ -102,9 +104,9 @@ def matrix(facts: Facts) -> Iterator[str]:
             columns.append((operation.id, "unlisted"))
     spans = grouped(columns)
     first = '<th scope="col" rowspan="2">Rule</th>' + "".join(
-        f'<th scope="colgroup" colspan="{len(types)}">{text(operation)}</th>' for operation, types in spans.items()
+        f'<th scope="colgroup" colspan="{len(types)}">{plain(operation)}</th>' for operation, types in spans.items()
     )
-    second = "".join(f'<th scope="col">{text(type_)}</th>' for _, type_ in columns)
+    second = "".join(f'<th scope="col">{plain(type_)}</th>' for _, type_ in columns)
     caption = "Operations and element types against rules"
     yield f'<div class="wide matrix" tabindex="0" role="region" aria-label="{caption}"><table>'
     yield f"<caption>{caption}</caption>"
@@ -126,7 +128,7 @@ def _cell(facts: Facts, rows: Sequence[Shown]) -> str:
         return "<td></td>"
     share = facts.share(rows)
     having = dict.fromkeys(d for shown in rows for d, verdict in shown.verdicts.items() if verdict == share.word)
-    only = f"<br>{', '.join(map(text, having))}" if len(having) < len(rows[0].row.documents) else ""
+    only = f"<br>{', '.join(map(plain, having))}" if len(having) < len(rows[0].row.documents) else ""
     return f'<td>{mark(share.word)}<br><span class="sub">{share.number}/{share.total}{only}</span></td>'
 
 
@@ -148,24 +150,28 @@ def observed(facts: Facts) -> Iterator[str]:
     if not entries:
         yield "<p>No call that a document leaves open was answered or refused in this run.</p></section>"
         return
-    yield "<p>Calls for which a document settles no answer. Whatever was done here is no breach; it is recorded so that "
-    yield "nobody relies on it unawares.</p>"
+    yield "<p>Calls for which a document settles no answer. Whatever was done here is no breach; it is recorded so "
+    yield "that nobody relies on it unawares.</p>"
     order = list(facts.plan.suite.spec.rules)
     by_rule = sorted(entries.items(), key=lambda entry: order.index(entry[0][0][0]) if entry[0][0] else -1)
-    rows = [_observed_row(rules, answer, found) for (rules, _), answers in by_rule for answer, found in answers.items()]
+    every = len(facts.plan.suite.spec.documents)
+    rows = []
+    for (silent, _), answers in by_rule:
+        rows += [_observed_row(silent, answer, found, every) for answer, found in answers.items()]
     heads = ("Left open by", "Case", "Call", "It answered", "In")
-    yield from table("What was done where a document is silent", heads, rows, "stack")
+    yield from table_of("What was done where a document is silent", heads, rows, "stack open")
     yield "</section>"
 
 
-def _observed_row(rules: Sequence[str], answer: str, found: Sequence[tuple[Shown, tuple[str, ...]]]) -> str:
+def _observed_row(rules: Sequence[str], answer: str, found: Sequence[tuple[Shown, tuple[str, ...]]], every: int) -> str:
     shown = found[0][0]
     case = shown.row.case
-    documents = ", ".join(dict.fromkeys(document for _, there in found for document in there))
+    documents = list(dict.fromkeys(document for _, there in found for document in there))
+    where = f"all {every} documents" if len(documents) == every > 1 else ", ".join(documents)
     return (
         f'<tr><td>{", ".join(map(rule_link, rules)) or "another step"}</td><th scope="row">{case_link(case.id)}</th>'
         f"<td>{code(call_of(case, case.steps[shown.step]))}</td><td>{quote(cut(answer, SHORT))}</td>"
-        f'<td>{text(documents)} <span class="sub">{number_of(len(found), "row")}</span></td></tr>'
+        f'<td>{plain(where)} <span class="sub">{number_of(len(found), "row")}</span></td></tr>'
     )
 
 
@@ -177,13 +183,13 @@ def unclaimed(facts: Facts) -> Iterator[str]:
     claims = facts.claims
     missing = [name for name in facts.plan.suite.spec.operations if name not in claims.operations]
     if missing:
-        yield f"<p>Operations that the backend does not claim: {', '.join(map(text, missing))}.</p>"
+        yield f"<p>Operations that the backend does not claim: {', '.join(map(plain, missing))}.</p>"
     if claims.mapped:
         yield f"<p>Answered by the adapter and not by the backend: {quote(', '.join(map(str, claims.mapped)))}.</p>"
     if claims.leaves_out:
         rows = [_facet(facts, str(facet)) for facet in claims.leaves_out]
         heads = ("Left out", "Rows that need it", "Not claimed", "Other verdicts")
-        yield from table("What the backend says it leaves out; it is called all the same", heads, rows)
+        yield from table_of("What the backend says it leaves out; it is called all the same", heads, rows)
     elif not missing:
         yield "<p>The backend claims everything: it leaves out no operation and no facet.</p>"
     not_run = grouped(
@@ -191,10 +197,10 @@ def unclaimed(facts: Facts) -> Iterator[str]:
     )
     if not_run:
         rows = [
-            f'<tr><th scope="row">{text(why)}</th><td class="n">{len(shown)}</td><td>{_few(shown)}</td></tr>'
+            f'<tr><th scope="row">{plain(why)}</th><td class="n">{len(shown)}</td><td>{_few(shown)}</td></tr>'
             for why, shown in not_run.items()
         ]
-        yield from table("Rows that were not run, and why", ("Why", "Rows", "Cases"), rows)
+        yield from table_of("Rows that were not run, and why", ("Why", "Rows", "Cases"), rows)
     else:
         yield "<p>Every row of the suite was run.</p>"
     if facts.foreign:

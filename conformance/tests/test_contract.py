@@ -8,6 +8,7 @@ import itertools
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -209,6 +210,16 @@ def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_pat
     )
     problems = problems_of(tiny(tmp_path, rules=rules))
     assert [problem.place.line for problem in problems] == [6, 12, 17, 22]
+
+
+def test_what_is_refused_in_one_document_does_not_hide_what_is_in_another(spec: Spec) -> None:
+    wrong = [
+        replace(rule(name, requires="x"), documents=frozenset({document}))
+        for name, document in {"a": "static-2022", "b": "reshape-2020"}.items()
+    ]
+    with pytest.raises(Malformed) as malformed:
+        contracts(replace(spec, rules={each.id: each for each in wrong}))
+    assert [problem.what[:9] for problem in malformed.value.problems] == ["rule 'a':", "rule 'b':"]
 
 
 def test_a_gives_is_refused_at_its_own_line(tmp_path: Path) -> None:

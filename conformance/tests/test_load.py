@@ -73,6 +73,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         "findings.yaml:2",
         "missing key 'follows'; add it",
     ),
+    "many missing keys": ({"sources": "documents:\n  - id: only\n"}, "sources.yaml:2", "missing key 'title'; add it"),
     "a rule without id": (
         swapped("rules", "  - id: one-infer\n    must", "  - must"),
         "rules.yaml:2",

@@ -1,0 +1,32 @@
+"""Dask: an array of one chunk, computed at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from conformance.model import Tensor
+
+from .shared import ArrayLibrary, Calls, array_of
+
+
+class Dask(ArrayLibrary):
+    """dask.array.reshape."""
+
+    name, version = "dask", dask.__version__
+    detail = (("numpy", np.__version__),)
+    leaves_out = ("declared", "form", "rank:65")
+    # The last two: its arithmetic, which fails where a 0 meets a -1 and where a float is no length.
+    refusals = (*ArrayLibrary.refusals, ZeroDivisionError, IndexError)
+
+    def tensor(self, src: Tensor) -> Any:
+        return da.from_array(array_of(src), chunks=-1)
+
+    def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
+        return da.reshape(src, shape)
+
+    def chain(self, src: Any, calls: Calls) -> Any:
+        return super().chain(src, calls).compute(scheduler="synchronous")

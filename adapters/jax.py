@@ -1,0 +1,66 @@
+"""JAX: jax.numpy.reshape, eager and under jit; a shape is static in both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from conformance.adapter import CannotStart
+from conformance.model import Array, Tensor
+from conformance.types import dtype_of
+
+from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy
+
+_REFUSED = re.compile("cannot reshape array|can only specify one unknown axis")
+
+
+class Jax(ArrayLibrary):
+    """jax.numpy.reshape."""
+
+    name, version = "jax", jax.__version__
+    operations = ("StaticReshape", "Reshape-1")
+    leaves_out = ("declared", "form", "given:runtime", "rank:65")
+    refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
+
+    def __init__(self, device: str = "cpu") -> None:
+        jax.config.update("jax_enable_x64", True)  # or f64 would be narrowed
+        platform, _, number = device.partition(":")
+        try:
+            self.device = jax.devices(platform)[int(number or 0)]
+        except (RuntimeError, IndexError) as error:
+            raise CannotStart(f"{self.name}@{device}: {str(error).splitlines()[0]}") from None
+        self.detail = (("device", f"{self.device}: {self.device.device_kind}"),)
+
+    def tensor(self, src: Tensor) -> jax.Array:
+        if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
+            return jnp.zeros(src.dims, dtype_of(src.type), device=self.device)
+        return jax.device_put(array_of(src), self.device)
+
+    def reshape(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        try:
+            return jnp.reshape(src, shape)
+        except TypeError as refusal:
+            if _REFUSED.search(str(refusal)):  # its own word for lengths that do not fit
+                raise ValueError(str(refusal)) from refusal
+            raise
+
+    def answer(self, dst: jax.Array) -> Array:
+        rank_in_numpy(dst.shape)
+        return np.asarray(dst)
+
+
+class JaxJit(Jax):
+    """A whole graph under jax.jit."""
+
+    name = "jax-jit"
+
+    def chain(self, src: jax.Array, calls: Calls) -> jax.Array:
+        compiled: Callable[..., Any] = jax.jit(partial(super().chain, calls=calls))
+        dst: jax.Array = compiled(src)
+        return dst

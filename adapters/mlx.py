@@ -1,0 +1,59 @@
+"""MLX on the CPU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Union
+
+import mlx.core as mx
+import numpy as np
+
+from conformance.model import Array, Tensor, Unsupported
+from conformance.types import dtype_of
+
+from .shared import ArrayLibrary, Calls, array_of, nowhere, rank_in_numpy
+
+TYPES = {
+    "f16": mx.float16, "bf16": mx.bfloat16, "f32": mx.float32, "bool": mx.bool_, "s8": mx.int8, "u8": mx.uint8,
+    "s16": mx.int16, "u16": mx.uint16, "s32": mx.int32, "u32": mx.uint32, "s64": mx.int64, "u64": mx.uint64,
+}  # fmt: skip
+NAMES = {dtype: name for name, dtype in TYPES.items()}
+
+
+class Mlx(ArrayLibrary):
+    """mlx.core.reshape."""
+
+    name, version = "mlx", mx.__version__
+    detail = (("device", str(mx.default_device())),)
+    operations = ("StaticReshape", "Reshape-1")
+    leaves_out = ("declared", "form", "given:runtime", "rank:65", "type:f64", "layout:reversed")
+
+    def tensor(self, src: Tensor) -> Any:
+        if src.type not in TYPES:
+            raise Unsupported(f"type:{src.type}")
+        if any(stride < 0 for stride in src.strides):
+            raise Unsupported("layout:reversed")
+        if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
+            return mx.zeros(src.dims, TYPES[src.type])
+        return mx.array(array_of(src))
+
+    def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
+        try:
+            return mx.reshape(src, shape)
+        except TypeError as refusal:
+            if max(shape) >> 63:  # how the binding refuses integers past 64 bits
+                raise OverflowError(str(refusal)) from refusal
+            raise
+
+    def chain(self, src: Any, calls: Calls) -> Any:
+        dst = super().chain(src, calls)
+        mx.eval(dst)
+        return dst
+
+    def answer(self, dst: Any) -> Union[Tensor, Array]:
+        rank_in_numpy(dst.shape)
+        if min(dst.shape, default=0) < 0 or math.prod(dst.shape) >> 60:
+            return nowhere(NAMES[dst.dtype], tuple(dst.shape))
+        if dst.dtype == mx.bfloat16:
+            return np.array(dst.view(mx.uint16)).view(dtype_of("bf16"))
+        return np.array(dst)

@@ -1,0 +1,66 @@
+"""Planted bad backends, driven the same way in every certified run: if one is not caught, no verdict of the run holds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from .backend import Isolation, opened, run_isolated
+from .conclude import conclude
+from .evidence import Target, Writer, header_of, read
+from .plan import Plan, Row
+from .remote import Limits
+
+CANARIES: dict[str, tuple[str, ...]] = {
+    "conformance.adapters.broken:AcceptsEverything": ("one-infer", "same-volume"),
+    "conformance.adapters.broken:RefusesEverything": ("literal-lengths", "one-infer"),
+    "conformance.adapters.broken:FlushesSubnormals": ("same-content", "literal-lengths"),
+}
+"""A planted backend → the rules whose rows it is driven over: some that it must fail, some that it may pass."""
+IN_PROCESSES: dict[str, tuple[str, ...]] = {
+    "conformance.adapters.broken_process:DiesRatherThanRefuse": ("one-infer", "literal-lengths"),
+}
+"""The same for those that would take this process with them."""
+_ROWS = 24
+"""Rows of each rule that a planted backend is driven over."""
+_DEATHS = 2
+"""The same where each refusal costs a process, twice."""
+
+
+def escaped(plan: Plan, isolation: Isolation, limits: Limits) -> tuple[dict[str, int], tuple[str, ...]]:
+    """How many failures each planted backend had, and which of them were not caught."""
+    caught, missed = {}, []
+    for backend, rules in (CANARIES if isolation == "none" else CANARIES | IN_PROCESSES).items():
+        failures = _failures(plan, backend, rules, isolation, limits)
+        name = backend.rpartition(":")[2]
+        caught[name] = failures
+        if not failures:
+            missed.append(name)
+    return caught, tuple(missed)
+
+
+def _failures(plan: Plan, backend: str, rules: tuple[str, ...], isolation: Isolation, limits: Limits) -> int:
+    """The failures that reading the evidence back shows; 0 where the conclusion is not that it failed."""
+    most = _DEATHS if backend in IN_PROCESSES else _ROWS
+    rows = tuple(row for rule in rules for row in _some(plan.rows, rule, most))
+    with (
+        tempfile.TemporaryDirectory(prefix="reshape-conformance-") as folder,
+        opened(backend, isolation, limits) as adapter,
+    ):
+        path = Path(folder) / "results.jsonl"
+        claims, target = adapter.claims, Target()
+        writer = Writer(path, header_of(plan.suite, adapter.identity, claims, target, backend))
+        for result in run_isolated(rows, adapter, claims, isolation):
+            writer.row(result)
+        writer.close(0.0)
+        evidence = read(path)
+    part = Plan(plan.suite, rows)
+    conclusion = conclude(part, {result.row: result for result in evidence.results}, claims, target)
+    return conclusion.counts.get("fail", 0) if conclusion.exit_code == 1 else 0
+
+
+def _some(rows: Iterable[Row], rule: str, most: int) -> list[Row]:
+    """A few rows of a rule, spread over its cases."""
+    own = [row for row in rows if row.case.rule == rule and row.type == "f32" and "large" not in row.facets]
+    return own[:: max(1, len(own) // most)][:most]

@@ -1,0 +1,105 @@
+"""The whole of a run: open the backend, drive the planted bad ones, call every row, write the evidence."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from . import canary, waive
+from .backend import Isolation, opened, run_in_parallel, run_isolated
+from .conclude import in_target
+from .evidence import Target, Writer, header_of, salvaged
+from .model import Adapter, Claims, Result
+from .plan import Plan, Row
+from .remote import Limits
+from .run import contained, result_without_call
+
+RESULTS = "results.jsonl"
+Tick = Callable[[int, str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be run, and how."""
+
+    backend: str
+    plan: Plan
+    target: Target
+    chosen: Callable[[Row], bool]
+    """Whether -k chooses a row."""
+    isolation: Isolation = "none"
+    limits: Limits = Limits()
+    jobs: int = 1
+    waivers: Path | None = None
+    pinned: Claims | None = None
+    """What must be claimed, exactly."""
+
+
+class Differs(Exception):
+    """The backend does not claim what a certifier pinned."""
+
+
+def certify(
+    order: Order, out: Callable[[str], Path], resume: bool = False, tick: Tick = lambda number, row: None
+) -> Path:
+    """Runs an order and writes its results; the folder they lie in, which `out` makes from the backend's name."""
+    gc.collect()
+    gc.freeze()  # the plan stays; to walk it again and again would be most of the run
+    with contained() as notes:
+        caught, _ = canary.escaped(order.plan, order.isolation, order.limits)
+        with opened(order.backend, order.isolation, order.limits) as adapter:
+            identity, claims = adapter.identity, adapter.claims
+            if order.pinned is not None and order.pinned != claims:
+                raise Differs(difference(order.pinned, claims))
+            waivers = waive.load(order.waivers, identity) if order.waivers else ()
+            folder = out(identity.name)
+            header = header_of(order.plan.suite, identity, claims, order.target, order.backend)
+            header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
+            done = salvaged(folder / RESULTS, header) if resume else []
+            writer = Writer(folder / RESULTS, header)
+            began, today = time.perf_counter(), datetime.now(timezone.utc).date()
+            for number, (row, result) in enumerate(_in_order(order, adapter, claims, done), 1):
+                writer.row(waive.waived(result, row, waivers, today))
+                tick(number, row.case.id)
+    writer.close(time.perf_counter() - began, tuple(notes), caught)
+    return folder
+
+
+def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:
+    """One result a row of the plan, in its order: done before, called now, or not called."""
+    rows = order.plan.rows
+    called = {row.id for number, row in enumerate(rows) if _to_be_called(order, number, row)}
+    yield from zip(rows, done, strict=False)
+    left = [row for row in rows[len(done) :] if row.id in called]
+    if order.jobs > 1:
+        results = run_in_parallel(left, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
+    else:
+        results = run_isolated(left, adapter, claims, order.isolation)
+    for row in rows[len(done) :]:
+        yield row, next(results) if row.id in called else result_without_call(row, "not run")
+
+
+def _to_be_called(order: Order, number: int, row: Row) -> bool:
+    every = Claims(tuple(order.plan.suite.spec.operations))
+    if order.target.shard:
+        part, _, count = order.target.shard.partition("/")
+        if number % int(count) != int(part) - 1:
+            return False
+    return order.chosen(row) and any(in_target(row, document, order.target, every) for document in row.documents)
+
+
+def difference(pinned: Claims, claims: Claims) -> str:
+    """Where two claims part."""
+    parts = []
+    for field, want, got in zip(Claims._fields, pinned, claims, strict=True):
+        parts += [f"{field}: {name} was pinned and is not there" for name in _without(want, got)]
+        parts += [f"{field}: {name} is there and was not pinned" for name in _without(got, want)]
+    return "; ".join(parts) or "the order of the claims differs"
+
+
+def _without(these: Iterable[str], those: Iterable[str]) -> list[str]:
+    return [each for each in these if each not in set(those)]

@@ -1,0 +1,322 @@
+"""A running process that speaks the protocol: its pipes, its time limit, what it shares with us, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import random
+import resource
+import select
+import shlex
+import signal
+import subprocess
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import protocol
+from .adapter import CannotStart
+from .model import Crashed, TimedOut
+from .protocol import Fault, short
+
+Bytes = bytes | bytearray | memoryview
+
+_STDERR_KEPT = 8192
+_PIPE = 1 << 20
+_READ = 1 << 16
+_GLANCE = 0.25
+"""Seconds after which a silent process is looked at: it may have ended, and a child of its keep the pipes open."""
+
+
+class Limits(NamedTuple):
+    """What a process may take."""
+
+    seconds: float = 20.0
+    """For one request."""
+    start_seconds: float = 120.0
+    """To start and to describe itself."""
+    memory: int = 16 << 30
+    """Bytes of address space; 0: no limit."""
+    stop_seconds: float = 2.0
+    """To end once it was told to."""
+
+
+class Process:
+    """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
+
+    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str] | None = None) -> None:
+        self.command, self.limits, self.ended = list(command), limits, False
+        self._said, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
+        self._popen = _popen(self.command, limits, env)
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        assert self._popen.stderr is not None
+        self._in, self._out, self._err = (
+            stream.fileno() for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+        )
+        self._finalizer = weakref.finalize(self, _bury, self._popen)
+        for descriptor in (self._in, self._out, self._err):
+            os.set_blocking(descriptor, False)
+        for descriptor in (self._in, self._out):
+            with contextlib.suppress(OSError, AttributeError):
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
+        self._reading, self._writing = select.poll(), select.poll()
+        for poll in (self._reading, self._writing):
+            poll.register(self._out, select.POLLIN)
+            poll.register(self._err, select.POLLIN)
+        self._writing.register(self._in, select.POLLOUT)
+
+    # ── requests and replies ──
+
+    def new_id(self) -> int:
+        """An id for a request; not to be foreseen, so that nothing said unasked can pass for a reply."""
+        self._id += 1 + random.getrandbits(16)
+        return self._id
+
+    def send(self, parts: Sequence[Bytes], deadline: float, what: str) -> None:
+        """Writes, and reads meanwhile: the other side may be stuck on a pipe that is full."""
+        if self._said:
+            raise self.fault(f"it said {short(bytes(self._said[:80]))} before {what} was asked of it")
+        for part in parts:
+            view = memoryview(part)
+            while view:
+                try:
+                    view = view[os.write(self._in, view) :]
+                except BlockingIOError:
+                    self._wait(deadline, what, self._writing)
+                except BrokenPipeError:  # it has ended; what it said before, or how it ended, comes with the reply
+                    return
+
+    def reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
+        """The next header, which must answer the request of that id."""
+        text = self._line(deadline, what)
+        try:
+            record = protocol.parsed(text)
+        except Fault as fault:
+            raise self.fault(f"{what}: {fault}") from None
+        if "cannot_start" in record:
+            self.end()
+            raise CannotStart(str(record["cannot_start"]))
+        if record.get("id") != expected:
+            raise self.fault(f"{what}: {_misplaced(record.get('id'), expected, self._id)}")
+        return record
+
+    def payload(self, size: int, deadline: float, what: str) -> bytearray:
+        """The bytes that a header counts."""
+        said = self._said
+        if len(said) >= size:
+            content = said[:size]
+            del said[:size]
+            return content
+        content = bytearray(size)
+        got = len(said)
+        content[:got] = said
+        said.clear()
+        with memoryview(content) as view:
+            while got < size:
+                try:
+                    got += os.readv(self._out, [view[got:]]) or self._closed(what)
+                except BlockingIOError:
+                    self._wait(deadline, f"{what}: {got} of the {size} bytes of its payload came", self._reading)
+                    if self._said:  # what _wait has read for us
+                        more = min(len(self._said), size - got)
+                        view[got : got + more] = self._said[:more]
+                        del self._said[:more]
+                        got += more
+        return content
+
+    def settled(self, what: str) -> None:
+        """Once every reply is in, nothing more may have been said."""
+        if self._said:
+            count = len(self._said)
+            raise self.fault(
+                f"{what}: {count} bytes more than it announced: {short(bytes(self._said[:80]))}; "
+                "a second reply, or a payload longer than its header says"
+            )
+
+    def fault(self, what: str) -> Fault:
+        """What it said is not in the protocol; that ends it."""
+        words = self._last_words()
+        self.end()
+        return Fault(what + words)
+
+    def _line(self, deadline: float, what: str) -> bytes:
+        start, said = 0, self._said
+        while (end := said.find(b"\n", start)) < 0:
+            if len(said) > protocol.LONGEST_LINE:
+                raise self.fault(
+                    f"{what}: a line of more than {protocol.LONGEST_LINE} bytes: {short(bytes(said[:40]))}"
+                )
+            start = len(said)
+            self._wait(deadline, f"{what}: the line {short(bytes(said[:80]))} has no end" if start else what, self._reading)
+        text = bytes(said[:end])
+        del said[: end + 1]
+        return text
+
+    def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
+        """Until there is something to read, or room to write where that is wanted; keeps the end of the standard error."""
+        while True:
+            left = deadline - time.monotonic()
+            ready = poll.poll(max(0.0, min(left, _GLANCE)) * 1000)
+            useful = False
+            for descriptor, _ in ready:
+                if descriptor == self._out:
+                    content = os.read(descriptor, _READ)
+                    self._said += content or self._closed(what)
+                    useful = True
+                elif descriptor == self._in:
+                    useful = True
+                else:
+                    self._hear()
+            if useful:
+                return
+            if left <= 0:
+                words = self._last_words()
+                self.end()
+                raise TimedOut(f"no answer within {self.limits.seconds:g} s to {what}{words}")
+            if not ready and self._popen.poll() is not None:
+                raise Crashed(self._obituary(what))
+
+    def _hear(self) -> None:
+        content = os.read(self._err, _READ)
+        self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
+        if not content:
+            self._reading.unregister(self._err)
+            self._writing.unregister(self._err)
+
+    # ── the end ──
+
+    def _closed(self, what: str) -> Any:
+        raise Crashed(self._obituary(what))
+
+    def _obituary(self, what: str) -> str:
+        """How the process ended, and the last that it wrote to the standard error."""
+        try:
+            code = self._popen.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self.end()
+            return f"{what}: it closed its output without ending{self._last_words()}"
+        with contextlib.suppress(OSError):
+            while content := os.read(self._err, _READ):
+                self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
+        self.end()
+        if code < 0:
+            return f"{what}: the process died of {_signal_name(-code)}{self._last_words()}"
+        return f"{what}: the process ended with exit code {code} in the middle of a call{self._last_words()}"
+
+    def _last_words(self) -> str:
+        text = self._stderr.decode("utf-8", "replace").strip()
+        return f"; its last words: {text[-600:]}" if text else ""
+
+    def end(self) -> None:
+        """Nothing of it is left running."""
+        self.ended = True
+        self._finalizer()
+
+    def stop(self) -> str | None:
+        """Asks it to end, and ends it where it does not; what was amiss."""
+        if self.ended:
+            return None
+        deadline = time.monotonic() + self.limits.stop_seconds
+        try:
+            number = self.new_id()
+            self.send([protocol.line({"id": number, "do": "stop"})], deadline, "stop")
+            self.reply(number, deadline, "stop")
+            code = self._popen.wait(max(0.05, deadline - time.monotonic()))
+            return None if code == 0 else f"stop: it ended with {_ending(code)}"
+        except subprocess.TimeoutExpired:
+            return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
+        except TimedOut:
+            return f"stop: no answer within {self.limits.stop_seconds:g} s; it was killed"
+        except (Fault, Crashed) as error:
+            return str(error)
+        finally:
+            self.end()
+
+
+class SharedMemory:
+    """Memory that both processes have mapped; it has no name that could be left behind."""
+
+    def __init__(self) -> None:
+        self.path: str | None = None
+        self._map: mmap.mmap | None = None
+        self._size = 0
+        if hasattr(os, "memfd_create"):
+            self._file = os.memfd_create("reshape-conformance", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # or a look at it could kill us
+            self.path = f"/proc/{os.getpid()}/fd/{self._file}"
+            weakref.finalize(self, os.close, self._file)
+
+    def room(self, size: int) -> mmap.mmap:
+        """The memory, so many bytes at least."""
+        if self._map is None or self._size < size:
+            size = -(-size // _PIPE) * _PIPE
+            os.ftruncate(self._file, max(size, os.fstat(self._file).st_size))
+            self._map = mmap.mmap(self._file, size)
+            self._size = size
+        return self._map
+
+    def forget(self) -> None:
+        """Gives the memory back; what was in it is gone."""
+        if self._map is not None and self._size >= _KEPT:
+            self._map.madvise(mmap.MADV_REMOVE)
+
+
+_KEPT = 1 << 27
+
+
+def _misplaced(got: object, expected: int, latest: int) -> str:
+    if type(got) is not int:
+        return f"its reply has the id {short(got)}, where {expected} was due"
+    if got < expected:
+        return f"a reply to request {got}, which is over, where one to {expected} was due: an answer given twice or late"
+    known = "asked for later" if got <= latest else "that nobody made"
+    return f"a reply to request {got}, {known}, where one to {expected} was due"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _ending(code: int) -> str:
+    return _signal_name(-code) if code < 0 else f"exit code {code}"
+
+
+def _popen(command: Sequence[str], limits: Limits, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    try:
+        popen = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+            start_new_session=True, env=env and dict(env),
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise CannotStart(f"{command[0]}: no such program; check the path") from None
+    except OSError as error:
+        raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
+    if hasattr(resource, "prlimit"):  # from here, not between fork and exec, where threads make it unsafe
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+            resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
+            if limits.memory:
+                resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
+    return popen
+
+
+def _bury(popen: subprocess.Popen[bytes]) -> None:
+    """Ends the whole process group, children that kept the pipes included."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(popen.pid, signal.SIGKILL)
+    popen.wait()
+    for stream in (popen.stdin, popen.stdout, popen.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def named(command: Sequence[str]) -> str:
+    """A command as a person would type it."""
+    return shlex.join(command)
