@@ -579,7 +579,7 @@ class EqualLengthsMerge(Broken):
 class DividesByZero(Broken):
     """The other lengths beside a -1 are never 0, so that one can divide by them."""
 
-    breaks, classes = "zero-meets-infer", "C"
+    breaks, classes = "refuse-illegal-calls", "CB"
 
     def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
         if shape.count(-1) == 1:

@@ -22,10 +22,14 @@ LONGEST = 20.0
 """Seconds of this process that a mutant may take for all rows."""
 FINE = frozenset({"pass", "observed"})
 
-_SAME_BYTES = "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
+_SAME_BYTES = (
+    "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
+)
 _SETTLED_LATER = "dst is then settled at the run, where the same check refuses or answers the same call"
 _MOVED = "if 0 not in dst and len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
-_KNOWN = "if dims is None or None in dims or any(node.shape is None or node.shape.values is None for node in graph.nodes):"
+_KNOWN = (
+    "if dims is None or None in dims or any(node.shape is None or node.shape.values is None for node in graph.nodes):"
+)
 EQUIVALENTS: Mapping[str, str] = {
     "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
     "MOST_DIMS = 32 · 32 became 31": _SAME_BYTES,

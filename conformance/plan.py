@@ -69,9 +69,12 @@ class Task:
         return tuple(_shape_image(*shape) for shape in self.shapes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Row:
-    """A case for one operation, one element type, one shape type and one way of giving shape."""
+    """A case for one operation, one element type, one shape type and one way of giving shape.
+
+    Its tasks are lowered when they are first asked for, so that a run of a few rows need not wait for all.
+    """
 
     id: str
     case: Case
@@ -81,7 +84,12 @@ class Row:
     given: Given
     facets: frozenset[str]
     documents: tuple[str, ...]
-    tasks: tuple[Task, ...]
+    _lowering: _Lowering
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """Its steps, ready to be called."""
+        return self._lowering.tasks()
 
     @property
     def node_id(self) -> str:
@@ -160,12 +168,14 @@ class _Lowering:
             parts.append(self.given)
         if case.shape_type and self.given == "attribute":
             parts.append(self.shape_type)
-        start = zlib.crc32(case.id.encode()) % 251  # so that one case's elements are not the next one's
-        tasks = tuple(self.task(step, start + 977 * index) for index, step in enumerate(case.steps))
         return Row(
             f"{case.id}[{'-'.join(parts)}]", case, operation.id, self.type, self.shape_type, self.given,
-            frozenset(self.facets()), operation.documents, tasks,
+            frozenset(self.facets()), operation.documents, self,
         )  # fmt: skip
+
+    def tasks(self) -> tuple[Task, ...]:
+        start = zlib.crc32(self.case.id.encode()) % 251  # so that one case's elements are not the next one's
+        return tuple(self.task(step, start + 977 * index) for index, step in enumerate(self.case.steps))
 
     def src_type(self, step: Step) -> str:
         return self.type if step.src_type == "T" else step.src_type

@@ -303,7 +303,10 @@ class Conformance:
         if isinstance(item, CaseRow):
             report = outcome.get_result()
             if item.result is not None and call.when == "call":
-                vars(report)["conformance"] = vars(item.result)
+                result = item.result
+                vars(report)["conformance"] = (
+                    result.row, dict(result.verdicts), dict(result.outcome), result.diagnosis, result.detail,
+                )  # fmt: skip
             if report.skipped and isinstance(report.longrepr, tuple) and item.result is not None:
                 report.longrepr = (item.row.case.file, item.row.case.place.line, report.longrepr[2])
 
@@ -313,7 +316,7 @@ class Conformance:
         record = vars(report).get("conformance")
         if record is None or not self.concludes:
             return
-        result = Result(**record)
+        result = Result(*record)
         row = self.rows[result.row]
         before = self.results.get(row.id)
         if before is None or set(before.verdicts.values()).isdisjoint(BAD):

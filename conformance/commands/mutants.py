@@ -124,7 +124,9 @@ def _turned_data(turned: Turned) -> dict[str, Any]:
 def _show(findings: Findings, problems: list[str]) -> None:
     if findings.planted:
         _heading("Planted backends", "each with one false belief, and the cases of the rule it breaks that notice it")
-        say(table(map(_planted_row, findings.planted), ("backend", "breaks", "cases", "the first", "elsewhere"), [2, 4]))
+        say(
+            table(map(_planted_row, findings.planted), ("backend", "breaks", "cases", "the first", "elsewhere"), [2, 4])
+        )
         say()
     if findings.deleted:
         _heading("Rules deleted", "the cases whose expectation no longer holds")
@@ -139,7 +141,9 @@ def _show(findings: Findings, problems: list[str]) -> None:
         say()
     for problem in problems:
         say(paint("red", problem))
-    tried = f"{counted(len(findings.planted), 'planted backend')}, {counted(len(findings.deleted), 'deleted rule')} and "
+    tried = (
+        f"{counted(len(findings.planted), 'planted backend')}, {counted(len(findings.deleted), 'deleted rule')} and "
+    )
     tried += f"{counted(len(findings.turned), 'mutant')} of the reference"
     if problems:
         say(paint("red", f"{counted(len(problems), 'problem')} with {tried}"))

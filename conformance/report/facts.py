@@ -107,11 +107,7 @@ class Facts:
     @cached_property
     def target(self) -> Target:
         """What the run was asked to look at."""
-        target = self.evidence.header["target"]
-        fields: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in target.items()
-        }
-        return Target(**fields)
+        return Target.of(self.evidence.header["target"])
 
     @property
     def backend(self) -> str:
@@ -166,6 +162,8 @@ class Facts:
             return "outside the target of this run"
         if self.target.select:
             return f"not chosen by -k {self.target.select!r}"
+        if self.target.shard:
+            return f"not in the part {self.target.shard} of the suite"
         return "the results hold no such row: run again"
 
 

@@ -38,7 +38,7 @@ th,td{text-align:left;vertical-align:top;padding:.32rem .8rem .32rem .4rem;borde
 thead th{border-bottom:2px solid var(--line);white-space:nowrap}tbody th{font-weight:600}
 td.n{text-align:right;white-space:nowrap}td,tbody th{overflow-wrap:break-word;min-width:4rem}
 .matrix table{font-size:.82rem;line-height:1.3}.matrix td{white-space:nowrap;padding-right:.5rem}
-.matrix tbody th{min-width:11rem;overflow-wrap:normal}.rules td:nth-child(2){min-width:25rem}
+.matrix tbody th{position:sticky;left:0;background:var(--page);min-width:11rem;overflow-wrap:normal}.rules td:nth-child(2){min-width:25rem}
 .rules tbody th{min-width:15rem}tbody th .sub{font-weight:400}.rules .where li{white-space:nowrap}
 .where{list-style:none;margin:0;padding:0}.where li{margin:0 0 .1rem}
 .entry{border:1px solid var(--line);border-left:4px solid var(--fail);border-radius:6px;padding:.5rem .9rem;
@@ -47,7 +47,8 @@ margin:.5rem 0}.entry>summary{cursor:pointer;font-weight:600}.entry>summary .sub
 .case{border-bottom:1px solid var(--line);padding:.15rem 0}.case>summary{cursor:pointer;padding:.3rem 0}
 .case[open]{padding-bottom:1rem}.case>:not(summary){margin-left:1.1rem}
 .case,.case [id],[id^=cases-of]{scroll-margin-top:7rem}
-.entry td:first-child{min-width:17rem}.entry td:nth-child(4){min-width:20rem}.open td:last-child{min-width:12rem}
+.entry td:first-child{min-width:17rem}.entry td:nth-child(4){min-width:20rem}
+.open td:last-child{min-width:12rem}
 :target{outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
 h2:target,h3:target{outline:0}
 .filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;

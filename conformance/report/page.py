@@ -19,6 +19,7 @@ from .parts import COLOUR, SECTIONS, mark, number_of, plain, quote, section, tab
 from .tables import matrix, observed, rules, scope, unclaimed
 
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
+_ALL = ("target · operations", "target · documents", "target · types")
 _LEGEND: Mapping[Verdict, str] = {
     "pass": "A legal call was answered with the right type, dims and bytes, or an illegal one was refused.",
     "fail": "The answer is wrong, a legal call was refused, an illegal one answered, or the call crashed or hung.",
@@ -102,7 +103,7 @@ def _environment(facts: Facts) -> Iterator[str]:
         for name, value in _flat(part)
         if name not in ("record", "format")
     ]
-    yield from table_of("Versions, digests, claims and target", ("What", "Value"), rows)
+    yield from table_of("Versions, digests, claims and target", ("What", "Value"), rows, "stack")
     yield "</section>"
 
 
@@ -112,7 +113,8 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
         if isinstance(each, Mapping):
             yield from _flat(each, f"{prefix}{key} · ")
         elif isinstance(each, list | tuple):
-            yield f"{prefix}{key}", ", ".join(map(str, each)) or "none"
+            none = "all that is claimed" if f"{prefix}{key}" in _ALL else "none"
+            yield f"{prefix}{key}", ", ".join(map(str, each)) or none
         else:
             yield f"{prefix}{key}", _WORDS.get(str(each), str(each))
 
@@ -120,7 +122,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
 def _legend() -> Iterator[str]:
     yield section("legend")
     rows = [f'<tr><th scope="row">{mark(verdict)}</th><td>{text}</td></tr>' for verdict, text in _LEGEND.items()]
-    yield from table_of("Verdicts", ("Verdict", "Meaning"), rows)
+    yield from table_of("Verdicts", ("Verdict", "Meaning"), rows, "stack")
     yield "<p>A backend conforms to a document for an element type when every required row passes or is observed and "
     yield "each rule that binds there has a pass. “Our ruling” marks what no document states and the suite decides, "
     yield "with its reason; failures of such rules are counted apart.</p>"

@@ -150,6 +150,8 @@ REFUSED = {
     "'f32' in src": "compares text with a row of numbers",
     "1 == '1'": "compares a number with text",
     "declared == src": "compares a declaration",
+    "declared == declared": "compares a declaration",
+    "product(src) + True == 2": "is true or false",
     "special_zero is True": "is not allowed",
     "-special_zero == 1": "where a number or an index is wanted",
     "special_zero and product(src)": "where true or false is wanted",

@@ -1,0 +1,89 @@
+"""Graphs as ONNX models, for the adapters that run these.
+
+`allowzero` is `not special_zero`; ONNX takes lengths of s64 only, so a Cast goes before a shape of s32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, ValueInfoProto, helper  # type: ignore[import-not-found,unused-ignore]
+
+from conformance.model import Declared, Graph, Node, Operand, Tensor, Unsupported
+from conformance.types import dtype_of
+
+TYPES = {
+    "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE,
+    "bool": TensorProto.BOOL, "string": TensorProto.STRING,
+    "s8": TensorProto.INT8, "u8": TensorProto.UINT8, "s16": TensorProto.INT16, "u16": TensorProto.UINT16,
+    "s32": TensorProto.INT32, "u32": TensorProto.UINT32, "s64": TensorProto.INT64, "u64": TensorProto.UINT64,
+}  # fmt: skip
+OPSET, IR_VERSION = 21, 10
+"""The first with every type of today; older than the libraries that read it."""
+
+
+def model(graph: Graph) -> Any:
+    """The graph as a model, its inputs named as `arguments` names them."""
+    inputs, initializers, nodes = [info("src", graph.src)], [], []
+    inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
+    value, arriving = "src", count()
+    for number, node in enumerate(graph.nodes):
+        last = number == len(graph.nodes) - 1
+        operands = [value if node.inputs else ""]
+        if node.shape is not None:
+            name = f"shape{number}" if node.shape.values is not None else f"arriving{next(arriving)}"
+            if node.shape.values is not None:
+                initializers.append(initializer(name, node.shape))
+            else:
+                inputs.append(info(name, Declared(node.shape.type, node.shape.dims)))
+            if node.shape.type == "s32":
+                nodes.append(helper.make_node("Cast", [name], [f"{name}-s64"], to=TensorProto.INT64))
+                name = f"{name}-s64"
+            operands.append(name)
+        operands += [f"extra{k}" for k in range(1, node.inputs)]
+        value = "dst" if last else f"between{number}"
+        outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
+        nodes.append(helper.make_node("Reshape", operands, outputs, **attributes(node)))
+    outputs = [info("dst", graph.nodes[-1].result)] if graph.nodes[-1].outputs else []
+    whole = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
+    return helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+
+
+def attributes(node: Node) -> dict[str, Any]:
+    """A node's attributes; allowzero is an integer that may be left out, so that no ill-formed special_zero has a like."""
+    zero, extra = node.special_zero, dict(node.attributes)
+    if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
+        raise Unsupported("form:attributes")
+    return {"allowzero": int(not zero.values[0])} | {name: (each.values or ())[0] for name, each in extra.items()}
+
+
+def info(name: str, declared: Declared | None) -> Any:
+    """What a model says of a tensor."""
+    if declared is None:
+        return ValueInfoProto(name=name)
+    return helper.make_tensor_value_info(name, TYPES[declared.type], declared.dims)
+
+
+def initializer(name: str, operand: Operand) -> Any:
+    """A tensor that is part of the model."""
+    values, dims = operand.values or (), [n for n in operand.dims if n is not None]
+    if operand.type == "string":
+        return helper.make_tensor(name, TensorProto.STRING, dims, [str(value).encode() for value in values])
+    elements = np.array(values, dtype_of(operand.type)).tobytes()
+    return helper.make_tensor(name, TYPES[operand.type], dims, elements, raw=True)
+
+
+def most_inputs(graph: Graph) -> int:
+    return max(node.inputs for node in graph.nodes)
+
+
+def arguments(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of a call, each with the name of the input that it is for."""
+    yield "src", src
+    for k in range(1, most_inputs(graph)):
+        yield f"extra{k}", src
+    for number, shape in enumerate(shapes):
+        yield f"arriving{number}", shape

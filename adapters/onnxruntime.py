@@ -1,0 +1,107 @@
+"""ONNX Runtime on the CPU, with its graph optimiser and without."""
+
+from __future__ import annotations
+
+import ctypes
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
+from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
+
+from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance.types import WIDTH
+
+from .onnx_model import TYPES, arguments, model
+
+NAMES = {number: name for name, number in TYPES.items()}
+ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issubclass(e, Exception))
+REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
+SILENT = 4
+LAYOUTS = ("layout:transposed", "layout:padded", "layout:broadcast", "layout:reversed")
+"""Not offered for bf16, of which the library takes dense arrays only."""
+
+ort.set_default_logger_severity(SILENT)
+
+
+class OnnxRuntime:
+    """Every optimisation, as is the default."""
+
+    name: ClassVar[str] = "onnxruntime"
+    level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", *LAYOUTS))
+
+    @property
+    def identity(self) -> Identity:
+        detail = (("build", ort.get_build_info().removeprefix("ORT Build Info: ")), ("provider", "CPUExecutionProvider"))
+        return Identity(self.name, ort.__version__, detail)
+
+    def compile(self, graph: Graph) -> Session:
+        serialized = model(graph).SerializeToString()
+        options = ort.SessionOptions()
+        options.graph_optimization_level = self.level
+        options.log_severity_level = SILENT
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        try:
+            return Session(graph, ort.InferenceSession(serialized, options, providers=["CPUExecutionProvider"]))
+        except REFUSALS as refusal:
+            raise rejected("compile", refusal) from refusal
+
+
+class OnnxRuntimePlain(OnnxRuntime):
+    """The graph as it is written."""
+
+    name = "onnxruntime-plain"
+    level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+
+
+class Session:
+    """A session, its inputs bound to the very memory of the call where that is dense."""
+
+    def __init__(self, graph: Graph, session: Any) -> None:
+        self.graph, self.session = graph, session
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+        binding = self.session.io_binding()
+        named = dict(arguments(self.graph, src, shapes))
+        strided = [name for name, tensor in named.items() if not dense(tensor)]
+        if strided and src.type == "bf16":
+            raise Unsupported("layout")
+        try:
+            for name, tensor in named.items():
+                if name in strided:
+                    binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(tensor.array()))
+                else:
+                    binding.bind_input(name, "cpu", 0, TYPES[tensor.type], list(tensor.dims), address(tensor))
+            binding.bind_output("dst", "cpu")
+            self.session.run_with_iobinding(binding)
+        except REFUSALS as refusal:
+            raise rejected("run", refusal) from refusal
+        return copied(binding.get_outputs()[0])
+
+
+def rejected(stage: str, refusal: Exception) -> Rejected:
+    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
+
+
+def strides_of(type_: str, dims: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(WIDTH[type_] * prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
+
+
+def dense(tensor: Tensor) -> bool:
+    """Whether the elements lie in row-major order without gaps."""
+    steps = zip(tensor.dims, tensor.strides, strides_of(tensor.type, tensor.dims), strict=True)
+    return 0 in tensor.dims or all(have == want for length, have, want in steps if length != 1)
+
+
+def address(tensor: Tensor) -> int:
+    """Where in memory the elements begin."""
+    return int(np.ndarray((), np.uint8, tensor.memory, tensor.offset).ctypes.data)
+
+
+def copied(answer: Any) -> Tensor:
+    """An answer in memory of its own."""
+    type_, dims = NAMES[answer.element_type()], tuple(answer.shape())
+    memory = bytearray(ctypes.string_at(answer.data_ptr(), prod(dims) * WIDTH[type_])) if prod(dims) else bytearray()
+    return Tensor(type_, dims, strides_of(type_, dims), memory, 0)
