@@ -55,7 +55,7 @@ class Broken(NumpyReference):
     breaks: ClassVar[str]
     """The id of the rule that the belief breaks."""
     classes: ClassVar[str]
-    """The kinds of bug that it stands for, a letter each."""
+    """The kinds of bug that it stands for, a letter each; none where it is about the form of a node alone."""
     forgives: ClassVar[tuple[str, ...]] = ()
     """Breaches that are overlooked."""
 
@@ -534,7 +534,7 @@ class LengthsCutToBytes(Broken):
 class OnesSqueezed(Broken):
     """A trailing dimension of length 1 is no dimension."""
 
-    breaks, classes = "dst-has-shape-rank", "J"
+    breaks, classes = "dst-has-shape-rank", ""
 
     def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
         dst = resolve(src, shape, zero, meet)
@@ -561,16 +561,6 @@ class WritesPastTwelveDims(Broken):
         for index, length in enumerate(resolve(src, shape, zero, meet)):
             dims[index] = length
         return tuple(dims[: len(shape)])
-
-
-class EqualLengthsMerge(Broken):
-    """Two neighbours of the same length are swapped at will: dst comes sorted."""
-
-    breaks, classes = "literal-lengths", "F"
-
-    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
-        dst = resolve(src, shape, zero, meet)
-        return tuple(sorted(dst)) if len(dst) == 2 and min(dst) > 0 else dst
 
 
 # ── empty tensors, rank 0, what is quietly not there ──────────────────────────────────────────────
@@ -622,7 +612,7 @@ class EmptyComesBackFlat(Broken):
 class EmptyHasNoType(Broken):
     """Where there are no elements they have the default type, f32."""
 
-    breaks, classes = "same-type", "QC"
+    breaks, classes = "same-type", "C"
 
     def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
         return dense("f32", dst, bytearray()) if 0 in dst else super().moved(src, dst, may_overwrite)
@@ -1183,7 +1173,7 @@ class UnknownRankIsRankZero(Broken):
 class MissingFlagIsFalse(Broken):
     """special_zero may be left away and is false then."""
 
-    breaks, classes = "attributes-required", "Q"
+    breaks, classes = "attributes-required", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         return node._replace(special_zero=node.special_zero or FALSE)
@@ -1192,7 +1182,7 @@ class MissingFlagIsFalse(Broken):
 class MissingShapeFlattens(Broken):
     """A StaticReshape without shape flattens."""
 
-    breaks, classes = "attributes-required", "Q"
+    breaks, classes = "attributes-required", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         static = node.operation == "StaticReshape"
@@ -1202,7 +1192,7 @@ class MissingShapeFlattens(Broken):
 class MissingShapeInputFlattens(Broken):
     """Without a second input the operation flattens."""
 
-    breaks, classes = "operands-required", "Q"
+    breaks, classes = "operands-required", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         static = node.operation == "StaticReshape"
@@ -1212,7 +1202,7 @@ class MissingShapeInputFlattens(Broken):
 class MissingOperandsDoNotMatter(Broken):
     """Who leaves src or dst unconnected means the tensor at hand."""
 
-    breaks, classes = "operands-required", "Q"
+    breaks, classes = "operands-required", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         return node._replace(inputs=max(node.inputs, 1), outputs=max(node.outputs, 1))
@@ -1221,7 +1211,7 @@ class MissingOperandsDoNotMatter(Broken):
 class ExtraInputsIgnored(Broken):
     """An input too many does no harm."""
 
-    breaks, classes = "operands-as-listed", "Q"
+    breaks, classes = "operands-as-listed", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         return node._replace(inputs=min(node.inputs, 1))
@@ -1230,7 +1220,7 @@ class ExtraInputsIgnored(Broken):
 class ExtraOutputsIgnored(Broken):
     """An output too many does no harm."""
 
-    breaks, classes = "operands-as-listed", "Q"
+    breaks, classes = "operands-as-listed", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         return node._replace(outputs=min(node.outputs, 1))
@@ -1250,7 +1240,7 @@ class ShapeOnlyBeforehand(Broken):
 class AnyTensorIsAShape(Broken):
     """A shape may be a tensor of any rank: its elements count."""
 
-    breaks, classes = "shape-is-integer-vector", "E"
+    breaks, classes = "shape-is-integer-vector", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         shape = node.shape
@@ -1263,7 +1253,7 @@ class AnyTensorIsAShape(Broken):
 class LengthsMayBeFloats(Broken):
     """A length is what is left of a number without its fraction."""
 
-    breaks, classes = "shape-is-integer-vector", "E"
+    breaks, classes = "shape-is-integer-vector", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         shape = node.shape
@@ -1276,7 +1266,7 @@ class LengthsMayBeFloats(Broken):
 class FlagMayBeANumber(Broken):
     """special_zero is whatever counts as true."""
 
-    breaks, classes = "special-zero-is-boolean", "E"
+    breaks, classes = "special-zero-is-boolean", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         zero = node.special_zero

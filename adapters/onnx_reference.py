@@ -11,7 +11,8 @@ from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, 
 
 from .onnx_model import arguments, model
 
-REFUSALS = (ValueError, IndexError, RuntimeError, OverflowError)
+REFUSALS = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
+"""NumPy's, and the TypeError with which the evaluator says that operands or attributes do not suit the operator."""
 MOST_DIMS = 64
 """Of a NumPy array."""
 
@@ -39,8 +40,9 @@ class Evaluator:
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
         if len(src.dims) > MOST_DIMS:
             raise Unsupported(f"rank:{len(src.dims)}")
-        feeds = {name: tensor.array() for name, tensor in arguments(self.graph, src, shapes)}
+        named = tuple(arguments(self.graph, src, shapes))
         try:
+            feeds = {name: tensor.array() for name, tensor in named}
             answer: Array = self.evaluator.run(None, feeds)[0]
         except REFUSALS as refusal:
             raise rejected("run", refusal) from refusal

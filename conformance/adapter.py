@@ -35,6 +35,7 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "tensorflow-function": ("tensorflow", "TensorFlowFunction"),
     "tensorflow-xla": ("tensorflow", "TensorFlowXla"),
     "openvino": ("openvino", "OpenVino"),
+    "openvino-one-thread": ("openvino", "OpenVinoOneThread"),
     "openvino-reference": ("openvino", "OpenVinoReference"),
     "onnxruntime": ("onnxruntime", "OnnxRuntime"),
     "onnxruntime-plain": ("onnxruntime", "OnnxRuntimePlain"),

@@ -10,7 +10,8 @@ from typing import Literal
 from .adapter import BUNDLED, load_adapter
 from .model import Adapter, Claims, Isolated, Result
 from .plan import Row
-from .remote import Limits, Remote, program, worker
+from .process import USUAL, Limits
+from .remote import Remote, program, worker
 from .run import result_without_call, run
 
 Isolation = Literal["worker", "case", "none"]
@@ -28,7 +29,7 @@ def isolation_of(backend: str, asked: Isolation | None = None) -> Isolation:
     return "none" if bundled in IN_PROCESS and bundled in (*BUNDLED, "broken") else "worker"
 
 
-def open_backend(backend: str, isolation: Isolation, limits: Limits = Limits()) -> Adapter:
+def open_backend(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Adapter:
     """A backend ready to be called; CannotStart where it is not."""
     if backend.startswith("cmd:"):
         return program(backend.removeprefix("cmd:"), limits)
@@ -36,7 +37,7 @@ def open_backend(backend: str, isolation: Isolation, limits: Limits = Limits()) 
 
 
 @contextmanager
-def opened(backend: str, isolation: Isolation, limits: Limits = Limits()) -> Iterator[Adapter]:
+def opened(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Iterator[Adapter]:
     """The same, ended with whatever it started."""
     adapter = open_backend(backend, isolation, limits)
     try:

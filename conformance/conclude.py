@@ -11,6 +11,7 @@ from .evidence import Evidence, Target
 from .model import Claims, Result, Verdict
 from .plan import Plan, Row
 from . import waive
+from .adapter import FAMILIES
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
 
@@ -99,7 +100,7 @@ def conclude(
     standings = tuple(
         _standing(plan, document, type_, rows, results, claims)
         for (document, type_), rows in sorted(groups.items(), key=lambda group: _order(plan, *group[0]))
-        if type_ in listed[document]
+        if type_ in listed[document] or any(_verdict(results, row.id, document) in ("fail", "error") for row in rows)
     )
     everything = Counter(
         verdict for row in plan.rows for document in row.documents for verdict in [_verdict(results, row.id, document)]
@@ -205,16 +206,21 @@ def _unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Ite
         if not any(s.type == type_ and s.word == "conforms" for s in standings):
             yield type_
     for demand in target.require:
-        if demand in {s.document for s in standings} or demand in {s.type for s in standings}:
-            if any(s.word != "conforms" for s in standings if demand in (s.document, s.type)):
+        about = [s for s in standings if demand in (s.document, s.type, s.operation)]
+        if _is_facet(demand):
+            if any(_same_facet(demand, left) for left in claims.leaves_out):
                 yield demand
-        elif any(
-            left == demand or left.partition(":")[0] == demand or demand.partition(":")[0] == left
-            for left in claims.leaves_out
-        ):
+        elif not about or any(standing.word != "conforms" for standing in about):
             yield demand
-        elif demand in ("StaticReshape", "DynamicReshape-1", "Reshape-1") and demand not in claims.operations:
-            yield demand
+
+
+def _is_facet(demand: str) -> bool:
+    return demand.partition(":")[0] in FAMILIES
+
+
+def _same_facet(demand: str, left: str) -> bool:
+    """Whether leaving out the one leaves out some of the other."""
+    return demand == left or left == demand.partition(":")[0] or demand == left.partition(":")[0]
 
 
 def _reason(standing: Standing) -> str:
@@ -268,7 +274,12 @@ def _verdict_of(document: str, group: list[Standing]) -> str:
 
 
 def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
-    left = dict.fromkeys(facet for standing in group for facet in standing.not_claimed)
+    families = {left for left in claims.leaves_out if ":" not in left}
+    left = dict.fromkeys(
+        family if (family := facet.partition(":")[0]) in families else facet
+        for standing in group
+        for facet in standing.not_claimed
+    )
     types = [standing.type for standing in group if standing.word == "not claimed"]
     limits = [f"type:{type_}" for type_ in types] + [facet for facet in left if not facet.startswith("type:")]
     parts = []

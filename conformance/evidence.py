@@ -194,6 +194,8 @@ def _check_footer(path: Path, lines: list[str], rows: list[dict[str, Any]], foot
             or not isinstance(row.get("outcome"), dict)
         ):
             raise Refused(f"{path}:{number}: the row lacks its id, verdicts or outcome; the file is damaged")
+        if unknown := set(map(str, row["verdicts"].values())) - set(VERDICTS):
+            raise Refused(f"{path}:{number}: {sorted(unknown)[0]!r} is no verdict; the file is damaged")
         if row["row"] in seen:
             raise Refused(f"{path}:{number}: the row {row['row']} stands twice")
         seen.add(row["row"])

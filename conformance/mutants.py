@@ -195,6 +195,12 @@ def reference_mutants() -> Iterator[Mutant]:
     yield from mutants(source_of(importlib.import_module("conformance.adapters.numpy_reference")), UNTOUCHED)
 
 
+def outdated(turned: Iterable[Mutant]) -> Iterator[str]:
+    """Proofs of mutants that are no more."""
+    for name in sorted(EQUIVALENTS.keys() - {mutant.name for mutant in turned}):
+        yield f"conformance/mutants.py: {name!r} is proved equivalent, but is no mutant any more; take it off the list"
+
+
 class Hunt:
     """Looks for a row that notices a mutant; rows that noticed one before are asked first."""
 

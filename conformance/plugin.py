@@ -50,8 +50,8 @@ from .terminal import counted, printable
 FOLDER = "cases"
 _PHASES = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_runtest_logreport")
 """Hooks whose listeners may count on all three phases of an item."""
-_DEAF = ("_pytest.", "xdist.", "conformance.")
-"""Where hooks live that need no more than the call."""
+_CALL_SUFFICES = ("_pytest.", "xdist.", "conformance.", "_hypothesis_pytestplugin", "anyio.")
+"""Where hooks live that need no more than the call, or look at test functions only."""
 _PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow")
 
 
@@ -256,7 +256,7 @@ class Conformance:
         self.capture = getattr(manager, "item_capture", None)
         unknown_capture = manager is not None and self.capture is None
         self.in_phases = unknown_capture or any(self.config.getoption(name, None) for name in _PHASE_OPTIONS) or any(
-            not str(impl.function.__module__).startswith(_DEAF)
+            not str(impl.function.__module__).startswith(_CALL_SUFFICES)
             for name in _PHASES
             for impl in getattr(session.ihook, name).get_hookimpls()
         )

@@ -44,6 +44,9 @@ class Limits(NamedTuple):
     """To end once it was told to."""
 
 
+USUAL = Limits()
+
+
 class Process:
     """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
 

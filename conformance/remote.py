@@ -13,7 +13,7 @@ from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
-from .process import Limits, Process, SharedMemory, named
+from .process import USUAL, Limits, Process, SharedMemory, named
 from .protocol import Fault, integer, number, short
 from .types import WIDTH
 
@@ -39,7 +39,7 @@ class Remote:
     """A backend behind a process, which is started again when it ended."""
 
     def __init__(
-        self, command: Sequence[str], limits: Limits = Limits(), env: Mapping[str, str] | None = None,
+        self, command: Sequence[str], limits: Limits = USUAL, env: Mapping[str, str] | None = None,
         share: bool = True,
     ) -> None:  # fmt: skip
         self.command, self.limits, self.env = list(command), limits, env
@@ -124,7 +124,8 @@ class Session:
     """The calls of one process."""
 
     def __init__(self, process: Process, shared: SharedMemory | None) -> None:
-        self.process, self.shared = process, None
+        self.process = process
+        self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
         self._programs, self._large = 0, False
@@ -310,7 +311,7 @@ class Session:
         kinds = [key for key in ("result", "rejected", "unsupported", "error") if key in reply]
         if len(kinds) != 1:
             said = ", ".join(kinds) or "none"
-            raise self.process.fault(f"{what}: one of result, rejected, unsupported and error is due, and it said {said}")
+            raise self.process.fault(f"{what}: one of result, rejected, unsupported, error is due, and it said {said}")
         body = reply[kinds[0]]
         if not isinstance(body, dict):
             raise self.process.fault(f"{what}: {kinds[0]!r} is {short(body)}, where an object was due")
@@ -334,14 +335,14 @@ def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return listed
 
 
-def worker(backend: str, limits: Limits = Limits(), share: bool = True) -> Remote:
+def worker(backend: str, limits: Limits = USUAL, share: bool = True) -> Remote:
     """A Python adapter in a process of its own."""
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**os.environ, "PYTHONPATH": path}
     return Remote([sys.executable, "-m", "conformance.worker", backend], limits, env, share)
 
 
-def program(command_line: str, limits: Limits = Limits(), share: bool = True) -> Remote:
+def program(command_line: str, limits: Limits = USUAL, share: bool = True) -> Remote:
     """`cmd:PROGRAM ARGS`: any program that speaks the protocol."""
     try:
         words = shlex.split(command_line)

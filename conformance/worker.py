@@ -142,7 +142,8 @@ class Server:
         shares = _shares(value, tensors[0])
         if shares:
             result["shares"] = True
-        if not request["may_overwrite"] and not (shares and "at" in request["tensors"][0]):  # where the next src will lie
+        lost = shares and "at" in request["tensors"][0]  # where the next src will lie
+        if not request["may_overwrite"] and not lost:
             self.answers[request["program"]].append(Answer(request["id"], value, data))
         room = request.get("answer")
         if room is None or len(data) > room["room"]:

@@ -15,6 +15,7 @@ from ..mutants import (
     Turned,
     broken_backends,
     delete,
+    outdated,
     plant,
     reference_mutants,
     rows_to_run,
@@ -31,7 +32,8 @@ class Findings(NamedTuple):
     planted: tuple[Planted, ...]
     deleted: tuple[Deleted, ...]
     turned: tuple[Turned, ...]
-    unopposed: tuple[str, ...]
+    amiss: tuple[str, ...]
+    """What is wrong with the lists of beliefs and of proofs themselves."""
 
     @property
     def problems(self) -> Iterator[str]:
@@ -46,7 +48,7 @@ class Findings(NamedTuple):
             if turned.wrong:
                 mutant = turned.mutant
                 yield f"adapters/numpy_reference.py:{mutant.line}: {mutant.name}: {turned.wrong}"
-        yield from self.unopposed
+        yield from self.amiss
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,7 +75,7 @@ def _found(suite: Suite, select: str) -> Findings:
         tuple(plant(backend, rows) for backend in _watched("planted backend", list(backends.values()))),
         tuple(delete(suite, rule) for rule in _watched("rule", rules)),
         tuple(hunt.hunted(mutant) for mutant in _watched("mutant", mutants)),
-        () if select else tuple(unopposed(suite, backends)),
+        () if select else (*unopposed(suite, backends), *outdated(mutants)),
     )
 
 
@@ -172,7 +174,7 @@ def _turned_counts(turned: tuple[Turned, ...]) -> str:
     reason = sum(each.by_reason for each in turned)
     proved = sum(each.proof is not None for each in turned)
     return (
-        f"{counted(len(turned), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason for a refusal alone, "
+        f"{counted(len(turned), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a refusal alone, "
         f"{proved} proved equivalent, {len(turned) - verdict - reason - proved} left"
     )
 

@@ -17,7 +17,7 @@ from ..conclude import Conclusion, concluded
 from ..evidence import Evidence, Refused, Target, complete, read
 from ..load import validated
 from ..load_cases import load_suite
-from ..model import VERDICTS, Claims, Result, Suite
+from ..model import VERDICTS, Claims, Result
 from ..plan import Plan, Row, plan_of
 from ..remote import Limits
 from ..select import BadExpression, chooser, ids
@@ -77,7 +77,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
     return Order(
         backend=args.backend,
         plan=plan,
-        target=_target(args, plan.suite),
+        target=_target(args, plan),
         chosen=chosen,
         isolation=isolation,
         limits=Limits(seconds=args.timeout, memory=args.memory << 20),
@@ -87,8 +87,8 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
     )
 
 
-def _target(args: argparse.Namespace, suite: Suite) -> Target:
-    spec = suite.spec
+def _target(args: argparse.Namespace, plan: Plan) -> Target:
+    spec = plan.suite.spec
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
     for what, given, known in (
         ("operation", args.operation, spec.operations),
@@ -98,6 +98,11 @@ def _target(args: argparse.Namespace, suite: Suite) -> Target:
         for name in given or ():
             if name not in known:
                 raise Usage(unknown(what, name, sorted(known)))
+    facets = {facet for row in plan.rows for facet in row.facets}
+    known = {*facets, *(facet.partition(":")[0] for facet in facets), *spec.operations, *spec.documents, *types}
+    for name in args.require or ():
+        if name not in known:
+            raise Usage(unknown("requirement", name, sorted(known)))
     return Target(
         operations=tuple(args.operation or ()),
         documents=tuple(args.document or ()),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..conclude import Conclusion, in_target
+from ..conclude import Conclusion, Standing, in_target
 from ..evidence import Evidence, Refused, Target
 from ..judge import WORST
 from ..model import VERDICTS, Case, Claims, Meaning, Operand, Result, Rule, Step, Verdict
@@ -21,6 +21,8 @@ MARKS: Mapping[str, str] = {
 }  # fmt: skip
 """A shape for each verdict and each word about a document, so that no reader depends on colour."""
 BAD = frozenset(("fail", "error"))
+CAUGHT_LYING = 5
+"""The exit code where a planted bad backend was not caught, so that no verdict holds."""
 SKIPPED = frozenset(("not run", "not claimed", "waived"))
 STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
 _NOTHING: Mapping[str, Any] = {"kind": "none"}
@@ -109,6 +111,12 @@ class Facts:
         """What the run was asked to look at."""
         return Target.of(self.evidence.header["target"])
 
+    @cached_property
+    def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[Shown, ...]], ...]:
+        """Each waiver of the run with the rows that it waives."""
+        used = grouped((shown.outcome.get("waiver"), shown) for shown in self.rows)
+        return tuple((waiver, used.get(waiver["number"], ())) for waiver in self.evidence.header.get("waivers", ()))
+
     @property
     def backend(self) -> str:
         """The name that starts the backend."""
@@ -121,12 +129,21 @@ class Facts:
         return f"{backend['name']} {backend['version']}".strip()
 
     @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """The conclusion's standings; nothing is shown where the harness caught itself lying."""
+        if self.conclusion.exit_code != CAUGHT_LYING:
+            return self.conclusion.standings
+        return tuple(replace(standing, word="nothing shown") for standing in self.conclusion.standings)
+
+    @cached_property
     def documents(self) -> Mapping[str, tuple[str, str]]:
         """Each document → the word for it, and its sentence."""
-        groups = grouped((standing.document, standing.word) for standing in self.conclusion.standings)
+        groups = grouped((standing.document, standing.word) for standing in self.standings)
         told: dict[str, tuple[str, str]] = {}
         for (document, words), sentence in zip(groups.items(), self.conclusion.sentences, strict=True):
             told[document] = (min(words, key=STANDING_ORDER.index), sentence)
+        if self.conclusion.exit_code == CAUGHT_LYING:
+            told = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in told.items()}
         for document in self.plan.suite.spec.documents:
             told.setdefault(document, ("not claimed", f"{document}: nothing of it was in the target of this run"))
         return {document: told[document] for document in self.plan.suite.spec.documents}

@@ -38,7 +38,8 @@ th,td{text-align:left;vertical-align:top;padding:.32rem .8rem .32rem .4rem;borde
 thead th{border-bottom:2px solid var(--line);white-space:nowrap}tbody th{font-weight:600}
 td.n{text-align:right;white-space:nowrap}td,tbody th{overflow-wrap:break-word;min-width:4rem}
 .matrix table{font-size:.82rem;line-height:1.3}.matrix td{white-space:nowrap;padding-right:.5rem}
-.matrix tbody th{position:sticky;left:0;background:var(--page);min-width:11rem;overflow-wrap:normal}.rules td:nth-child(2){min-width:25rem}
+.matrix tbody th{position:sticky;left:0;background:var(--page);
+min-width:11rem;overflow-wrap:normal}.rules td:nth-child(2){min-width:25rem}
 .rules tbody th{min-width:15rem}tbody th .sub{font-weight:400}.rules .where li{white-space:nowrap}
 .where{list-style:none;margin:0;padding:0}.where li{margin:0 0 .1rem}
 .entry{border:1px solid var(--line);border-left:4px solid var(--fail);border-radius:6px;padding:.5rem .9rem;

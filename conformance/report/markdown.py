@@ -98,10 +98,10 @@ def _within(blocks: Iterable[tuple[int, str]], budget: int) -> Iterator[str]:
 def _counts(facts: Facts) -> Iterator[str]:
     yield "## Counts"
     yield ""
-    if facts.conclusion.standings:
+    if facts.standings:
         yield "| document | type | verdict | required | of these | in facets left out |"
         yield "|---|---|---|---:|---|---|"
-    for each in facts.conclusion.standings:
+    for each in facts.standings:
         verdict = f"{MARKS[each.word]} {each.word}"
         numbers = f"{each.required} | {sum_of(each.counts)} | {sum_of(each.optional)}"
         yield f"| {each.document} | {each.type} | {verdict} | {numbers} |"

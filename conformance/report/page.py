@@ -101,7 +101,7 @@ def _environment(facts: Facts) -> Iterator[str]:
         f'<tr><th scope="row">{plain(name)}</th><td>{quote(value)}</td></tr>'
         for part in (header, {"results": {key: value for key, value in footer.items() if key != "record"}})
         for name, value in _flat(part)
-        if name not in ("record", "format")
+        if name not in ("record", "format", "waivers")
     ]
     yield from table_of("Versions, digests, claims and target", ("What", "Value"), rows, "stack")
     yield "</section>"

@@ -14,9 +14,16 @@ COLOUR: Mapping[str, str] = {
     "waived": "warn", "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
 }  # fmt: skip
 SECTIONS = (
-    ("scope", "Scope"), ("rules", "Rules"), ("failures", "Failures"), ("matrix", "Matrix"), ("observed", "Left open"),
-    ("unclaimed", "Not claimed, not run"), ("cases", "All cases"), ("environment", "Environment"), ("legend", "Legend"),
-)  # fmt: skip
+    ("scope", "Scope"),
+    ("rules", "Rules"),
+    ("failures", "Failures"),
+    ("matrix", "Matrix"),
+    ("observed", "Left open"),
+    ("unclaimed", "Not claimed, waived, not run"),
+    ("cases", "All cases"),
+    ("environment", "Environment"),
+    ("legend", "Legend"),
+)
 
 
 def plain(text: object) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ..model import Rule
 from ..plan import Row
@@ -20,7 +21,7 @@ def scope(facts: Facts) -> Iterator[str]:
     yield f"{len(facts.rows)} rows = {sum_of(total)}, each by its worst verdict in any document. "
     yield "A row is judged once for each document of its operation.</p>"
     rows = []
-    for each in facts.conclusion.standings:
+    for each in facts.standings:
         against = ""
         if each.against_document or each.against_rulings:
             against = f"{each.against_document} against the document, {each.against_rulings} against our rulings"
@@ -192,6 +193,10 @@ def unclaimed(facts: Facts) -> Iterator[str]:
         yield from table_of("What the backend says it leaves out; it is called all the same", heads, rows)
     elif not missing:
         yield "<p>The backend claims everything: it leaves out no operation and no facet.</p>"
+    if facts.waivers:
+        rows = [_waiver(waiver, shown) for waiver, shown in facts.waivers]
+        heads = ("Waiver", "Rows", "Cases", "Why, who answers for it, until when")
+        yield from table_of("Failures that were waived beforehand", heads, rows)
     not_run = grouped(
         (facts.why_not_run(shown), shown) for shown in facts.rows if shown.worst == "not run" and not shown.failing
     )
@@ -216,6 +221,14 @@ def _facet(facts: Facts, facet: str) -> str:
     others = " ".join(mark(verdict, f" {number}") for verdict, number in counts.items())
     numbers = f'<td class="n">{len(needing)}</td><td class="n">{unclaimed}</td>'
     return f'<tr><th scope="row">{quote(facet)}</th>{numbers}<td>{others}</td></tr>'
+
+
+def _waiver(waiver: Mapping[str, Any], rows: Sequence[Shown]) -> str:
+    said = [f"{key}: {value}" for key, value in waiver.items() if key not in ("number", "place")]
+    return (
+        f'<tr><th scope="row">{quote(waiver["place"])}</th><td class="n">{len(rows)}</td><td>{_few(rows)}</td>'
+        f"<td>{'<br>'.join(map(quote, said))}</td></tr>"
+    )
 
 
 def _few(rows: Sequence[Shown], most: int = 5) -> str:

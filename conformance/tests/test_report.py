@@ -348,6 +348,29 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
     assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
 
 
+def test_a_run_that_caught_itself_lying_shows_no_document_as_conforming(plan: Plan, tmp_path: Path) -> None:
+    _, evidence, conclusion = told(plan, Answers(), tmp_path)
+    lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
+    html, summary = page.html(plan, evidence, lying), markdown.summary(plan, evidence, lying)
+    assert "✓ conforms" not in html + summary
+    assert html.count("not to be relied on: conforms") == summary.count("not to be relied on: conforms") == 5
+
+
+def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Path) -> None:
+    def waived(results: list[Result]) -> list[Result]:
+        verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
+        return [results[0]._replace(verdicts=verdicts, outcome={**results[0].outcome, "waiver": 1}), *results[1:]]
+
+    _, evidence, conclusion = told(plan, Answers(), tmp_path, waived)
+    waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
+    header = {**evidence.header, "waivers": [waiver]}
+    found = Page(page.html(plan, replace(evidence, header=header), conclusion))
+    line = next(line for line in found.text.splitlines() if line.startswith("waivers.yaml:3"))
+    assert line.startswith("waivers.yaml:31flattens")
+    assert "expires: 2027-01-01" in line
+    assert "img" not in found.tags
+
+
 # ── files and budgets ─────────────────────────────────────────────────────────────────────────────
 
 

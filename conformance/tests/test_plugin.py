@@ -1,0 +1,241 @@
+"""The suite under pytest: in strangers' repositories, with backends that misbehave, and never more than was shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.adapter import load_adapter
+from conformance.evidence import read
+from conformance.load_cases import load_suite
+from conformance.plan import plan_of
+from conformance.run import run
+
+ROOT = Path(conformance.__file__).parents[1]
+FILE = "cases/zero.yaml"
+HEAD = """
+from conformance.adapter import FunctionAdapter
+from conformance.adapters.numpy_reference import NumpyReference
+
+"""
+BACKENDS = {
+    "Refuses": "class Refuses(FunctionAdapter):\n    name, version = 'refuses', '1'\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise ValueError('no \\x1b[31m way')\n",
+    "Errs": "class Errs(FunctionAdapter):\n    name, version = 'errs', '1'\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise KeyError('lost')\n",
+    "Exits": "class Exits(FunctionAdapter):\n    name, version = 'exits', '1'\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise SystemExit(0)\n",
+    "Abstains": "class Abstains(FunctionAdapter):\n    name, version, operations = 'abstains', '1', ()\n"
+    "    def reshape(self, src, shape, special_zero):\n        return src\n",
+    "Prints": "class Prints(NumpyReference):\n    def compile(self, graph):\n        import os\n        print('noise')\n"
+    "        os.chdir('/')\n        import warnings\n        warnings.warn('careful')\n        return super().compile(graph)\n",
+}
+
+
+class Done:
+    """A pytest that has ended."""
+
+    def __init__(self, cwd: Path, *arguments: str, adapter: str = "numpy", **environment: str) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
+        clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
+        entry = [] if find_spec("reshape_conformance_pytest") is None else ["-p", "reshape_conformance_pytest"]
+        command = [sys.executable, "-m", "pytest", *entry, "--adapter", adapter, *arguments]
+        done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
+        self.code, self.text = done.returncode, done.stdout + done.stderr
+
+    def says(self, *words: str) -> None:
+        for each in words:
+            assert each in self.text, self.text
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> str:
+    """A file of backends outside the working directory, as the beginning of a name."""
+    path = tmp_path / "backends.py"
+    path.write_text(HEAD + "\n\n".join(BACKENDS.values()), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    return folder
+
+
+def one_row() -> str:
+    return next(row.node_id for row in plan_of(load_suite()).rows if row.case.file == FILE)
+
+
+# ── choosing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_row_is_named_from_any_directory_and_shows_too_little_to_conform(here: Path) -> None:
+    name = one_row()
+    done = Done(here, name, "-v")
+    done.says("1 passed", name, "incomplete", "the arguments name some cases")
+    assert done.code == 4
+    assert "conforms to" not in done.text
+
+
+def test_node_ids_are_the_same_everywhere(here: Path) -> None:
+    (here / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    below = here / "below"
+    below.mkdir()
+    lists = [
+        [line for line in Done(cwd, FILE, "--collect-only", "-q").text.splitlines() if "::" in line]
+        for cwd in (here, below)
+    ]
+    assert lists[0] == lists[1] == [row.node_id for row in plan_of(load_suite()).rows if row.case.file == FILE]
+
+
+def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) -> None:
+    unknown = Done(here, f"{FILE}::meets-infr")
+    unknown.says(f"ERROR: {FILE}: unknown case 'meets-infr'")
+    missing = Done(here, adapter="nowhere.at.all:Backend")
+    missing.says("ERROR: nowhere.at.all:Backend: cannot be imported")
+    for done in (unknown, missing):
+        assert done.code == 4
+        assert "Traceback" not in done.text
+
+
+@pytest.mark.parametrize("arguments", [["-k", "no-such-word"], ["-m", "nothing"], ["--deselect", "cases"]])
+def test_what_selects_nothing_shows_nothing(here: Path, arguments: list[str]) -> None:
+    done = Done(here, FILE, "-q", *arguments)
+    done.says("incomplete")
+    assert done.code == 5
+    assert "conforms to" not in done.text
+
+
+def test_a_filter_in_the_environment_is_seen(here: Path) -> None:
+    done = Done(here, "-q", PYTEST_ADDOPTS="-k copies")
+    done.says("incomplete", "-k 'copies'")
+    assert done.code == 4
+
+
+# ── strangers ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_strangers_tests_run_beside_ours(here: Path) -> None:
+    (here / "conformance").mkdir()
+    (here / "conformance" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    done = Done(here, ".", one_row())
+    done.says("2 passed")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    items[:] = []\n",
+        "    import pytest\n    [item.add_marker(pytest.mark.skip(reason='later')) for item in items]\n",
+        "    import pytest\n    [item.add_marker(pytest.mark.xfail(run=False)) for item in items]\n",
+    ],
+)
+def test_what_a_conftest_removes_was_not_run(here: Path, body: str) -> None:
+    (here / "conftest.py").write_text(f"def pytest_collection_modifyitems(items):\n{body}", encoding="utf-8")
+    done = Done(here, FILE, "-q")
+    done.says("incomplete")
+    assert done.code in (4, 5)
+    assert "conforms to" not in done.text
+
+
+def test_an_expected_failure_is_a_failure(here: Path, backend: str) -> None:
+    (here / "conftest.py").write_text(
+        "import pytest\ndef pytest_collection_modifyitems(items):\n"
+        "    [item.add_marker(pytest.mark.xfail) for item in items]\n",
+        encoding="utf-8",
+    )
+    done = Done(here, FILE, "-q", adapter=f"{backend}:Refuses")
+    done.says("xfailed", "does not conform")
+    assert done.code == 1
+
+
+# ── backends ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_failure_tells_all_and_how_to_repeat_it(here: Path, backend: str) -> None:
+    done = Done(here, FILE, "-x", "-p", "no:cacheprovider", adapter=f"{backend}:Refuses")
+    assert done.code == 1
+    for label in ("rule  ", "case  ", "call  ", "want  ", "got  ", "verdict  ", "diagnosis  "):
+        done.says(label)
+    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way")
+    assert "Traceback" not in done.text
+    assert "plugin.py" not in done.text
+    again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
+    repeated = Done(here, again, adapter=f"{backend}:Refuses")
+    repeated.says("1 failed")
+
+
+@pytest.mark.parametrize("name", ["Errs", "Exits"])
+def test_an_error_of_the_adapter_is_no_refusal(here: Path, backend: str, name: str) -> None:
+    done = Done(here, one_row(), adapter=f"{backend}:{name}")
+    done.says("adapter error", "1 failed")
+    assert done.code == 1
+
+
+def test_who_claims_nothing_shows_nothing(here: Path, backend: str) -> None:
+    done = Done(here, "-q", "-rs", adapter=f"{backend}:Abstains")
+    done.says("skipped", "not claimed: StaticReshape", "incomplete")
+    assert done.code == 4
+
+
+def test_noise_and_the_repositorys_warning_filters_change_no_verdict(here: Path, backend: str) -> None:
+    (here / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
+    done = Done(here, FILE, "-q", adapter=f"{backend}:Prints")
+    assert "failed" not in done.text.splitlines()[-1]
+    assert "noise" not in done.text
+
+
+# ── with other plugins ────────────────────────────────────────────────────────────────────────────
+
+
+def test_last_failed_runs_what_failed(here: Path, backend: str) -> None:
+    name = f"{FILE}::{one_row().partition('::')[2].partition('[')[0]}"
+    first = Done(here, name, "-x", "-q", adapter=f"{backend}:Refuses")
+    assert first.code == 1
+    again = Done(here, name, "--lf", "-q", adapter=f"{backend}:Refuses")
+    again.says("1 failed", "deselected")
+
+
+def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backend: str) -> None:
+    done = Done(
+        here, "-q", "--junitxml=junit.xml", "--conformance-out=out", "--type", "f32", "--operation", "StaticReshape",
+        adapter=f"{backend}:Refuses",
+    )  # fmt: skip
+    assert done.code == 1
+    suite = plan_of(load_suite())
+    asked = [r for r in suite.rows if r.operation == "StaticReshape" and r.type == "f32" and "large" not in r.facets]
+    adapter = load_adapter(f"{backend}:Refuses")
+    wanted = {result.row: dict(result.verdicts) for result in run(asked, adapter)}
+    evidence = read(here / "out" / "results.jsonl")
+    got = {result.row: dict(result.verdicts) for result in evidence.results}
+    assert [result.row for result in evidence.results] == [row.id for row in suite.rows]
+    assert {row: got[row] for row in wanted} == wanted
+    assert all(set(got[row.id].values()) == {"not run"} for row in suite.rows if row.id not in wanted)
+    counts = ElementTree.parse(here / "junit.xml").getroot().find("testsuite")
+    assert counts is not None
+    assert int(counts.attrib["tests"]) == len(asked)
+    bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())
+    assert int(counts.attrib["failures"]) == bad
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+def test_the_whole_suite_says_the_same_in_one_process_and_in_two(here: Path) -> None:
+    for out, more in (("one", []), ("two", ["-n", "2"])):
+        done = Done(here, "-q", f"--conformance-out={out}", *more)
+        done.says("the whole target conforms")
+        assert done.code == 0
+    rows = [json.loads(line) for name in ("one", "two") for line in (here / name / "results.jsonl").open(encoding="utf-8")]
+    half = len(rows) // 2
+    assert rows[1 : half - 1] == rows[half + 1 : -1]
+    plain = {result.row: dict(result.verdicts) for result in run((r for r in plan_of(load_suite()).rows if "large" not in r.facets), load_adapter("numpy"))}
+    assert {row["row"]: row["verdicts"] for row in rows[1 : half - 1] if row["row"] in plain} == plain
