@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Union
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +13,11 @@ import numpy as np
 
 from conformance.adapter import CannotStart
 from conformance.model import Array, Tensor
-from conformance.types import dtype_of
+from conformance.types import dtype_of, name_of
 
-from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy
+from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy, without_elements
 
-_REFUSED = re.compile("cannot reshape array|can only specify one unknown axis")
+_REFUSED = re.compile("cannot reshape array|can only specify one unknown axis|new_sizes must all be positive")
 
 
 class Jax(ArrayLibrary):
@@ -50,8 +50,10 @@ class Jax(ArrayLibrary):
                 raise ValueError(str(refusal)) from refusal
             raise
 
-    def answer(self, dst: jax.Array) -> Array:
+    def answer(self, dst: jax.Array) -> Union[Tensor, Array]:
         rank_in_numpy(dst.shape)
+        if 0 in dst.shape:
+            return without_elements(name_of(dst.dtype), dst.shape)
         return np.asarray(dst)
 
 

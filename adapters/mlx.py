@@ -11,7 +11,7 @@ import numpy as np
 from conformance.model import Array, Tensor, Unsupported
 from conformance.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, array_of, nowhere, rank_in_numpy
+from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy, without_elements
 
 TYPES = {
     "f16": mx.float16, "bf16": mx.bfloat16, "f32": mx.float32, "bool": mx.bool_, "s8": mx.int8, "u8": mx.uint8,
@@ -52,8 +52,8 @@ class Mlx(ArrayLibrary):
 
     def answer(self, dst: Any) -> Union[Tensor, Array]:
         rank_in_numpy(dst.shape)
-        if min(dst.shape, default=0) < 0 or math.prod(dst.shape) >> 60:
-            return nowhere(NAMES[dst.dtype], tuple(dst.shape))
+        if min(dst.shape, default=1) <= 0 or math.prod(dst.shape) >> 60:
+            return without_elements(NAMES[dst.dtype], dst.shape)
         if dst.dtype == mx.bfloat16:
             return np.array(dst.view(mx.uint16)).view(dtype_of("bf16"))
         return np.array(dst)

@@ -53,7 +53,7 @@ def model(graph: Graph) -> Any:
 
 
 def attributes(node: Node) -> dict[str, Any]:
-    """A node's attributes; allowzero is an integer that may be left out, so that no ill-formed special_zero has a like."""
+    """A node's attributes; allowzero is an optional integer, so that no ill-formed special_zero has a like."""
     zero, extra = node.special_zero, dict(node.attributes)
     if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
         raise Unsupported("form:attributes")

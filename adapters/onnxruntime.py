@@ -18,6 +18,7 @@ from .onnx_model import TYPES, arguments, model
 NAMES = {number: name for name, number in TYPES.items()}
 ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issubclass(e, Exception))
 REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
+PROVIDER = "CPUExecutionProvider"
 SILENT = 4
 LAYOUTS = ("layout:transposed", "layout:padded", "layout:broadcast", "layout:reversed")
 """Not offered for bf16, of which the library takes dense arrays only."""
@@ -34,8 +35,8 @@ class OnnxRuntime:
 
     @property
     def identity(self) -> Identity:
-        detail = (("build", ort.get_build_info().removeprefix("ORT Build Info: ")), ("provider", "CPUExecutionProvider"))
-        return Identity(self.name, ort.__version__, detail)
+        build = ort.get_build_info().removeprefix("ORT Build Info: ")
+        return Identity(self.name, ort.__version__, (("build", build), ("provider", PROVIDER)))
 
     def compile(self, graph: Graph) -> Session:
         serialized = model(graph).SerializeToString()
@@ -44,7 +45,7 @@ class OnnxRuntime:
         options.log_severity_level = SILENT
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         try:
-            return Session(graph, ort.InferenceSession(serialized, options, providers=["CPUExecutionProvider"]))
+            return Session(graph, ort.InferenceSession(serialized, options, providers=[PROVIDER]))
         except REFUSALS as refusal:
             raise rejected("compile", refusal) from refusal
 

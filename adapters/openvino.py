@@ -1,28 +1,27 @@
 """OpenVINO: its CPU plugin, and the reference implementation that its core evaluates models with.
 
-Shape known beforehand is a Constant beside a src of known lengths; shape that arrives is a Parameter beside a src of which
-only the rank is known. A node is made from a mapping of attributes, so that one can be left out or mistyped.
+Shape known beforehand is a Constant beside a src of known lengths; shape that arrives is a Parameter beside a src of
+which only the rank is known. A node is made from a mapping of attributes, so that one can be left out or mistyped.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # or the import is reported to its makers
-
-import openvino as ov  # type: ignore[import-not-found,unused-ignore]
-from openvino.exceptions import OVError  # type: ignore[import-not-found,unused-ignore]
-from openvino.utils.node_factory import NodeFactory  # type: ignore[import-not-found,unused-ignore]
-
 from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.types import WIDTH, dtype_of
+
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # or the import is reported to its makers
+
+import openvino as ov  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
+from openvino.exceptions import OVError  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
+from openvino.utils.node_factory import NodeFactory  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 
 TYPES = {
     "f16": ov.Type.f16, "bf16": ov.Type.bf16, "f32": ov.Type.f32, "f64": ov.Type.f64, "bool": ov.Type.boolean,
@@ -30,10 +29,11 @@ TYPES = {
     "s32": ov.Type.i32, "u32": ov.Type.u32, "s64": ov.Type.i64, "u64": ov.Type.u64,
 }  # fmt: skip
 NAMES = {repr(type_): name for name, type_ in TYPES.items()}
+PROPERTIES = ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")
 REFUSALS = (RuntimeError, ValueError, OverflowError, OVError)
 VERSION = str(ov.get_version())
-_KEPT = 256
-"""Compiled models that are kept, since to compile one takes forty milliseconds."""
+MOST_KEPT = 256
+"""Compiled models at a time: to compile one takes forty milliseconds, so that equal graphs share one."""
 
 
 class OpenVino:
@@ -45,23 +45,29 @@ class OpenVino:
 
     def __init__(self) -> None:
         self.core = ov.Core()
-        self.compiled = lru_cache(_KEPT)(self.compiled_anew)
+        self.kept: dict[Graph, Any] = {}
 
     @property
     def identity(self) -> Identity:
-        device, abilities = (self.core.get_property("CPU", p) for p in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES"))
+        device, abilities = (self.core.get_property("CPU", p) for p in PROPERTIES)
         detail = {"build": VERSION, "device": str(device), "capabilities": " ".join(sorted(abilities))}
         return Identity(self.name, VERSION.partition("-")[0], (*detail.items(), ("threads", str(self.threads))))
 
     def compile(self, graph: Graph) -> Request:
+        common = in_common(graph)
+        properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads}
         try:
-            return Request(graph, self.compiled(in_common(graph)).create_infer_request())
+            if common not in self.kept:
+                if len(self.kept) == MOST_KEPT:
+                    self.kept.clear()
+                self.kept[common] = self.core.compile_model(model(common), "CPU", properties)
+            return Request(self, graph, self.kept[common].create_infer_request())
         except REFUSALS as refusal:
             raise rejected("compile", refusal) from refusal
 
-    def compiled_anew(self, graph: Graph) -> Any:
-        properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads}
-        return self.core.compile_model(model(graph), "CPU", properties)
+    def forget(self, graph: Graph) -> None:
+        """A compiled model that refused a call is not used for other cases: it answers that call when asked again."""
+        self.kept.pop(in_common(graph), None)
 
 
 class OpenVinoOneThread(OpenVino):
@@ -74,8 +80,8 @@ class OpenVinoOneThread(OpenVino):
 class Request:
     """A compiled model with memory of its own."""
 
-    def __init__(self, graph: Graph, request: Any) -> None:
-        self.graph, self.request = graph, request
+    def __init__(self, plugin: OpenVino, graph: Graph, request: Any) -> None:
+        self.plugin, self.graph, self.request = plugin, graph, request
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         arguments = inputs(self.graph, src, shapes)
@@ -85,6 +91,7 @@ class Request:
             self.request.infer()
             return copied(self.request.get_output_tensor(0))
         except REFUSALS as refusal:
+            self.plugin.forget(self.graph)
             raise rejected("run", refusal) from refusal
 
 

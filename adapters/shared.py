@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from conformance.model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
-Calls = tuple[tuple[tuple[int, ...], bool], ...]
-"""Shape and special_zero of each node."""
 
 
-def copied_zeros(src: Sequence[int], shape: tuple[int, ...], special_zero: bool) -> tuple[int, ...]:
+class Call(NamedTuple):
+    """What one node of a graph says."""
+
+    shape: tuple[int, ...]
+    special_zero: bool
+    shape_type: str
+    runtime: bool
+    """Whether shape came with the call."""
+
+
+Calls = tuple[Call, ...]
+
+
+def copied_zeros(src: Sequence[int], call: Call) -> tuple[int, ...]:
     """The shape for a library without special_zero: only zeros that copy are resolved; past the rank of src a 0 stays."""
-    if not special_zero:
-        return shape
-    return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(shape))
+    if not call.special_zero:
+        return call.shape
+    return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(call.shape))
 
 
 def plain(node: Node) -> bool:
@@ -38,9 +49,9 @@ def rank_in_numpy(dims: Sequence[int]) -> None:
         raise Unsupported(f"rank:{len(dims)}")
 
 
-def nowhere(type_: str, dims: tuple[int, ...]) -> Tensor:
-    """An answer as it was given, of negative lengths or of more elements than any memory holds."""
-    return Tensor(type_, dims, (0,) * len(dims), bytearray(), 0)
+def without_elements(type_: str, dims: Sequence[int]) -> Tensor:
+    """An answer that NumPy may have no room for: empty, of negative lengths, of more elements than memory holds."""
+    return Tensor(type_, tuple(dims), (0,) * len(dims), bytearray(), 0)
 
 
 class ArrayLibrary:
@@ -69,9 +80,8 @@ class ArrayLibrary:
 
     def chain(self, src: Any, calls: Calls) -> Any:
         """The nodes of a graph; a compiling library overrides it."""
-        for shape, special_zero in calls:
-            entries = copied_zeros(src.shape, shape, special_zero) if self.mapped else shape
-            src = self.reshape(src, entries)
+        for call in calls:
+            src = self.reshape(src, copied_zeros(src.shape, call) if self.mapped else call.shape)
         return src
 
     @property
@@ -105,7 +115,8 @@ class ArrayProgram:
         for node in self.nodes:
             assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
             values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
-            calls.append((tuple(values), bool(node.special_zero.values[0])))
+            runtime = node.shape.values is None
+            calls.append(Call(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime))
         try:
             dst = self.library.chain(self.library.tensor(src), tuple(calls))
         except self.library.refusals as refusal:

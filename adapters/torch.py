@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from conformance.adapter import CannotStart
@@ -88,15 +86,26 @@ class TorchMkldnn(Torch):
 
 
 class TorchCompile(Torch):
-    """A whole graph under torch.compile, in one piece; what was compiled for other lengths serves again where it can."""
+    """A whole graph under torch.compile, traced in one piece with its shapes as constants; no code is generated."""
 
     name = "torch-compile"
+    operations = ("StaticReshape",)
+    backend = "aot_eager"
 
     def __init__(self) -> None:
         super().__init__()
-        torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1 << 20
-        self.compiled: Any = torch.compile(super().chain, fullgraph=True, dynamic=True)
+        torch.set_grad_enabled(False)
 
     def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
-        dst: torch.Tensor = self.compiled(src, calls)
+        torch._dynamo.reset()  # or every call would try the guards of all before it
+        plain = super().chain
+        compiled = torch.compile(lambda tensor: plain(tensor, calls), fullgraph=True, dynamic=False, backend=self.backend)
+        dst: torch.Tensor = compiled(src)
         return dst
+
+
+class TorchInductor(TorchCompile):
+    """The same with the default backend, which compiles C++ where elements have to move: minutes for a run."""
+
+    name = "torch-inductor"
+    backend = "inductor"

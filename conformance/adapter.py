@@ -15,7 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .model import Adapter, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+from .model import LAYOUTS, Adapter, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+from .types import WIDTH
 
 OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
 BUNDLED: Mapping[str, tuple[str, str]] = {
@@ -25,6 +26,7 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "torch": ("torch", "Torch"),
     "torch-raw": ("torch", "TorchRaw"),
     "torch-compile": ("torch", "TorchCompile"),
+    "torch-inductor": ("torch", "TorchInductor"),
     "torch-mkldnn": ("torch", "TorchMkldnn"),
     "jax": ("jax", "Jax"),
     "jax-jit": ("jax", "JaxJit"),
@@ -138,7 +140,9 @@ def load_adapter(backend: str) -> Adapter:
     except ImportError as error:
         remedy = INSTALL.get(BUNDLED[name][0]) if name in BUNDLED else None
         raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy or 'install what it needs'}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise CannotStart(f"{backend}: cannot be started: {type(error).__name__}: {error}") from error
 
 
@@ -222,22 +226,32 @@ def check_description(identity: Any, claims: Any, backend: str) -> None:
 
 
 def _check_identity(identity: Any, backend: str) -> None:
-    if not isinstance(identity, Identity):
-        raise CannotStart(f"{backend}: `identity` is {identity!r}; give Identity(name, version)")
-    said: tuple[object, ...] = (identity.name, identity.version)
-    if not all(isinstance(part, str) for part in said) or not identity.name:
-        raise CannotStart(f"{backend}: `identity` is {identity!r}; name and version are text, and the name is not empty")
+    said: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
+    if len(said) != 3 or not all(isinstance(part, str) for part in said[:2]) or not said[0]:
+        raise CannotStart(
+            f"{backend}: `identity` is {identity!r}; give Identity(name, version), both text, and a name not empty"
+        )
+    if not isinstance(said[2], tuple) or not all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2]):
+        raise CannotStart(f"{backend}: the detail of `identity` is {said[2]!r}; give pairs of text, a tuple each")
 
 
 def _check_claims(claims: Any, backend: str) -> None:
     if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
         raise CannotStart(f"{backend}: `claims` is {claims!r}; give Claims(operations, leaves_out, mapped), all tuples")
+    for name in (name for part in claims for name in part):
+        if not isinstance(name, str):
+            raise CannotStart(f"{backend}: `claims` has {name!r}, where the name of an operation or a facet was due")
     for operation in claims.operations:
         if operation not in OPERATIONS:
             raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")
-    for facet in map(str, claims.leaves_out):
-        if facet.partition(":")[0] not in FAMILIES:
+    for facet in claims.leaves_out:
+        family, colon, member = facet.partition(":")
+        if family not in FAMILIES:
             raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; there are {', '.join(FAMILIES)}")
+        known = MEMBERS.get(family, ())
+        if colon and member not in known and not (family == "rank" and member.isdecimal()):
+            near = f"there are {', '.join(known)}" if known else f"the facet is {family!r}"
+            raise CannotStart(f"{backend}: leaves out {facet!r}, and {member!r} is no {family}; {near}")
     for mapped in claims.mapped:
         if mapped not in MAPPED:
             raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
@@ -245,6 +259,14 @@ def _check_claims(claims: Any, backend: str) -> None:
 
 FAMILIES = ("type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank")
 """The families of facets; `layout:reversed` is a member of one."""
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "type": tuple(WIDTH),
+    "shape-type": (*WIDTH, "string"),
+    "given": ("attribute", "constant", "runtime"),
+    "layout": LAYOUTS,
+    "form": ("attributes", "inputs", "outputs", "shape", "types"),
+}
+"""Families that have members; those of `rank` are numbers."""
 MAPPED = ("special_zero",)
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import zip_longest
 from pathlib import Path
 
-from . import canary, waive
-from .backend import Isolation, opened, run_in_parallel, run_isolated
+from . import canary, report, waive
+from .backend import Isolation, opened, remarks, run_in_parallel, run_isolated
 from .conclude import in_target
-from .evidence import Target, Writer, header_of, salvaged
+from .evidence import Refused, Target, Writer, header_of, salvaged
 from .model import Adapter, Claims, Result
 from .plan import Plan, Row
 from .remote import Limits
-from .run import contained, result_without_call
+from .run import contained, result_without_call, stay_in
 
 RESULTS = "results.jsonl"
 Tick = Callable[[int, str], None]
@@ -49,9 +51,13 @@ def certify(
     """Runs an order and writes its results; the folder they lie in, which `out` makes from the backend's name."""
     gc.collect()
     gc.freeze()  # the plan stays; to walk it again and again would be most of the run
+    if order.waivers:
+        waive.entries(order.waivers)  # a file that cannot be used is said before anything is started
+    here = os.getcwd()
     with contained() as notes:
-        caught, _ = canary.escaped(order.plan, order.isolation, order.limits)
         with opened(order.backend, order.isolation, order.limits) as adapter:
+            stay_in(here, notes)
+            caught, _ = canary.escaped(order.plan, order.isolation, order.limits)
             identity, claims = adapter.identity, adapter.claims
             if order.pinned is not None and order.pinned != claims:
                 raise Differs(difference(order.pinned, claims))
@@ -60,13 +66,22 @@ def certify(
             header = header_of(order.plan.suite, identity, claims, order.target, order.backend)
             header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
             done = salvaged(folder / RESULTS, header) if resume else []
+            _check_order(order.plan.rows, done, folder / RESULTS)
+            report.forget(folder)
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             for number, (row, result) in enumerate(_in_order(order, adapter, claims, done), 1):
                 writer.row(waive.waived(result, row, waivers, today))
                 tick(number, row.case.id)
+        notes += remarks(adapter)
     writer.close(time.perf_counter() - began, tuple(notes), caught)
     return folder
+
+
+def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:
+    for row, result in zip_longest(rows, done):
+        if result is not None and (row is None or row.id != result.row):
+            raise Refused(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
 
 
 def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:

@@ -197,9 +197,50 @@ def _merge(parser: _Parser) -> None:
     _cases_folder(parser)
 
 
+def _new_adapter(parser: _Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="what the backend is called, such as mine")
+    parser.add_argument(
+        "--lang", choices=("python", "c", "javascript"), default="python", help="the language to begin in (python)"
+    )
+    parser.add_argument("--out", type=Path, action=_Once, metavar="FILE", help="the file to write (NAME.py)")
+
+
+def _check_adapter(parser: _Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help="as for run: a name, module:Class, file.py:Class, cmd:PROGRAM")
+    parser.add_argument("--isolation", choices=("worker", "none"), help="a process for the backend, or none but this one")
+    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+
+
+def _verify(parser: _Parser) -> None:
+    what = "a report.html, a results.jsonl, or the folder of a run"
+    parser.add_argument("path", type=Path, metavar="PATH", help=what)
+    _cases_folder(parser)
+
+
+def _compare(parser: _Parser) -> None:
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="folders of runs, or their results.jsonl")
+    what = "the page to write (conformance-compare.html)"
+    parser.add_argument("--out", type=Path, action=_Once, metavar="FILE", help=what)
+    _cases_folder(parser)
+
+
+def _diff(parser: _Parser) -> None:
+    parser.add_argument("old", type=Path, metavar="OLD", help="the folder of a run, or its results.jsonl")
+    parser.add_argument("new", type=Path, metavar="NEW", help="that of a later one")
+    what = "text, markdown or html (by the name of --out, else text)"
+    parser.add_argument("--format", choices=("text", "markdown", "html"), help=what)
+    parser.add_argument("--out", type=Path, action=_Once, metavar="FILE", help="write to a file instead of the terminal")
+    _cases_folder(parser)
+
+
 _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "run": ("run", "run the suite on a backend; write the evidence, the reports and the verdict", _run_arguments),
     "merge": ("merge", "put the shards of one run together and conclude", _merge),
+    "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
+    "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
+    "verify": ("verify", "derive a report again from its evidence; say what does not match", _verify),
+    "compare": ("compare", "put several backends side by side on one page", _compare),
+    "diff": ("diff", "say what changed between two runs, and why; 1 where something got worse", _diff),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
     "mutants": ("mutants", "plant bad backends, delete rules, turn the reference: is all of it noticed?", _mutants),
     "list": ("listing", "list rules, documents, operations, findings, cases or backends", _list),

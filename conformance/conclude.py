@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .evidence import Evidence, Target
@@ -12,6 +12,7 @@ from .model import Claims, Result, Verdict
 from .plan import Plan, Row
 from . import waive
 from .adapter import FAMILIES
+from .load import cases_folder, digest_of, spec_folder
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
 
@@ -53,6 +54,8 @@ class Conclusion:
     """What decided the exit code."""
     counts: Mapping[Verdict, int] = field(default_factory=dict)
     """All rows × documents."""
+    notes: tuple[str, ...] = ()
+    """What else a reader should know, such as what is left out and works all the same."""
 
 
 def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
@@ -76,11 +79,15 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
     target = Target.of(header["target"])
     partial = bool(target.select or target.shard or target.operations or target.documents or target.types)
-    return conclude(
+    canaries = evidence.footer["canaries"]
+    conclusion = conclude(
         plan, results, claims, target,
-        escaped=tuple(name for name, failures in evidence.footer.get("canaries", {}).items() if not failures),
-        overdue=() if partial else waive.overdue(header, evidence.results),
+        escaped=tuple(name for name, failures in canaries.items() if not failures) if canaries else ("none of those",),
+        overdue=() if partial else waive.overdue(header, results, plan.rows),
     )  # fmt: skip
+    if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
+        return conclusion
+    return replace(conclusion, notes=(*conclusion.notes, "the specification or the cases are not those that come along"))
 
 
 def conclude(
@@ -106,13 +113,15 @@ def conclude(
         verdict for row in plan.rows for document in row.documents for verdict in [_verdict(results, row.id, document)]
     )
     if escaped:
-        code, why = (
-            5,
-            f"the harness caught itself lying: {', '.join(escaped)}, planted and bad, was not caught; no verdict holds",
-        )
+        who = ", ".join(escaped)
+        code, why = 5, f"the harness caught itself lying: {who}, planted and bad, was not caught; no verdict holds"
+        standings = tuple(replace(standing, word="nothing shown") for standing in standings)
+    elif target.select and everything.keys() <= {"not run"}:
+        code, why = 4, f"incomplete: nothing ran; -k {target.select!r} is in no row, see `conformance list cases`"
     else:
         code, why = _exit_code(standings, groups, results, claims, target, overdue)
-    return Conclusion(standings, tuple(_sentences(standings, claims, target)), code, why, everything)
+    sentences = tuple(_sentences(standings, claims, target))
+    return Conclusion(standings, sentences, code, why, everything, tuple(_works(plan, results, claims)))
 
 
 def _order(plan: Plan, document: str, type_: str) -> tuple[int, str]:
@@ -184,11 +193,11 @@ def _exit_code(
         return 4, f"incomplete: -k {target.select!r} chose some cases, and only the whole suite shows conformity"
     if unmet := list(_unmet(standings, claims, target)):
         return 4, f"incomplete: required and not shown: {', '.join(unmet)}"
-    if not any(standing.word == "conforms" for standing in standings):
-        return 4, "incomplete: nothing was shown for any document and type"
     open_ = [s for s in standings if s.word not in ("conforms", "not claimed")]
     if open_:
         return 4, f"incomplete: {open_[0].document} for {open_[0].type}: {_reason(open_[0])}"
+    if not any(standing.word == "conforms" for standing in standings):
+        return 4, "incomplete: nothing was shown for any document and type"
     waived = sum(verdict == "waived" for verdict in verdicts)
     return 0, "the whole target conforms" + (f", with {waived} verdicts waived" if waived else "")
 
@@ -289,10 +298,22 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
         parts.append(f"only shard {target.shard}")
     if target.select:
         parts.append(f"only the cases of -k {target.select!r}")
-    if not target.large and not claims.leaves("large"):
+    if not target.large:
         parts.append("not run: tensors of more than 2^31 elements")
     parts += [f"{mapped} answered by the adapter" for mapped in claims.mapped]
     return "".join(f"; {part}" for part in parts)
+
+
+def _works(plan: Plan, results: Mapping[str, Result], claims: Claims) -> Iterable[str]:
+    """The facets left out of which every row that lacks nothing else was answered rightly."""
+    right: dict[str, bool] = {}
+    for row in plan.rows:
+        left = [facet for facet in row.facets if claims.leaves(facet)]
+        verdicts = {_verdict(results, row.id, document) for document in row.documents} - {"not run"}
+        if len(left) == 1 and row.operation in claims.operations and verdicts:
+            right[left[0]] = right.get(left[0], True) and verdicts <= {"pass", "observed"}
+    if works := sorted(facet for facet, well in right.items() if well):
+        yield f"left out of the claims, and every row of it is right: {', '.join(works)}"
 
 
 def _list(names: list[str]) -> str:

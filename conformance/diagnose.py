@@ -37,7 +37,7 @@ def compare(
     assert outcome.dims is not None and outcome.data is not None
     if outcome.type != source.type:
         return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
-    wrong = _dims(outcome.dims, meaning, source.dims)
+    wrong = wrong_dims(outcome.dims, meaning, source.dims)
     if wrong:
         return wrong
     if outcome.data != elements:
@@ -45,7 +45,7 @@ def compare(
     return None
 
 
-def _dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
+def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
     want = meaning.dst
     if meaning.kind == "legal":
         return None if got == want else Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")

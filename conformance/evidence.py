@@ -101,7 +101,7 @@ class Writer:
         self._digest = hashlib.sha256()
         self._rows = 0
         self._counts: Counter[str] = Counter()
-        self._line(header)
+        self._header = hashlib.sha256(self._line(header).encode()).hexdigest()
 
     def _line(self, record: Mapping[str, Any]) -> str:
         line = json.dumps(record, separators=(",", ":"), ensure_ascii=True) + "\n"
@@ -123,6 +123,7 @@ class Writer:
             "rows": self._rows,
             "verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS},
             "digest": self._digest.hexdigest(),
+            "header": self._header,
             "notes": notes,
             "canaries": dict(canaries or {}),
             "seconds": round(seconds, 3),
@@ -153,9 +154,15 @@ def row_record(result: Result) -> dict[str, Any]:
 def read(path: Path) -> Evidence:
     """A results file; Refused, with the reason, where it is not whole or was changed."""
     try:
-        lines = path.read_bytes().decode("utf-8").splitlines(keepends=True)
+        return parsed(path.read_bytes(), path)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def parsed(data: bytes, path: Path) -> Evidence:
+    """The same of what stands in a results file; `path` is for messages."""
+    try:
+        lines = data.decode("utf-8").splitlines(keepends=True)
     except UnicodeDecodeError as error:
         raise Refused(f"{path}: byte {error.start} is not UTF-8; the file is damaged") from None
     if not lines:
@@ -169,7 +176,10 @@ def read(path: Path) -> Evidence:
     for number, record in enumerate(records[1:-1], 2):
         if record.get("record") != "row":
             raise Refused(f"{path}:{number}: a {record.get('record')} among the rows; two files are mixed")
+    _check_keys(path, header, footer)
     _check_footer(path, lines[1:-1], records[1:-1], footer)
+    if footer["header"] != hashlib.sha256(lines[0].encode()).hexdigest():
+        raise Refused(f"{path}: the header is not the one that the footer was written for; two files are mixed")
     return Evidence(header, tuple(_result(record) for record in records[1:-1]), footer)
 
 
@@ -183,6 +193,16 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise Refused(f"{path}:{number}: is no record; the file is damaged")
     return record
+
+
+_IN_HEADER = ("suite", "backend", "claims", "target", "environment", "started")
+_IN_FOOTER = ("rows", "verdicts", "digest", "header", "notes", "canaries", "seconds")
+
+
+def _check_keys(path: Path, header: Mapping[str, Any], footer: Mapping[str, Any]) -> None:
+    for name, record, keys in (("header", header, _IN_HEADER), ("footer", footer, _IN_FOOTER)):
+        if missing := [key for key in keys if key not in record]:
+            raise Refused(f"{path}: the {name} lacks {', '.join(missing)}; the file is damaged")
 
 
 def _check_footer(path: Path, lines: list[str], rows: list[dict[str, Any]], footer: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ How an item runs
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shlex
 import time
@@ -33,17 +34,20 @@ from typing import Any
 
 import pytest
 
+from . import canary
 from . import report as reports
-from .adapter import CannotStart, load_adapter
+from .adapter import CannotStart
+from .backend import Isolation, isolation_of, open_backend
 from .commands import unknown
 from .conclude import Conclusion, conclude, in_target
 from .evidence import Target, Writer, header_of, read
 from .load import cases_folder
 from .load_cases import load_suite
-from .model import Adapter, Claims, Malformed, Result
+from .model import Adapter, Claims, Isolated, Malformed, Result
 from .plan import Plan, Row, plan_of
 from .report.facts import BAD
 from .report.failure import headline, shown_of, told
+from .remote import Limits
 from .run import contained, result_without_call, run
 from .terminal import counted, printable
 
@@ -63,8 +67,9 @@ def register(config: pytest.Config) -> None:
         target = _target(plan, option)
         named = _named(plan, config)
         with contained():
-            adapter = load_adapter(option.conformance_adapter)
-            session = Conformance(config, plan, target, named, adapter)
+            isolation = isolation_of(option.conformance_adapter)
+            adapter = open_backend(option.conformance_adapter, isolation)
+            session = Conformance(config, plan, target, named, adapter, isolation)
     except (CannotStart, Malformed) as problem:
         raise pytest.UsageError(printable(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
@@ -211,18 +216,21 @@ class Conformance:
     """The suite's part in a session: one backend, the rows asked for, and what became of them."""
 
     def __init__(
-        self, config: pytest.Config, plan: Plan, target: Target, named: frozenset[str] | None, adapter: Adapter
-    ) -> None:
+        self, config: pytest.Config, plan: Plan, target: Target, named: frozenset[str] | None, adapter: Adapter,
+        isolation: Isolation,
+    ) -> None:  # fmt: skip
         self.config, self.plan, self.target, self.named = config, plan, target, named
-        self.adapter, self.claims = adapter, adapter.claims
+        self.adapter, self.claims, self.isolation = adapter, adapter.claims, isolation
         self.backend: str = config.option.conformance_adapter
         self.concludes = not hasattr(config, "workerinput")
         self.results: dict[str, Result] = {}
+        self.caught: dict[str, int] = {}
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
         self.seconds = 0.0
         self.in_phases = False
         self.capture: Any = None
+        self.hook: Any = config.hook
         self.folder = os.getcwd()
         self.rows = {row.id: row for row in plan.rows}
         everything = Claims(tuple(plan.suite.spec.operations))
@@ -252,13 +260,19 @@ class Conformance:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Finds out who listens, once everybody who may has been loaded."""
+        gc.freeze()  # thousands of rows and items that the collector would walk through again and again
         manager = self.config.pluginmanager.get_plugin("capturemanager")
         self.capture = getattr(manager, "item_capture", None)
+        self.hook = session.ihook  # that of each of our items, whose path is the session's
         unknown_capture = manager is not None and self.capture is None
-        self.in_phases = unknown_capture or any(self.config.getoption(name, None) for name in _PHASE_OPTIONS) or any(
-            not str(impl.function.__module__).startswith(_CALL_SUFFICES)
-            for name in _PHASES
-            for impl in getattr(session.ihook, name).get_hookimpls()
+        self.in_phases = (
+            unknown_capture
+            or any(self.config.getoption(name, None) for name in _PHASE_OPTIONS)
+            or any(
+                not str(impl.function.__module__).startswith(_CALL_SUFFICES)
+                for name in _PHASES
+                for impl in getattr(session.ihook, name).get_hookimpls()
+            )
         )
 
     # ── running ──
@@ -268,7 +282,7 @@ class Conformance:
         whose teardown is also that of the session."""
         if not isinstance(item, CaseRow) or self.in_phases or nextitem is None or next(item.iter_markers(), None):
             return None
-        hook = item.ihook
+        hook = self.hook
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         call = pytest.CallInfo.from_call(
             partial(self.captured, item), "call", reraise=(pytest.exit.Exception, KeyboardInterrupt)
@@ -358,20 +372,30 @@ class Conformance:
             self.target = Target(
                 self.target.operations, self.target.documents, self.target.types, keyword, self.target.large
             )
-        self.conclusion = conclude(self.plan, self.results, self.claims, self.target)
+        missed: tuple[str, ...] = ()
+        if self.results:
+            with contained():
+                self.caught, missed = canary.escaped(self.plan, self.isolation, Limits())
+        self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=missed)
         if self.config.option.conformance_out is not None:
             self.write(self.config.invocation_params.dir / self.config.option.conformance_out)
         if session.exitstatus == 0:
             session.exitstatus = self.conclusion.exit_code or (4 if self.trouble else 0)
 
+    def pytest_unconfigure(self) -> None:
+        """Ends the backend's process, if it has one."""
+        if isinstance(self.adapter, Isolated):
+            self.adapter.close()
+
     def write(self, out: Path) -> None:
         """The evidence, then the reports, as `conformance run` writes them."""
         header = header_of(self.plan.suite, self.adapter.identity, self.claims, self.target, self.backend)
+        header["isolation"] = self.isolation
         try:
             writer = Writer(out / "results.jsonl", header)
             for row in self.plan.rows:
                 writer.row(self.results.get(row.id) or result_without_call(row, "not run"))
-            writer.close(self.seconds)
+            writer.close(self.seconds, canaries=self.caught)
             assert self.conclusion is not None
             reports.write(out, self.plan, read(out / "results.jsonl"), self.conclusion)
         except OSError as error:

@@ -86,12 +86,19 @@ class Process:
         for part in parts:
             view = memoryview(part)
             while view:
-                try:
-                    view = view[os.write(self._in, view) :]
-                except BlockingIOError:
+                written = self._written(view)
+                if written:
+                    view = view[written:]
+                else:
                     self._wait(deadline, what, self._writing)
-                except BrokenPipeError:  # it has ended; what it said before, or how it ended, comes with the reply
-                    return
+
+    def _written(self, view: memoryview) -> int:
+        try:
+            return os.write(self._in, view)
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:  # it has ended; what it said before, or how it ended, comes instead of the reply
+            return len(view)
 
     def reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
         """The next header, which must answer the request of that id."""
@@ -120,16 +127,24 @@ class Process:
         said.clear()
         with memoryview(content) as view:
             while got < size:
-                try:
-                    got += os.readv(self._out, [view[got:]]) or self._closed(what)
-                except BlockingIOError:
-                    self._wait(deadline, f"{what}: {got} of the {size} bytes of its payload came", self._reading)
-                    if self._said:  # what _wait has read for us
-                        more = min(len(self._said), size - got)
-                        view[got : got + more] = self._said[:more]
-                        del self._said[:more]
-                        got += more
+                if more := self._read(view[got:], what):
+                    got += more
+                else:
+                    self._wait(deadline, f"{what}, {got} of the {size} bytes of its payload came", self._reading)
+                    more = min(len(said), size - got)  # what was read while waiting
+                    view[got : got + more] = said[:more]
+                    del said[:more]
+                    got += more
         return content
+
+    def _read(self, into: memoryview, what: str) -> int:
+        try:
+            count = os.readv(self._out, [into])
+        except BlockingIOError:
+            return 0
+        if not count:
+            raise Crashed(self._obituary(what))
+        return count
 
     def settled(self, what: str) -> None:
         """Once every reply is in, nothing more may have been said."""
@@ -154,13 +169,14 @@ class Process:
                     f"{what}: a line of more than {protocol.LONGEST_LINE} bytes: {short(bytes(said[:40]))}"
                 )
             start = len(said)
-            self._wait(deadline, f"{what}: the line {short(bytes(said[:80]))} has no end" if start else what, self._reading)
+            partial = f"{what}, the line {short(bytes(said[:80]))} has no end" if start else what
+            self._wait(deadline, partial, self._reading)
         text = bytes(said[:end])
         del said[: end + 1]
         return text
 
     def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
-        """Until there is something to read, or room to write where that is wanted; keeps the end of the standard error."""
+        """Until there is something to read, or room to write where that is wanted; keeps the end of stderr."""
         while True:
             left = deadline - time.monotonic()
             ready = poll.poll(max(0.0, min(left, _GLANCE)) * 1000)
@@ -168,7 +184,9 @@ class Process:
             for descriptor, _ in ready:
                 if descriptor == self._out:
                     content = os.read(descriptor, _READ)
-                    self._said += content or self._closed(what)
+                    if not content:
+                        raise Crashed(self._obituary(what))
+                    self._said += content
                     useful = True
                 elif descriptor == self._in:
                     useful = True
@@ -191,9 +209,6 @@ class Process:
             self._writing.unregister(self._err)
 
     # ── the end ──
-
-    def _closed(self, what: str) -> Any:
-        raise Crashed(self._obituary(what))
 
     def _obituary(self, what: str) -> str:
         """How the process ended, and the last that it wrote to the standard error."""
@@ -239,6 +254,18 @@ class Process:
         finally:
             self.end()
 
+    def hang_up(self) -> str | None:
+        """Closes its standard input, as where we died; what was amiss."""
+        assert self._popen.stdin is not None
+        self._popen.stdin.close()
+        try:
+            self._popen.wait(self.limits.stop_seconds)
+        except subprocess.TimeoutExpired:
+            return f"its input was closed, and it did not end within {self.limits.stop_seconds:g} s; it was killed"
+        finally:
+            self.end()
+        return None
+
 
 class SharedMemory:
     """Memory that both processes have mapped; it has no name that could be left behind."""
@@ -275,7 +302,7 @@ def _misplaced(got: object, expected: int, latest: int) -> str:
     if type(got) is not int:
         return f"its reply has the id {short(got)}, where {expected} was due"
     if got < expected:
-        return f"a reply to request {got}, which is over, where one to {expected} was due: an answer given twice or late"
+        return f"a reply to request {got}, which is over, where one to {expected} was due; it was given twice, or late"
     known = "asked for later" if got <= latest else "that nobody made"
     return f"a reply to request {got}, {known}, where one to {expected} was due"
 

@@ -169,4 +169,6 @@ def described(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     if not isinstance(detail, dict):
         raise Fault(f"describe: 'detail' is {short(detail)}, where an object was due")
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
-    return Identity(record["name"], record["version"], facts), Claims(texts("operations"), texts("leaves_out"), texts("mapped"))
+    return Identity(record["name"], record["version"], facts), Claims(
+        texts("operations"), texts("leaves_out"), texts("mapped")
+    )

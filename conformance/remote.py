@@ -147,7 +147,9 @@ class Session:
         path = shared.path if shared else None
         hello = self._ask({"do": "hello", "protocol": protocol.VERSION, "shared_memory": path}, "hello")
         if hello.get("protocol") != protocol.VERSION:
-            raise self.process.fault(f"hello: it speaks {short(hello.get('protocol'))}, this suite {protocol.VERSION!r}")
+            raise self.process.fault(
+                f"hello: it speaks {short(hello.get('protocol'))}, this suite {protocol.VERSION!r}"
+            )
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         described = protocol.described(self._ask({"do": "describe"}, "describe"))
@@ -217,9 +219,12 @@ class Session:
         for tensor in tensors:
             size = len(tensor.memory)
             record: dict[str, Any] = {
-                "type": tensor.type, "dims": list(map(number, tensor.dims)), "strides": list(map(number, tensor.strides)),
-                "offset": tensor.offset, "bytes": size,
-            }  # fmt: skip
+                "type": tensor.type,
+                "dims": list(map(number, tensor.dims)),
+                "strides": list(map(number, tensor.strides)),
+                "offset": tensor.offset,
+                "bytes": size,
+            }
             if self.shared and size >= SHARED_FROM:
                 record["at"] = at
                 at += -(-size // _PAGE) * _PAGE
@@ -240,9 +245,10 @@ class Session:
         self, program: RemoteProgram, reply: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
         tensors: Sequence[Tensor], deadline: float,
     ) -> Tensor:  # fmt: skip
-        """The answer; what the call did to memory of theirs is done to ours, to be judged as if it had happened here."""
+        """The answer; what the call did to their memory is done to ours, to be judged as if it had happened here."""
         try:
-            answer = self._tensor(reply["result"], records, deadline) if isinstance(reply.get("result"), dict) else None
+            answered = self._kind(reply, "run") == "result"
+            answer = self._tensor(reply["result"], records, deadline) if answered else None
             for record, tensor in zip(records, tensors, strict=True):
                 if "at" in record:
                     self._copy_back(record, tensor)
@@ -254,7 +260,7 @@ class Session:
             for changed in _listed(reply, "changed"):
                 earlier = program.answers.get(changed.get("call", -1))
                 if earlier is None:
-                    raise Fault(f"'changed' names the call {short(changed.get('call'))}, which this program did not answer")
+                    raise Fault(f"'changed' names the call {short(changed.get('call'))}, which is none of this program")
                 self._replace(earlier.memory, changed, deadline)
         except Fault as fault:
             raise self.process.fault(f"run: {fault}") from None
@@ -263,35 +269,42 @@ class Session:
             self.shared.forget()
         if answer is None:
             self._result(reply, "run")
-            raise self.process.fault("run: no tensor came")
+        if not isinstance(answer, Tensor):
+            raise answer or RemoteError("no tensor came")
         return answer
 
-    def _tensor(self, result: Mapping[str, Any], records: Sequence[Mapping[str, Any]], deadline: float) -> Tensor:
-        type_, dims, size, at = result.get("type"), result.get("dims"), result.get("bytes"), result.get("at")
+    def _tensor(
+        self, result: Mapping[str, Any], records: Sequence[Mapping[str, Any]], deadline: float
+    ) -> Tensor | RemoteError:
+        """The tensor of a result, or how the result contradicts itself."""
+        size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
+        if type(size) is not int or size < 0 or (limit and size > limit):
+            raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
+        memory = self.process.payload(size, deadline, "run") if at is None else self._answer_at(at, size, records)
+        type_, dims = result.get("type"), result.get("dims")
         if not isinstance(type_, str) or type_ not in WIDTH:
-            raise Fault(f"the result's type is {short(type_)}, which is no element type")
+            return RemoteError(f"the result's type is {short(type_)}, which is no element type")
         if not isinstance(dims, list):
-            raise Fault(f"the result's dims are {short(dims)}, where a list was due")
-        whole = tuple(map(integer, dims))
+            return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
+        try:
+            whole = tuple(map(integer, dims))
+        except Fault as fault:
+            return RemoteError(f"the result's dims: {fault}")
         if any(length < 0 for length in whole):
-            raise Fault(f"the result has the dims {list(whole)}")
+            return RemoteError(f"the result has the dims {list(whole)}")
         due = volume_of(whole) * WIDTH[type_]
-        if type(size) is not int or size != due:
-            raise Fault(f"the result counts {short(size)} bytes for {type_}{list(whole)}, which has {due}")
-        limit = self.process.limits.memory
-        if limit and size > limit:
-            raise Fault(f"the result counts {size} bytes, more than the process may have")
-        memory: bytearray
-        if at is None:
-            memory = self.process.payload(size, deadline, "run")
-        else:
-            below = max((r["at"] + r["bytes"] for r in records if "at" in r), default=0)
-            if self.shared is None or not below or type(at) is not int or not below <= at <= at + size <= 4 * below + (1 << 20):
-                raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
-            with memoryview(self.shared.room(at + size)) as view:
-                memory = bytearray(view[at : at + size])
+        if size != due:
+            return RemoteError(f"the result has {size} bytes for {type_}{list(whole)}, which takes {due}")
         strides = strides_of(whole, "dense", WIDTH[type_])
         return Tensor(type_, whole, strides, memory, 0, shares_src=result.get("shares") is True)
+
+    def _answer_at(self, at: Any, size: int, records: Sequence[Mapping[str, Any]]) -> bytearray:
+        """An answer that lies in shared memory, in the room that was offered behind the tensors."""
+        begin = max((-(-(each["at"] + each["bytes"]) // _PAGE) * _PAGE for each in records if "at" in each), default=0)
+        if self.shared is None or not begin or at != begin or size > begin:
+            raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
+        with memoryview(self.shared.room(at + size)) as view:
+            return bytearray(view[at : at + size])
 
     def _copy_back(self, record: Mapping[str, Any], tensor: Tensor) -> None:
         """Only where something changed: to compare is cheaper than to copy."""
@@ -306,16 +319,21 @@ class Session:
             raise Fault(f"it changed {short(said.get('bytes'))} bytes of a memory that has {len(memory)}")
         memory[:] = self.process.payload(len(memory), deadline, "run")
 
-    def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
-        """A reply's result, or the exception that stands for what it says instead."""
-        kinds = [key for key in ("result", "rejected", "unsupported", "error") if key in reply]
+    def _kind(self, reply: Mapping[str, Any], what: str) -> str:
+        """Which of the four ways to reply it is."""
+        kinds = [kind for kind in _KINDS if kind in reply]
         if len(kinds) != 1:
             said = ", ".join(kinds) or "none"
-            raise self.process.fault(f"{what}: one of result, rejected, unsupported, error is due, and it said {said}")
-        body = reply[kinds[0]]
-        if not isinstance(body, dict):
-            raise self.process.fault(f"{what}: {kinds[0]!r} is {short(body)}, where an object was due")
-        match kinds[0]:
+            raise self.process.fault(f"{what}: one of {', '.join(_KINDS)} is due, and it said {said}")
+        if not isinstance(reply[kinds[0]], dict):
+            raise self.process.fault(f"{what}: {kinds[0]!r} is {short(reply[kinds[0]])}, where an object was due")
+        return kinds[0]
+
+    def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
+        """A reply's result, or the exception that stands for what it says instead."""
+        kind = self._kind(reply, what)
+        body: dict[str, Any] = reply[kind]
+        match kind:
             case "rejected":
                 raise Rejected(str(body.get("stage")), str(body.get("message", "")))
             case "unsupported":
@@ -324,6 +342,9 @@ class Session:
                 message = str(body.get("message", ""))
                 raise MemoryError(message) if body.get("memory") is True else RemoteError(message)
         return body
+
+
+_KINDS = ("result", "rejected", "unsupported", "error")
 
 
 def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

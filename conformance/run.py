@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from .types import WIDTH, dtype_of, name_of
 _LONGEST = 2000
 """Characters of a backend's message that are kept."""
 _NO_PROGRAM: Any = None
+_MOVED = "the backend changed the working directory"
 
 
 def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> Iterator[Result]:
@@ -82,9 +84,17 @@ def called(row: Row, adapter: Adapter) -> list[Outcome]:
         outcomes.append(outcome)
         answers.append(None if task.may_overwrite else answer)
     for k, answer in enumerate(answers):
-        if answer is not None and elements_of(answer) != outcomes[k].data:
+        if answer is not None and outcomes[k].data is not None and _changed(answer, outcomes[k]):
             outcomes[k] = outcomes[k]._replace(faults=(*outcomes[k].faults, "answer changed later"))
     return outcomes
+
+
+def _changed(answer: Any, outcome: Outcome) -> bool:
+    """Whether an answer is no longer what it was, or is none any more."""
+    try:
+        return elements_of(answer) != outcome.data
+    except (TypeError, ValueError):
+        return True
 
 
 DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
@@ -193,30 +203,42 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
     except Rejected as rejected:
         outcome = _rejected(rejected)
     except Unsupported as unsupported:
-        outcome = Outcome("unsupported", message=_text(unsupported.facet))
+        outcome = Outcome("unsupported", message=_text(getattr(unsupported, "facet", None)))
     except Crashed as crash:
         outcome = Outcome("crash", message=_text(str(crash)))
     except TimedOut as late:
         outcome = Outcome("timeout", message=_text(str(late)))
     except MemoryError as error:
-        outcome = Outcome("crash", message=_text(f"asked for more memory than it may have: {error}"))
-    except (Exception, SystemExit) as error:
-        outcome = Outcome("error", message=_text(f"{type(error).__name__}: {error}"))
+        outcome = Outcome("crash", message=_text(f"asked for more memory than it may have: {_written(error)}"))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever else it raises is an error of the adapter, and the run goes on
+        outcome = Outcome("error", message=_text(f"{type(error).__name__}: {_written(error)}"))
     faults = _faults(task, src, arriving)
     return (outcome._replace(faults=faults) if faults else outcome), answer
 
 
 def _text(message: Any) -> str:
-    text = message if isinstance(message, str) else f"{type(message).__name__} where text was expected: {message!r}"
+    text = message
+    if not isinstance(text, str):
+        text = f"{type(message).__name__} where text was expected: {_written(message, repr)}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
+def _written(value: object, how: Callable[[object], str] = str) -> str:
+    """A value of the backend's as text, where it can be written at all."""
+    try:
+        return how(value)
+    except Exception as error:
+        return f"({type(value).__name__}, which cannot be written: {type(error).__name__})"
+
+
 def _rejected(rejected: Rejected) -> Outcome:
-    if rejected.stage not in ("compile", "run") or not isinstance(rejected.message, str):
-        return Outcome(
-            "error", message=_text(f"Rejected({rejected.stage!r}, …): the stage is compile or run, the message text")
-        )
-    return Outcome("rejected", stage=rejected.stage, message=_text(rejected.message))
+    stage, message = getattr(rejected, "stage", None), getattr(rejected, "message", None)
+    if not isinstance(stage, str) or stage not in ("compile", "run") or not isinstance(message, str):
+        said = f"Rejected({_written(stage, repr)}, {_written(message, repr)})"
+        return Outcome("error", message=_text(f"{said}: the stage is compile or run, the message text"))
+    return Outcome("rejected", stage=stage, message=_text(message))
 
 
 def answered(answer: Any, src: Image) -> Outcome:
@@ -226,7 +248,7 @@ def answered(answer: Any, src: Image) -> Outcome:
         return Outcome("error", message=str(type_))
     if isinstance(answer, Tensor):
         shares = answer.shares_src or answer.memory is src.tensor.memory
-        return Outcome("tensor", type_, tuple(answer.dims), elements_of(answer), shares=shares)
+        return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
     return Outcome(
         "tensor", type_, answer.shape, elements_of(answer), shares=answer.base is not None and _shares(answer, src)
     )
@@ -241,6 +263,10 @@ def named_type(answer: Any) -> str | Exception:
         )
     if isinstance(answer, Tensor):
         if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
+            if answer.memory is None:  # NumPy would take some that is left over, and what it holds may be right
+                return TypeError("run returned a Tensor without memory")
+            if any(length < 0 for length in answer.dims):
+                return ValueError(f"run returned a Tensor of dims {list(answer.dims)}; no length is below 0")
             return answer.type
         return TypeError(f"run returned a Tensor of type {answer.type!r} with {len(answer.strides)} strides")
     return TypeError(f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
@@ -288,7 +314,7 @@ def _faults(task: Task, src: Image, arriving: tuple[Image, ...]) -> tuple[str, .
 def _only_elements(src: Image) -> bool:
     """Whether nothing but elements of src changed: putting these back leaves the memory as it was."""
     tensor = src.tensor
-    if not src.elements:
+    if not src.elements or len(tensor.memory) != len(src.before):
         return False
     after = bytearray(tensor.memory)
     was = Tensor(tensor.type, tensor.dims, tensor.strides, bytearray(src.before), tensor.offset)
@@ -316,6 +342,14 @@ def contained() -> Iterator[list[str]]:
     finally:
         if lines := len(printed.getvalue().splitlines()):
             notes.append(f"the backend printed {lines} lines to the standard output")
-        if os.getcwd() != folder:
-            notes.append("the backend changed the working directory")
-            os.chdir(folder)
+        stay_in(folder, notes)
+
+
+def stay_in(folder: str, notes: list[str]) -> None:
+    """Goes back to the working directory that a backend has left, with a note on it."""
+    with contextlib.suppress(FileNotFoundError):  # it may have removed the one it went to
+        if os.getcwd() == folder:
+            return
+    os.chdir(folder)
+    if _MOVED not in notes:
+        notes.append(_MOVED)

@@ -24,33 +24,41 @@ class Waiver:
     place: Place
 
     def matches(self, row: Row) -> bool:
-        entry = self.entry
-        return all(
-            fnmatchcase(name, entry[key])
-            for key, name in (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
-            if key in entry
-        )
+        return _matches(self.entry, row)
+
+
+def _matches(entry: Mapping[str, Any], row: Row) -> bool:
+    names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
+    return all(fnmatchcase(name, entry[key]) for key, name in names if key in entry)
 
 
 def load(path: Path, identity: Identity) -> tuple[Waiver, ...]:
     """The waivers of a file that are for this backend and this version of it; Malformed where it cannot be used."""
-    content, problems = validated(path, "waivers")
+    problems: list[Problem] = []
+    waivers = [each for each in entries(path) if _for(each.entry, identity, each.place, problems)]
     require(problems)
+    return tuple(waivers)
+
+
+def entries(path: Path) -> list[Waiver]:
+    """Every waiver of a file, whomever it is for; Malformed where it cannot be used."""
+    content, problems = validated(path, "waivers")
+    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     waivers = []
     for number, entry in enumerate(content["waivers"], 1):
         place = Place(str(path), entry.line)
         if not any(key in entry for key in ("case", "rule", "row")):
             problems.append(Problem(place, "the waiver names no case, rule or row; say what it is for"))
         problems += _bad_date(entry, place)
-        if _for(entry, identity, place, problems):
-            waivers.append(Waiver(number, dict(entry), place))
+        waivers.append(Waiver(number, dict(entry), place))
     require(problems)
-    return tuple(waivers)
+    return waivers
 
 
 def _bad_date(entry: Mapping[str, Any], place: Place) -> list[Problem]:
     try:
-        date.fromisoformat(entry["expires"])
+        if date.fromisoformat(entry["expires"]).isoformat() != entry["expires"]:  # 3.11 reads 20270630 too
+            raise ValueError
     except ValueError:
         return [Problem(place, f"expires {entry['expires']!r} is no date; write it as '2027-06-30'")]
     return []
@@ -90,9 +98,10 @@ def recorded(waivers: Iterable[Waiver]) -> list[dict[str, Any]]:
     return [{"number": waiver.number, "place": str(waiver.place), **waiver.entry} for waiver in waivers]
 
 
-def overdue(header: Mapping[str, Any], results: Iterable[Result]) -> tuple[str, ...]:
+def overdue(header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row]) -> tuple[str, ...]:
     """What is wrong with the waivers of a whole run: expired, or no longer needed."""
-    used = {result.outcome.get("waiver") for result in results}
+    rows = tuple(rows)
+    used = {result.outcome.get("waiver") for result in results.values()}
     ran = header["started"][:10]
     said = []
     for waiver in header.get("waivers", ()):
@@ -101,9 +110,15 @@ def overdue(header: Mapping[str, Any], results: Iterable[Result]) -> tuple[str, 
             said.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
             )
-        elif waiver["number"] not in used:
+        elif waiver["number"] not in used and not _untried(waiver, results, rows):
             said.append(f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it")
     return tuple(said)
 
 
-__all__ = ["Malformed", "Waiver", "load", "overdue", "recorded", "waived"]
+def _untried(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
+    """Whether a waiver is for rows that were not run, such as large ones, and for no others."""
+    own = [results.get(row.id) for row in rows if _matches(entry, row)]
+    return bool(own) and all(result is None or set(result.verdicts.values()) == {"not run"} for result in own)
+
+
+__all__ = ["Malformed", "Waiver", "entries", "load", "overdue", "recorded", "waived"]

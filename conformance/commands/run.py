@@ -17,7 +17,7 @@ from ..conclude import Conclusion, concluded
 from ..evidence import Evidence, Refused, Target, complete, read
 from ..load import validated
 from ..load_cases import load_suite
-from ..model import VERDICTS, Claims, Result
+from ..model import VERDICTS, Claims, Place, Result
 from ..plan import Plan, Row, plan_of
 from ..remote import Limits
 from ..select import BadExpression, chooser, ids
@@ -118,7 +118,7 @@ def _pinned(path: Path | None) -> Claims | None:
     if path is None:
         return None
     content, problems = validated(path, "claims")
-    require(problems)
+    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     return Claims(**{key: tuple(value) for key, value in content.items()})
 
 
@@ -140,6 +140,7 @@ def _data(conclusion: Conclusion, evidence: Evidence, out: Path) -> dict[str, An
         "exit_code": conclusion.exit_code,
         "why": conclusion.why,
         "sentences": list(conclusion.sentences),
+        "notes": [*conclusion.notes, *evidence.footer["notes"]],
         "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS},
         "standings": [
             {
@@ -166,7 +167,7 @@ def _show(backend: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, 
     ]
     say(table([("  " + name, number) for name, number in rows], right=[1]))
     say(f"  {counted(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
-    for note in evidence.footer["notes"]:
+    for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
     _show_failures(backend, plan, evidence.results)
     say()

@@ -1,7 +1,8 @@
-"""Results turned into something to read: a page, JUnit and Markdown."""
+"""Results turned into something to read: a page, JUnit, Markdown, CTRF and a badge."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,18 +10,39 @@ if TYPE_CHECKING:
     from ..conclude import Conclusion
     from ..evidence import Evidence
     from ..plan import Plan
+    from .facts import Facts
+
+FILES = ("report.html", "junit.xml", "summary.md", "ctrf.json", "badge.json", "badge.svg")
+
+
+def forget(folder: Path) -> None:
+    """Removes the reports on an earlier run, so that they cannot pass for those of one that has only begun."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
 
 
 def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[Path, ...]:
-    """Writes report.html, junit.xml and summary.md into the folder that holds results.jsonl."""
-    from . import junit, markdown, page
-
-    texts = {
-        "report.html": page.html(plan, evidence, conclusion),
-        "junit.xml": junit.xml(plan, evidence, conclusion),
-        "summary.md": markdown.summary(plan, evidence, conclusion),
-    }
+    """Writes every report into the folder that holds results.jsonl."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
+    for name, text in texts(plan, evidence, conclusion).items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    return tuple(folder / name for name in texts)
+    return tuple(folder / name for name in FILES)
+
+
+def texts(
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = FILES
+) -> Mapping[str, str]:
+    """The reports by the names of their files."""
+    from . import badge, ctrf, junit, markdown, page
+    from .facts import Facts
+
+    writers: Mapping[str, Callable[[Facts], str]] = {
+        "report.html": page.of,
+        "junit.xml": junit.of,
+        "summary.md": markdown.of,
+        "ctrf.json": ctrf.of,
+        "badge.json": badge.endpoint,
+        "badge.svg": badge.svg,
+    }
+    facts = Facts(plan, evidence, conclusion)
+    return {name: writers[name](facts) for name in names}

@@ -24,6 +24,8 @@ BAD = frozenset(("fail", "error"))
 CAUGHT_LYING = 5
 """The exit code where a planted bad backend was not caught, so that no verdict holds."""
 SKIPPED = frozenset(("not run", "not claimed", "waived"))
+TOO_LARGE = "more than 2^31 elements: add --large"
+LOST = "the results hold no such row: run again"
 STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
 _NOTHING: Mapping[str, Any] = {"kind": "none"}
 
@@ -161,8 +163,30 @@ class Facts:
         word = worst(inside)
         return Share(word, inside.count(word), len(inside), aside)
 
-    def _asked(self, row: Row, documents: Sequence[str]) -> bool:
-        return any(in_target(row, document, self.target, self.claims) for document in documents)
+    def _asked(self, row: Row, documents: Iterable[str]) -> bool:
+        key = (row.operation, row.type, "large" in row.facets, tuple(documents))
+        found = self._memory.get(key)
+        if found is None:
+            found = any(in_target(row, document, self.target, self.claims) for document in key[3])
+            self._memory[key] = found
+        return found
+
+    @cached_property
+    def _memory(self) -> dict[tuple[str, str, bool, tuple[str, ...]], bool]:
+        return {}
+
+    @cached_property
+    def told(self) -> tuple[Shown, ...]:
+        """The rows that reports tell one by one: all but those that the run was not to make."""
+        left = {shown.row.id for rows in self.left.values() for shown in rows}
+        return tuple(shown for shown in self.rows if shown.row.id not in left)
+
+    @cached_property
+    def left(self) -> Mapping[str, tuple[Shown, ...]]:
+        """Rows that were left out by the run’s own choice, by what it was; reports give their number."""
+        idle = (shown for shown in self.rows if shown.worst == "not run" and not shown.failing)
+        whys = grouped((self.why_not_run(shown), shown) for shown in idle)
+        return {why: rows for why, rows in whys.items() if why not in (TOO_LARGE, LOST)}
 
     def commands(self, row: Row) -> tuple[str, str]:
         """What repeats a row, ready to be pasted."""
@@ -174,14 +198,14 @@ class Facts:
         """What kept a row from being run."""
         row = shown.row
         if "large" in row.facets and not self.target.large:
-            return "more than 2^31 elements: add --large"
+            return TOO_LARGE
         if not self._asked(row, row.documents):
             return "outside the target of this run"
         if self.target.select:
             return f"not chosen by -k {self.target.select!r}"
         if self.target.shard:
             return f"not in the part {self.target.shard} of the suite"
-        return "the results hold no such row: run again"
+        return LOST
 
 
 def grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:

@@ -13,10 +13,16 @@ from .facts import BAD, SKIPPED, Facts, Shown, answer_of, call_of, grouped, line
 
 def xml(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
     """The whole file; a row is a failure, an error or skipped where it is so in any document."""
-    facts = Facts(plan, evidence, conclusion)
-    files = grouped((shown.row.case.file, shown) for shown in facts.rows)
+    return of(Facts(plan, evidence, conclusion))
+
+
+def of(facts: Facts) -> str:
+    """The same of a run whose facts have been gathered."""
+    evidence = facts.evidence
+    files = grouped((shown.row.case.file, shown) for shown in facts.told)
     started = str(evidence.header.get("started", ""))[:19]
-    totals = _counts(facts.rows)
+    totals = _counts(facts.told)
+    totals["tests"] += len(facts.left)
     del totals["skipped"]  # the usual schema has it on a suite only
     name = _attribute("name", f"reshape conformance of {facts.name}")
     seconds = f"{float(evidence.footer.get('seconds', 0)):.3f}"
@@ -29,7 +35,19 @@ def xml(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
         parts.append(f'<testsuite{_attribute("name", file)}{_numbers(_counts(rows))} time="0"{when}>')
         parts += [part for shown in rows for part in _testcase(facts, shown)]
         parts.append("</testsuite>")
+    parts += _left(facts)
     return "\n".join([*parts, "</testsuites>", ""])
+
+
+def _left(facts: Facts) -> Iterator[str]:
+    """Rows that the run was not to make: one skipped test for each reason, which says how many."""
+    if facts.left:
+        number = len(facts.left)
+        yield f'<testsuite name="not run" tests="{number}" failures="0" errors="0" skipped="{number}" time="0">'
+        for why, rows in facts.left.items():
+            yield f'<testcase classname="not run"{_attribute("name", f"{len(rows)} rows: {why}")} time="0">'
+            yield f"<skipped{_attribute('message', f'not run: {why}')}/></testcase>"
+        yield "</testsuite>"
 
 
 def _counts(rows: Iterable[Shown]) -> dict[str, int]:

@@ -20,7 +20,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 
 def summary(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
     """The whole file."""
-    facts = Facts(plan, evidence, conclusion)
+    return of(Facts(plan, evidence, conclusion))
+
+
+def of(facts: Facts) -> str:
+    """The same of a run whose facts have been gathered."""
     parts = [
         *_head(facts),
         *_within(_failures(facts), _FOR_FAILURES),

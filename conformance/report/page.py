@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..conclude import Conclusion
-from ..evidence import Evidence, row_record
+from ..evidence import Evidence
 from ..model import Verdict
 from ..plan import Plan
+from . import embedded
 from .cases import cases, failures
 from .facts import Facts
-from .look import SCRIPT, STYLE
+from .look import SCRIPT
 from .parts import COLOUR, SECTIONS, mark, number_of, plain, quote, section, table_of
+from .shell import shell
 from .tables import matrix, observed, rules, scope, unclaimed
 
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
@@ -33,15 +32,12 @@ _LEGEND: Mapping[Verdict, str] = {
 
 def html(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
     """The whole page."""
-    facts = Facts(plan, evidence, conclusion)
-    style, script = (f"'sha256-{_digest(text)}'" for text in (STYLE, SCRIPT))
-    policy = f"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
+    return of(Facts(plan, evidence, conclusion))
+
+
+def of(facts: Facts) -> str:
+    """The same of a run whose facts have been gathered."""
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{plain(facts.name)}: reshape conformance</title><style>{STYLE}</style></head><body>",
         *_head(facts),
         "<main id=main>",
         *scope(facts),
@@ -54,14 +50,9 @@ def html(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
         *_environment(facts),
         *_legend(),
         "</main>",
-        f'<script type="application/json" id="evidence">{_embedded(evidence)}</script>',
-        f"<script>{SCRIPT}</script></body></html>",
+        embedded.element(facts.evidence),
     ]
-    return "\n".join(parts) + "\n"
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return shell(f"{facts.name}: reshape conformance", SCRIPT, parts)
 
 
 # ── the verdict ───────────────────────────────────────────────────────────────────────────────────
@@ -127,19 +118,3 @@ def _legend() -> Iterator[str]:
     yield "each rule that binds there has a pass. “Our ruling” marks what no document states and the suite decides, "
     yield "with its reason; failures of such rules are counted apart.</p>"
     yield "</section>"
-
-
-# ── the evidence ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _embedded(evidence: Evidence) -> str:
-    """The evidence, whole: `rows` names each row and the entry of `findings` that has the rest of its record."""
-    findings: dict[str, int] = {}
-    rows = []
-    for result in evidence.results:
-        record = {key: value for key, value in row_record(result).items() if key not in ("record", "row")}
-        rows.append((result.row, findings.setdefault(json.dumps(record, separators=(",", ":")), len(findings))))
-    dumped = (json.dumps(part, separators=(",", ":")) for part in (evidence.header, rows, evidence.footer))
-    header, listed, footer = dumped
-    text = f'{{"header":{header},"findings":[{",".join(findings)}],"rows":{listed},"footer":{footer}}}'
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")

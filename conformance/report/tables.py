@@ -136,10 +136,16 @@ def _cell(facts: Facts, rows: Sequence[Shown]) -> str:
 # ── what the documents leave open ─────────────────────────────────────────────────────────────────
 
 
-def observed(facts: Facts) -> Iterator[str]:
-    yield section("observed")
-    entries: dict[tuple[tuple[str, ...], str], dict[str, list[tuple[Shown, tuple[str, ...]]]]] = {}
+Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[Shown, tuple[str, ...]]]]]
+"""The silent rules and the case → each answer → the rows that have it, with the documents that leave it open."""
+
+
+def observations(facts: Facts) -> Observations:
+    """What was done where a document settles nothing."""
+    entries: Observations = {}
     for shown in facts.rows:
+        if "observed" not in shown.verdicts.values():
+            continue
         open_in: dict[tuple[str, ...], list[str]] = {}
         for judged in shown.row.tasks[shown.step].meanings:
             there = [document for document in judged.documents if shown.verdicts[document] == "observed"]
@@ -148,6 +154,12 @@ def observed(facts: Facts) -> Iterator[str]:
         for rules, documents in open_in.items():
             answers = entries.setdefault((rules, shown.row.case.id), {})
             answers.setdefault(answer_of(shown, generic=True), []).append((shown, tuple(documents)))
+    return entries
+
+
+def observed(facts: Facts) -> Iterator[str]:
+    yield section("observed")
+    entries = observations(facts)
     if not entries:
         yield "<p>No call that a document leaves open was answered or refused in this run.</p></section>"
         return

@@ -47,7 +47,8 @@ def adapter() -> onednn.OneDnn:
 
 
 def answer(adapter: onednn.OneDnn, graph: Graph, source: Source, may_overwrite: bool = False) -> Tensor:
-    return adapter.compile(graph).run(image_of(source).tensor, (), may_overwrite)
+    dst: Tensor = adapter.compile(graph).run(image_of(source).tensor, (), may_overwrite)
+    return dst
 
 
 # ── what the library is told ──────────────────────────────────────────────────────────────────────

@@ -1,0 +1,84 @@
+"""`conformance compare DIR…`: several runs of one suite on one page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..certify import RESULTS
+from ..conclude import concluded
+from ..evidence import Evidence, Refused, complete, read
+from ..load_cases import load_suite
+from ..plan import Plan, plan_of
+from ..report.compare import html, names_of, one_fails, differs
+from ..report.facts import MARKS, Facts
+from ..terminal import counted, say, table
+from . import Usage, emit, folder_given
+
+DEFAULT_OUT = Path("conformance-compare.html")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the page; the exit code says nothing of the backends, for their own runs did."""
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    runs = [gathered(path, plan) for path in args.folders]
+    out = args.out or DEFAULT_OUT
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(html(runs), encoding="utf-8", newline="\n")
+    if args.json:
+        emit(_data(runs, out))
+    else:
+        _show(runs, out)
+    return 0
+
+
+def results_at(path: Path) -> Path:
+    """The results file that a folder, or its own path, stands for."""
+    return path / RESULTS if path.is_dir() else path
+
+
+def evidence_at(path: Path) -> Evidence:
+    """What lies there, known to be whole."""
+    try:
+        return read(results_at(path))
+    except Refused as refused:
+        raise Usage(str(refused)) from None
+
+
+def gathered(path: Path, plan: Plan) -> Facts:
+    """A run with what it amounts to; it is of the suite at hand."""
+    evidence = evidence_at(path)
+    try:
+        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, results_at(path))
+    except Refused as refused:
+        raise Usage(str(refused)) from None
+    return Facts(plan, evidence, concluded(plan, evidence))
+
+
+def _data(runs: Sequence[Facts], out: Path) -> dict[str, object]:
+    cases = list(runs[0].cases)
+    return {
+        "out": str(out),
+        "backends": [
+            {"name": name, "exit_code": run.conclusion.exit_code, "documents": {d: w for d, (w, _) in run.documents.items()}}
+            for name, run in zip(names_of(runs), runs, strict=True)
+        ],
+        "cases": len(cases),
+        "disagreements": [case for case in cases if differs([run.cases[case] for run in runs])],
+        "one_fails": [case for case in cases if one_fails([run.cases[case] for run in runs])],
+    }
+
+
+def _show(runs: Sequence[Facts], out: Path) -> None:
+    names = names_of(runs)
+    documents = runs[0].plan.suite.spec.documents
+    rows = [(d, *(f"{MARKS[run.documents[d][0]]} {run.documents[d][0]}" for run in runs)) for d in documents]
+    say(table(rows, ("document", *names)))
+    data = _data(runs, out)
+    say()
+    for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
+        found = data[key]
+        assert isinstance(found, list)
+        say(f"{counted(len(found), 'case')} of {data['cases']} {what}")
+    say(f"page: {out}")

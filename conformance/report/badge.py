@@ -1,0 +1,82 @@
+"""badge.svg, and badge.json for a badge service: documents and verdicts in words, never a number alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+
+from .facts import CAUGHT_LYING, STANDING_ORDER, Facts, grouped, visible
+
+LABEL = "reshape conformance"
+_COLOURS: Mapping[str, tuple[str, str]] = {
+    "conforms": ("#116329", "2ea043"),
+    "does not conform": ("#a40e26", "d1242f"),
+    "incomplete": ("#7d4e00", "bf8700"),
+    "nothing shown": ("#7d4e00", "bf8700"),
+    "not claimed": ("#57606a", "6e7781"),
+}
+"""Of each word the colour of our badge, on which white has a contrast of 4.5 to 1, and that for a badge service."""
+_MOST = 2
+"""Documents that are named; of more the number is given."""
+_WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
+"""Of a character in 11 px sans serif; rather too much than too little, for `textLength` makes it fit."""
+
+
+def words(facts: Facts) -> tuple[str, str]:
+    """The worst word, and the whole text: each verdict with the documents that have it."""
+    if facts.conclusion.exit_code == CAUGHT_LYING:
+        return "nothing shown", "no verdict holds"
+    by_word = grouped((word, document) for document, (word, _) in facts.documents.items())
+    claimed = {word: by_word[word] for word in STANDING_ORDER if word in by_word and word != "not claimed"}
+    if not claimed:
+        return "not claimed", "no document claimed"
+    parts = [_part(word, documents, len(facts.documents)) for word, documents in claimed.items()]
+    waived = sum(standing.counts.get("waived", 0) for standing in facts.standings)
+    if waived:
+        parts.append(f"{waived} waived")
+    if facts.target.select or facts.target.shard:
+        parts.append("part of the suite")
+    return next(iter(claimed)), "; ".join(parts)
+
+
+def _part(word: str, documents: tuple[str, ...], every: int) -> str:
+    """`conforms to static-2022`, `static-2020 and 2 more incomplete`."""
+    if len(documents) == every > 1:
+        named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
+    else:
+        more = f" and {len(documents) - _MOST} more" if len(documents) > _MOST else ""
+        named = f"{', '.join(documents[:_MOST])}{more}"
+    if word in ("conforms", "does not conform"):
+        return f"{word} to {named}"
+    return f"{named}: {word}"
+
+
+def endpoint(facts: Facts) -> str:
+    """badge.json, as the endpoint badge of shields.io reads it."""
+    word, message = words(facts)
+    data = {
+        "schemaVersion": 1, "label": LABEL, "message": message, "color": _COLOURS[word][1],
+        "isError": word == "does not conform",
+    }  # fmt: skip
+    return json.dumps(data, indent=2) + "\n"
+
+
+def svg(facts: Facts) -> str:
+    """badge.svg: two boxes of text, no font and no link from elsewhere."""
+    word, message = words(facts)
+    left, right = _width(LABEL), _width(message)
+    whole = left + right + 40
+    title = escape(visible(f"{LABEL} of {facts.name}: {message}"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{title}">'
+        f'<title>{title}</title><rect width="{left + 20}" height="20" rx="3" fill="#32383f"/>'
+        f'<rect x="{left + 17}" width="{right + 23}" height="20" rx="3" fill="{_COLOURS[word][0]}"/>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="9" y="14" textLength="{left}">{LABEL}</text>'
+        f'<text x="{left + 28}" y="14" textLength="{right}">{escape(message)}</text></g></svg>\n'
+    )
+
+
+def _width(text: str) -> int:
+    return round(sum(_WIDTH.get(character, 6.9) for character in text))

@@ -1,0 +1,195 @@
+"""A program that speaks the protocol and misbehaves in one way: `python misbehaving.py FAULT [PHASE [second]]`.
+
+It imports nothing of ours, as a stranger's would, and answers every call with src's elements as the dims of shape.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FAULT = sys.argv[1] if len(sys.argv) > 1 else "none"
+PHASE = sys.argv[2] if len(sys.argv) > 2 else "run"
+IN, OUT = sys.stdin.buffer, sys.stdout.buffer
+SECOND = len(sys.argv) > 3
+"""Whether only the second call goes wrong."""
+WIDTH = {"f32": 4, "f16": 2, "bf16": 2, "s64": 8, "s32": 4}
+
+
+def write(data: bytes) -> None:
+    OUT.write(data)
+    OUT.flush()
+
+
+def reply(number: Any, record: Mapping[str, Any], payload: bytes = b"") -> None:
+    write(json.dumps({"id": number, **record}).encode() + b"\n" + payload)
+
+
+def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[str, Any], bytes]:
+    match request["do"]:
+        case "hello":
+            version = "reshape-conformance/99" if FAULT == "wrong-version" else "reshape-conformance/1"
+            return {"result": {"protocol": version, "shared_memory": False}}, b""
+        case "describe":
+            count = starts() if FAULT in ("another-name", "dies-after-first-start") else 1
+            if FAULT == "dies-after-first-start" and count > 1:
+                sys.exit("no licence left")
+            operations = ["StaticReshape"] if FAULT != "claims-nonsense" else ["Reshpae"]
+            name = f"misbehaving-{count}" if FAULT == "another-name" else "misbehaving"
+            return {"result": {"name": name, "version": "1", "operations": operations}}, b""
+        case "compile":
+            programs[request["program"]] = request["graph"]["nodes"]
+            return {"result": {}}, b""
+        case "run":
+            return call(request, programs)
+    return {"result": {}}, b""
+
+
+def starts() -> int:
+    """How often a program in this folder was started."""
+    with Path("starts").open("a") as file:
+        file.write(".")
+    return len(Path("starts").read_text())
+
+
+def call(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[str, Any], bytes]:
+    src, *_ = request["tensors"]
+    memory = IN.read(sum(tensor["bytes"] for tensor in request["tensors"]))[: src["bytes"]]
+    shape = programs[request["program"]][-1]["shape"]["values"]
+    count = WIDTH[src["type"]]
+    for length in src["dims"]:
+        count *= length
+    data = memory[src["offset"] : src["offset"] + count]
+    volume = 1
+    for length in shape:
+        volume *= length
+    if volume * WIDTH[src["type"]] != count:
+        return {"rejected": {"stage": "run", "message": "another volume"}}, b""
+    result = {"type": src["type"], "dims": shape, "bytes": count}
+    calls.append(volume)
+    return misanswered(result, data, memory) if not SECOND or len(calls) == 2 else ({"result": result}, data)
+
+
+calls: list[int] = []
+"""The volumes that were answered so far."""
+
+
+def misanswered(result: dict[str, Any], data: bytes, memory: bytes) -> tuple[dict[str, Any], bytes]:
+    match FAULT:
+        case "short-payload":
+            return {"result": result}, data[:-1]
+        case "long-payload":
+            return {"result": result}, data + b"more"
+        case "wrong-byte-order":
+            width = WIDTH[result["type"]]
+            return {"result": result}, b"".join(data[at : at + width][::-1] for at in range(0, len(data), width))
+        case "changed-input":
+            wrote = [{"tensor": 0, "bytes": len(memory)}]
+            return {"result": result, "wrote": wrote}, data + memory[:64] + b"\xff" + memory[65:]
+        case "wrote-nonsense":
+            return {"result": result, "wrote": [{"tensor": 9, "bytes": 4}]}, data + b"...."
+        case "wrong-dims":
+            return {"result": result | {"dims": result["dims"][::-1]}}, data
+        case "dims-against-bytes":
+            return {"result": result | {"dims": [99]}}, data
+        case "enormous":
+            return {"result": result | {"dims": [1 << 60], "bytes": 1 << 62}}, data
+        case "unknown-type":
+            return {"result": result | {"type": "q7"}}, data
+        case "two-kinds":
+            return {"result": result, "rejected": {"stage": "run", "message": "both"}}, data
+        case "no-kind":
+            return {}, b""
+    return {"result": result}, data
+
+
+def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  # noqa: PLR0912, PLR0915 - a list
+    """Replies in the wrong way."""
+    line = json.dumps({"id": number, **record}).encode() + b"\n"
+    match FAULT:
+        case "silent":
+            time.sleep(60)
+        case "slow":
+            time.sleep(0.2)
+            write(line + payload)
+        case "late":
+            time.sleep(1.5)
+            write(line + payload)
+        case "partial-line":
+            write(line[:9])
+            time.sleep(60)
+        case "two-lines-at-once":
+            write(line + line)
+        case "duplicate":
+            write(line + payload)
+            time.sleep(0.05)
+            write(line)
+        case "byte-by-byte":
+            for byte in line + payload:
+                write(bytes([byte]))
+        case "crlf":
+            write(line[:-1] + b"\r\n" + payload)
+        case "bom":
+            write(b"\xef\xbb\xbf" + line + payload)
+        case "invalid-utf8":
+            write(line.replace(b"{", b'{"\xff":1,', 1) + payload)
+        case "invalid-json":
+            write(line.replace(b":", b"=") + payload)
+        case "no-object":
+            write(b"[1]\n")
+        case "huge-line":
+            for _ in range(4096):
+                write(b"x" * 4096)
+            time.sleep(60)
+        case "wrong-id":
+            reply(number + 1, record, payload)
+        case "text-id":
+            reply(str(number), record, payload)
+        case "prints":
+            write(b"Using 4 threads\n" + line + payload)
+        case "exits":
+            sys.exit(0)
+        case "dies":
+            sys.exit("out of licences")
+        case "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "child-holds-stdout":
+            subprocess.Popen(["sleep", "60"])
+            os._exit(3)
+        case "floods-stderr":
+            for _ in range(4000):
+                sys.stderr.write("x" * 1000 + "\n")
+            write(line + payload)
+        case "closes-stdout":
+            os.close(1)
+            time.sleep(60)
+        case _:
+            write(line + payload)
+
+
+def main() -> None:
+    programs: dict[int, Any] = {}
+    if FAULT == "speaks-first":
+        reply(0, {"result": {}})
+    for text in IN:
+        request = json.loads(text)
+        record, payload = answer(request, programs)
+        if request["do"] == PHASE and (not SECOND or len(calls) == 2):
+            misbehave(request["id"], record, payload)
+        else:
+            reply(request["id"], record, payload)
+        if FAULT == "unasked" and request["do"] == "describe":
+            reply(request["id"] + 1, {"result": {}})
+        if request["do"] == "stop":
+            return
+
+
+if __name__ == "__main__":
+    main()

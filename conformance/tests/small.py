@@ -1,0 +1,158 @@
+"""A suite of a few cases for tests: enough for every verdict, for the planted backends and for most facets."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conformance import cli
+from conformance.load import load_spec
+from conformance.load_cases import with_cases
+from conformance.model import Suite
+from conformance.plan import Plan, plan_of
+
+CASES = """about: A few.
+cases:
+  - {id: stays, rule: literal-lengths, src: "T[2, 3]", shape: [2, 3], special_zero: false, expect: "T[2, 3]"}
+  - {id: flattens, rule: literal-lengths, src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
+  - {id: two-infers, rule: one-infer, src: "T[4]", shape: [-1, -1], special_zero: false, expect: reject}
+  - {id: infers, rule: one-infer, src: "T[4]", shape: [2, -1], special_zero: false, expect: "T[2, 2]"}
+  - {id: minus-two, rule: lower-bound, src: "T[4]", shape: [-2], special_zero: false, expect: reject}
+  - {id: seven-of-six, rule: same-volume, src: "T[6]", shape: [7], special_zero: false, expect: reject}
+  - {id: three-by-two, rule: same-volume, src: "T[6]", shape: [3, 2], special_zero: false, expect: "T[3, 2]"}
+  - {id: copies, rule: zero-copies, src: "T[5, 2]", shape: [0, 2, 1], special_zero: true, expect: "T[5, 2, 1]"}
+  - {id: empties, rule: zero-literal, src: "T[0, 5]", shape: [7, 0], special_zero: false, expect: "T[7, 0]"}
+  - {id: zero-beside-infer, rule: zero-meets-infer, src: "T[0, 3]", shape: [0, -1], special_zero: false, expect: reject}
+  - {id: infers-beside-zero, rule: zero-meets-infer, src: "T[3]", shape: [0, -1], special_zero: true, expect: "T[3, 1]"}
+  - {id: scalar, rule: rank-zero, src: "T[]", shape: [], special_zero: true, expect: unspecified}
+  - id: patterns
+    rule: same-content
+    src: f32[2, 4]
+    shape: [8]
+    special_zero: false
+    bits: "00000001 80000000 7fa00001 3f800001 007fffff ffc00005 7f800000 00000000"
+    expect: f32[8]
+  - {id: keeps-order, rule: row-major-order, src: "T[2, 3]", shape: [3, 2], special_zero: true, expect: "T[3, 2]"}
+  - id: mirrored
+    rule: layout-is-no-content
+    src: T[3, 4]
+    shape: [2, 6]
+    special_zero: false
+    layout: reversed
+    expect: T[2, 6]
+  - {id: dense-too, rule: layout-is-no-content, src: "T[3, 4]", shape: [4, 3], special_zero: true, expect: "T[4, 3]"}
+  - id: there-and-back
+    rule: nodes-compose
+    src: T[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    chain: [{shape: [0, -1], special_zero: true}]
+    expect: T[3, 2]
+  - id: two-calls
+    rule: each-call-alone
+    src: T[3, 4]
+    shape: [4, 3]
+    special_zero: false
+    steps: [{expect: "T[4, 3]"}, {expect: "T[4, 3]"}]
+  - id: without-special-zero
+    rule: attributes-required
+    src: T[2]
+    shape: [2]
+    special_zero: true
+    attributes: {special_zero: missing}
+    expect: reject
+"""
+IN_PLACE = """about: One more.
+cases:
+  - id: over-itself
+    rule: layout-is-no-content
+    src: T[2, 2]
+    shape: [4]
+    special_zero: false
+    in_place: true
+    expect: T[4]
+"""
+DOCUMENTS = ("static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020")
+ROOT = Path(cli.__file__).resolve().parents[1]
+spec = cache(load_spec)
+
+
+def cases(folder: Path, *files: str) -> Path:
+    """A folder of case files; the few where none is given."""
+    path = folder / "cases"
+    path.mkdir(parents=True, exist_ok=True)
+    for number, text in enumerate(files or (CASES,)):
+        (path / f"few{number}.yaml").write_text(text, encoding="utf-8")
+    return path
+
+
+def plan(folder: Path, *files: str) -> Plan:
+    """The plan of such a folder."""
+    return plan_of(suite(None, cases(folder, *files)))
+
+
+def suite(_: Path | None, path: Path) -> Suite:
+    """Like `load_suite`, with the bundled specification read once in a process."""
+    from conformance.load import spec_folder
+
+    return with_cases(spec(), spec_folder(), path)
+
+
+class Said(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def last(self) -> str:
+        """The line that says the exit code and why."""
+        return next(line for line in self.out.splitlines() if line.startswith("exit "))
+
+    @property
+    def text(self) -> str:
+        """The output without line ends, in which a folded sentence is found."""
+        return " ".join(self.out.split())
+
+    @property
+    def data(self) -> Any:
+        """The output of --json."""
+        return json.loads(self.out)
+
+
+class Command:
+    """`conformance` on the few cases, in this process."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys, self.cases = folder, capsys, cases(folder)
+        self.out = folder / "out"
+
+    def __call__(self, *words: object) -> Said:
+        code = cli.main([str(word) for word in words])
+        return Said(code, *self.capsys.readouterr())
+
+    def run(self, backend: str, *words: object, out: Path | None = None) -> Said:
+        """`conformance run`, in this process, on the few cases."""
+        if not {"--isolation", "numpy"} & {backend, *map(str, words)} and not backend.startswith("broken:"):
+            words = ("--isolation", "none", *words)
+        if "--resume" not in words:
+            words = ("--out", out or self.out, *words)
+        return self("run", backend, "--cases", self.cases, *words)
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command, with the specification read once."""
+    for module in ("run", "merge"):
+        monkeypatch.setattr(f"conformance.commands.{module}.load_suite", suite)
+    return Command(tmp_path, capsys)
+
+
+def mini(name: str) -> str:
+    """A backend of miniatures.py as the command line names it."""
+    return f"conformance.tests.miniatures:{name}"

@@ -1,0 +1,245 @@
+"""Everything that a program at the other end may do wrong is survived, and said in its own words."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import CannotStart
+from conformance.memory import Source
+from conformance.model import Declared, Graph, Node, Operand, Outcome
+from conformance.plan import Task
+from conformance.process import Limits
+from conformance.remote import Remote
+from conformance.run import attempt
+
+PROGRAM = Path(__file__).with_name("misbehaving.py")
+LIMITS = Limits(seconds=1.0, start_seconds=5.0, stop_seconds=0.4)
+
+
+def remote(*words: str, limits: Limits = LIMITS) -> Remote:
+    return Remote([sys.executable, "-S", str(PROGRAM), *words], limits)
+
+
+def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> Task:
+    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
+    return Task(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
+
+
+def outcome(backend: Remote) -> Outcome:
+    return attempt(backend, task(), None)[0]
+
+
+def running(group: int) -> bool:
+    """Whether a process of the group is left that is not merely waiting to be reaped."""
+    listed = subprocess.run(["ps", "-eo", "pgid=,stat="], check=True, capture_output=True, text=True).stdout
+    return any(int(pgid) == group and stat[0] != "Z" for pgid, stat in map(str.split, listed.splitlines()))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """No descriptor stays open, and no file in shared memory."""
+    folder = Path("/dev/shm")
+    files = set(folder.iterdir()) if folder.is_dir() else set()
+    yield
+    gc.collect()
+    left = {path for path in set(folder.iterdir()) - files if "conformance" in path.name} if folder.is_dir() else set()
+    assert not left
+
+
+def group_of(backend: Remote) -> int:
+    return backend.session().process._popen.pid
+
+
+IN_A_CALL = {
+    "silent": ("timeout", "no answer within 1 s to run"),
+    "late": ("timeout", "no answer within 1 s to run"),
+    "partial-line": ("timeout", "has no end"),
+    "two-lines-at-once": ("error", "which has"),
+    "crlf": ("error", "ends with a carriage return"),
+    "bom": ("error", "byte order mark"),
+    "invalid-utf8": ("error", "is not UTF-8"),
+    "invalid-json": ("error", "the line is no JSON"),
+    "no-object": ("error", "the line is no JSON object"),
+    "huge-line": ("error", "a line of more than"),
+    "wrong-id": ("error", "that nobody made"),
+    "text-id": ("error", "its reply has the id"),
+    "prints": ("error", "b'Using 4 threads'; if a library printed it"),
+    "exits": ("crash", "ended with exit code 0 in the middle of a call"),
+    "dies": ("crash", "ended with exit code 1 in the middle of a call; its last words: out of licences"),
+    "segfault": ("crash", "died of SIGSEGV"),
+    "child-holds-stdout": ("crash", "ended with exit code 3"),
+    "closes-stdout": ("crash", "closed its output without ending"),
+    "short-payload": ("timeout", "23 of the 24 bytes of its payload came"),
+    "long-payload": ("error", "4 bytes more than it announced"),
+    "enormous": ("error", "where the size of the payload was due"),
+    "unknown-type": ("error", "'q7', which is no element type"),
+    "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
+    "wrote-nonsense": ("error", "'wrote' names the tensor 9"),
+    "two-kinds": ("error", "it said result, rejected"),
+    "no-kind": ("error", "it said none"),
+}
+
+
+@pytest.mark.parametrize("fault", [name for name in IN_A_CALL if name != "two-lines-at-once"])
+def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) -> None:
+    kind, words = IN_A_CALL[fault]
+    backend = remote(fault, "run", "second")
+    first_group = group_of(backend)
+    assert outcome(backend).kind == "tensor"
+    second = outcome(backend)
+    assert (second.kind, words in (second.message or "")) == (kind, True), second
+    assert outcome(backend).kind == "tensor"
+    groups = {first_group, group_of(backend)}
+    backend.close()
+    assert not [group for group in groups if running(group)]
+
+
+def test_two_lines_at_once_are_named() -> None:
+    backend = remote("two-lines-at-once", "compile")
+    assert "a reply to request" in (outcome(backend).message or "")
+    backend.close()
+
+
+def test_a_reply_given_twice_is_named_at_the_next_request_at_the_latest() -> None:
+    backend = remote("duplicate", "compile")
+    said = [outcome(backend), outcome(backend)]
+    assert any(each.kind == "error" and "given twice, or late" in (each.message or "") for each in said), said
+    backend.close()
+
+
+@pytest.mark.parametrize("fault", ["slow", "byte-by-byte", "floods-stderr", "none"])
+def test_what_is_only_odd_is_no_fault(fault: str) -> None:
+    backend = remote(fault)
+    assert outcome(backend).kind == "tensor"
+    assert outcome(backend).kind == "tensor"
+    assert backend.generation == 1
+    backend.close()
+
+
+def test_a_wrong_byte_order_is_seen_as_wrong_bytes() -> None:
+    backend = remote("wrong-byte-order")
+    seen = outcome(backend)
+    assert seen.kind == "tensor"
+    assert seen.data is not None
+    assert bytes(seen.data) == b"".join(bytes(task().src.elements)[at : at + 4][::-1] for at in range(0, 24, 4))
+    backend.close()
+
+
+def test_a_changed_input_is_seen() -> None:
+    backend = remote("changed-input")
+    assert outcome(backend).faults == ("src changed",)
+    backend.close()
+
+
+def test_wrong_dims_are_handed_on() -> None:
+    backend = remote("wrong-dims")
+    assert outcome(backend).dims == (2, 3)
+    backend.close()
+
+
+@pytest.mark.parametrize("phase", ["hello", "describe", "compile", "run", "close"])
+@pytest.mark.parametrize("fault", ["dies", "segfault", "silent"])
+def test_an_end_in_each_phase_names_the_phase(fault: str, phase: str) -> None:
+    limits = LIMITS._replace(start_seconds=0.8)
+    if phase in ("hello", "describe"):
+        with pytest.raises(CannotStart, match=phase):
+            remote(fault, phase, limits=limits)
+        return
+    backend = remote(fault, phase, limits=limits)
+    seen = [outcome(backend) for _ in range(18 if phase == "close" else 1)]  # programs are closed several at a time
+    bad = next(each for each in seen if each.kind != "tensor")
+    assert bad.kind == ("timeout" if fault == "silent" else "crash")
+    assert phase in (bad.message or "")
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("wrong-version", "it speaks 'reshape-conformance/99'"),
+        ("claims-nonsense", "claims an operation 'Reshpae'"),
+        ("speaks-first", "before hello was asked|a reply to request 0, which is over"),
+    ],
+)
+def test_a_fault_at_the_start_is_named(fault: str, words: str) -> None:
+    with pytest.raises(CannotStart, match=words):
+        remote(fault)
+
+
+def test_a_reply_before_its_request_is_never_taken_for_one() -> None:
+    try:
+        backend = remote("unasked")
+    except CannotStart as cannot:
+        assert "more than it announced" in str(cannot)
+        return
+    said = outcome(backend)
+    assert said.kind == "error"
+    assert "was asked of it" in (said.message or "") or "that nobody made" in (said.message or "")
+    backend.close()
+
+
+@pytest.mark.parametrize("fault", ["silent", "dies", "segfault"])
+def test_what_hangs_or_dies_at_stop_is_ended_and_told(fault: str) -> None:
+    backend = remote(fault, "stop")
+    group = group_of(backend)
+    began = time.monotonic()
+    backend.close()
+    assert backend.amiss is not None
+    assert "stop: " in backend.amiss
+    assert time.monotonic() - began < 5
+    assert not running(group)
+
+
+def test_a_program_that_describes_itself_differently_is_an_error_and_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    backend = remote("another-name")
+    backend.restart()
+    said = [outcome(backend) for _ in range(4)]
+    assert all(each.kind == "error" for each in said)
+    assert "describes itself differently" in (said[0].message or "")
+    assert "given up after 3 starts" in (said[3].message or "")
+    backend.close()
+
+
+def test_a_program_that_cannot_be_started_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    backend = remote("dies-after-first-start")
+    assert outcome(backend).kind == "tensor"
+    backend.restart()
+    said = [outcome(backend) for _ in range(4)]
+    assert backend.lost is not None
+    assert "no licence left" in backend.lost
+    assert said[3].message == f"CannotStart: {backend.lost}"
+    assert backend.generation == 4  # the first, and three that failed
+    backend.close()
+
+
+def test_a_program_that_is_not_there_or_not_executable_cannot_start(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="no such program"):
+        Remote([str(tmp_path / "nothing")])
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    with pytest.raises(CannotStart, match="is it executable"):
+        Remote([str(plain)])
+
+
+def test_nothing_stays_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    for _ in range(3):
+        backend = remote("segfault")
+        outcome(backend)
+        backend.close()
+        del backend
+    gc.collect()
+    after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    assert after <= before

@@ -1,0 +1,436 @@
+"""`conformance run` through the public door: files, sentences, limits, and every exit code in its order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import canary
+from conformance.conclude import concluded
+from conformance.evidence import read
+from conformance.load import load_spec
+from conformance.plan import plan_of
+
+from . import miniatures, small
+from .small import DOCUMENTS, Command, Said, command, mini
+
+__all__ = ["command"]
+SLOW = "FlushesSubnormals"
+
+
+def sentences(said: Said) -> dict[str, str]:
+    """The sentence of each document."""
+    return {document: s for s in said.data["sentences"] for document in DOCUMENTS if document in s}
+
+
+def words(said: Said) -> set[str]:
+    return {standing["verdict"] for standing in said.data["standings"]}
+
+
+def never_conforms(said: Said) -> None:
+    assert said.code != 0
+    assert not any("conforms to" in sentence for sentence in said.data["sentences"])
+    assert "conforms" not in words(said)
+
+
+# ── what is written and said ──────────────────────────────────────────────────────────────────────
+
+
+def test_a_right_backend_conforms_to_every_document_for_every_type(command: Command) -> None:
+    said = command.run("numpy")
+    assert said.code == 0, said
+    assert said.last == "exit 0: the whole target conforms"
+    assert said.err == ""
+    for document in DOCUMENTS:
+        assert f"conforms to {document}; not run: tensors of more than 2^31 elements" in said.text
+    assert "the specification or the cases are not those that come along" in said.out
+    for name in ("results.jsonl", "report.html", "junit.xml", "summary.md"):
+        assert (command.out / name).stat().st_size > 200, name
+
+
+def test_every_row_of_the_suite_has_one_line_whatever_was_asked_for(command: Command) -> None:
+    rows = [row.id for row in plan_of(small.suite(None, command.cases)).rows]
+    for more in ((), ("--type", "f16"), ("-k", "flattens"), ("--operation", "Reshape-1")):
+        command.run("numpy", *more)
+        assert [result.row for result in read(command.out / "results.jsonl").results] == rows
+
+
+def test_json_tells_what_the_text_tells(command: Command) -> None:
+    said = command.run("numpy", "--json")
+    assert said.out.isascii()
+    assert said.data["exit_code"] == said.code == 0
+    assert said.data["out"] == str(command.out)
+    assert said.data["verdicts"]["fail"] == 0
+    assert words(said) == {"conforms"}
+    assert {(s["document"], s["type"]) for s in said.data["standings"]} == {
+        (document, type_) for document in DOCUMENTS for type_ in ("f32", "f16", "bf16")
+    }
+
+
+def test_without_a_folder_results_go_to_one_named_after_the_backend(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = command("run", "numpy", "--cases", command.cases, "-k", "flattens")
+    assert "report: conformance-report/numpy/report.html" in said.out
+    assert (tmp_path / "conformance-report" / "numpy" / "results.jsonl").is_file()
+
+
+def test_two_runs_differ_only_in_the_time_of_the_header_and_in_timings(command: Command) -> None:
+    lines = []
+    for name in ("one", "two"):
+        command.run("numpy", out=command.folder / name)
+        records = [json.loads(line) for line in (command.folder / name / "results.jsonl").open(encoding="utf-8")]
+        assert records[0].pop("started")
+        records[-1].pop("seconds"), records[-1].pop("header")
+        lines.append(records)
+    assert lines[0] == lines[1]
+
+
+def test_reports_of_an_earlier_run_do_not_outlive_its_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.run("numpy")
+    assert "conforms" in (command.out / "summary.md").read_text(encoding="utf-8")
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("conformance.waive.waived", killed)
+    assert command.run("numpy").code == 130
+    assert [path.name for path in command.out.iterdir()] == ["results.jsonl"]
+
+
+def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(command: Command) -> None:
+    said = command.run(mini("Flushes"))
+    assert said.code == 1
+    assert "subnormals flushed · same-content" in said.text
+    assert "few0.yaml:" in said.out
+    assert "conformance run conformance.tests.miniatures:Flushes -k 'patterns[" in said.out
+    assert "does not conform to static-2022 for f32" in said.text
+    assert "conforms to static-2022 for bf16 and f16" in said.text
+
+
+def test_failures_against_a_document_are_counted_apart_from_those_against_rulings(command: Command) -> None:
+    said = command.run(mini("Accepts"), "--json", "--document", "static-2022", "--type", "f32")
+    spec, results = load_spec(), read(command.out / "results.jsonl").results
+    cases = plan_of(small.suite(None, command.cases)).suite.cases
+    failed = [
+        cases[r.row.partition("[")[0]].rule
+        for r in results
+        if r.verdicts.get("static-2022") == "fail" and "-f32" in r.row
+    ]
+    stated = [rule for rule in failed if any(p.document == "static-2022" for p in spec.rules[rule].stated)]
+    assert 0 < len(stated) < len(failed)
+    told = f"({len(stated)} against the document, {len(failed) - len(stated)} against our rulings)"
+    assert told in sentences(said)["static-2022"]
+
+
+# ── never yes by accident ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["Unable", "Refuses", "Accepts", "ClaimsNothing", "LeavesOutEveryType", "UnableBeyond"])
+def test_who_does_or_claims_nothing_never_conforms(command: Command, name: str) -> None:
+    never_conforms(command.run(mini(name), "--json"))
+
+
+@pytest.mark.parametrize(("name", "why"), [("ClaimsNothing", "nothing was shown"), ("LeavesOutEveryType", "nothing was shown")])
+def test_a_claim_of_nothing_is_incomplete(command: Command, name: str, why: str) -> None:
+    said = command.run(mini(name))
+    assert said.code == 4
+    assert why in said.last
+
+
+def test_all_that_is_left_out_and_unsupported_reads_nothing_shown(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miniatures.Refuses, "claims", miniatures.Claims(miniatures.ALL, ("type:f32", "type:f16")))
+    said = command.run(mini("Refuses"), "--json")
+    never_conforms(said)
+    assert said.code == 1
+    assert {s["type"]: s["verdict"] for s in said.data["standings"]} == {
+        "bf16": "does not conform", "f16": "not claimed", "f32": "not claimed",
+    }  # fmt: skip
+
+
+def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path, command: Command) -> None:
+    head, scalar = small.CASES.split("  - {id: stays")[0], small.CASES[small.CASES.index("  - {id: scalar") :]
+    text = head + scalar.splitlines()[0] + "\n"
+    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canary, "escaped", lambda *_: ({"Planted": 1}, ()))
+        said = command.run("numpy", "--json")
+    never_conforms(said)
+    assert words(said) == {"nothing shown"}
+    assert "static-2022: nothing shown" in sentences(said)["static-2022"]
+    assert said.code == 4
+
+
+def test_a_rule_without_a_pass_is_named(command: Command) -> None:
+    start = "  - {id: keeps-order, rule: row-major-order, "
+    lines = small.CASES.splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if line.startswith(start))
+    lines[at] = f'{start}src: "T[]", shape: [1], special_zero: true, expect: unspecified}}\n'
+    (command.cases / "few0.yaml").write_text("".join(lines), encoding="utf-8")
+    said = command.run("numpy", "--json")
+    never_conforms(said)
+    assert said.code == 4
+    assert "no pass for the rule row-major-order" in said.data["why"]
+
+
+@pytest.mark.parametrize("instead", ["unsupported", "refused"])
+def test_what_is_left_out_is_neutral_where_it_is_unsupported_or_refused(
+    command: Command, monkeypatch: pytest.MonkeyPatch, instead: str
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
+    said = command.run(mini("LeavesOut"), "--json")
+    assert said.code == 0, said
+    assert said.data["verdicts"]["not claimed"] == 24
+    for sentence in sentences(said).values():
+        assert "not claimed: layout:reversed" in sentence
+    assert not any("left out of the claims" in note for note in said.data["notes"])
+
+
+@pytest.mark.parametrize(("instead", "verdict"), [("wrong", "fail"), ("error", "error")])
+def test_what_is_left_out_hides_no_wrong_answer(
+    command: Command, monkeypatch: pytest.MonkeyPatch, instead: str, verdict: str
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
+    said = command.run(mini("LeavesOut"), "--json")
+    assert said.code == 1
+    assert said.data["verdicts"][verdict] >= 8
+    assert "does not conform to static-2022" in sentences(said)["static-2022"]
+
+
+def test_what_is_left_out_and_works_is_said(command: Command) -> None:
+    said = command.run(mini("LeavesOut"), "--json")
+    assert said.code == 0
+    assert "left out of the claims, and every row of it is right: layout:reversed" in said.data["notes"]
+
+
+def test_what_is_claimed_and_unsupported_fails(command: Command) -> None:
+    said = command.run(mini("UnableBeyond"))
+    assert said.code == 1
+    assert "unsupported · layout-is-no-content" in said.text
+
+
+def test_one_operation_claimed_is_one_operation_certified(command: Command) -> None:
+    said = command.run(mini("ClaimsOne"), "--json")
+    assert said.code == 0
+    assert set(sentences(said)) == {"static-2022", "static-2021", "static-2020"}
+    assert {s["operation"] for s in said.data["standings"]} == {"StaticReshape"}
+
+
+def test_the_sentence_names_every_limit(command: Command) -> None:
+    said = command.run(mini("Mapped"), "--json")
+    assert said.code == 0
+    assert sentences(said)["static-2022"] == (
+        "conforms to static-2022; not claimed: chain; not run: tensors of more than 2^31 elements; "
+        "special_zero answered by the adapter"
+    )
+    said = command.run(mini("LeavesOutOneType"), "--json")
+    assert sentences(said)["static-2022"].startswith("conforms to static-2022 for bf16 and f32; not claimed: type:f16;")
+
+
+# ── the target ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("chosen", "documents", "types"),
+    [
+        (("--operation", "DynamicReshape-1"), {"dynamic-2021"}, {"f32", "f16", "bf16"}),
+        (("--document", "static-2021"), {"static-2021"}, {"f32", "f16", "bf16"}),
+        (("--document", "static-2021", "--document", "reshape-2020"), {"static-2021", "reshape-2020"}, {"f32", "f16", "bf16"}),
+        (("--type", "bf16"), set(DOCUMENTS), {"bf16"}),
+        (("--type", "bf16", "--document", "dynamic-2021"), {"dynamic-2021"}, {"bf16"}),
+    ],
+)  # fmt: skip
+def test_a_target_narrows_what_is_run_and_what_is_said(
+    command: Command, chosen: tuple[str, ...], documents: set[str], types: set[str]
+) -> None:
+    said = command.run("numpy", "--json", *chosen)
+    assert said.code == 0, said
+    assert set(sentences(said)) == documents
+    assert {(s["document"], s["type"]) for s in said.data["standings"]} == {(d, t) for d in documents for t in types}
+    assert said.data["verdicts"]["not run"] > 0
+    whole = "conforms to {}" if len(types) == 3 else "conforms to {} for bf16"
+    assert all(s.startswith(whole.format(d)) or len(types) == 1 for d, s in sentences(said).items())
+
+
+@pytest.mark.parametrize(
+    ("backend", "chosen", "why"),
+    [
+        ("ClaimsOne", ("--operation", "Reshape-1"), "required and not shown: Reshape-1"),
+        ("ClaimsOne", ("--document", "reshape-2020"), "required and not shown: reshape-2020"),
+        ("LeavesOutOneType", ("--type", "f16"), "required and not shown: f16"),
+        ("ClaimsOne", ("--operation", "StaticReshape", "--document", "reshape-2020"), "not shown: reshape-2020"),
+    ],
+)
+def test_a_target_that_is_not_claimed_is_incomplete(
+    command: Command, backend: str, chosen: tuple[str, ...], why: str
+) -> None:
+    said = command.run(mini(backend), *chosen)
+    assert said.code == 4
+    assert why in said.last
+
+
+@pytest.mark.parametrize(
+    ("backend", "demand", "code"),
+    [
+        ("Bent", "layout:reversed", 0), ("Bent", "layout", 0), ("Bent", "chain", 0), ("Bent", "f16", 0),
+        ("Bent", "static-2022", 0), ("Bent", "Reshape-1", 0), ("LeavesOut", "chain", 0), ("LeavesOut", "layout:reversed", 4),
+        ("LeavesOut", "layout", 4), ("LeavesOutEveryType", "type:f16", 4), ("LeavesOutOneType", "f16", 4),
+        ("LeavesOutOneType", "type:f16", 4), ("LeavesOutOneType", "type", 4), ("LeavesOutOneType", "f32", 0),
+        ("ClaimsOne", "Reshape-1", 4), ("ClaimsOne", "reshape-2020", 4), ("ClaimsOne", "static-2020", 0),
+        ("Mapped", "chain", 4),
+    ],
+)  # fmt: skip
+def test_a_demand_is_met_or_the_run_is_incomplete(command: Command, backend: str, demand: str, code: int) -> None:
+    said = command.run(mini(backend), "--require", demand)
+    assert said.code == code, said
+    if code:
+        assert said.last.endswith(f"incomplete: required and not shown: {demand}")
+
+
+def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> None:
+    for chosen, count in (("flattens", 18), ("flattens[StaticReshape-f32]", 1), ("few0.yaml and copies and bf16", 6)):
+        said = command.run("numpy", "--json", "-k", chosen)
+        never_conforms(said)
+        assert said.code == 4
+        ran = [r for r in read(command.out / "results.jsonl").results if "not run" not in r.verdicts.values()]
+        assert len(ran) == count
+        assert f"-k {chosen!r}" in said.data["why"]
+        assert all(f"only the cases of -k {chosen!r}" in sentence for sentence in sentences(said).values())
+
+
+def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
+    said = command.run("numpy", "-k", "no-such-case")
+    assert said.code == 4
+    assert "nothing ran" in said.last
+    assert "'no-such-case' is in no row" in said.last
+    assert "conforms to" not in said.out
+
+
+# ── exit codes ────────────────────────────────────────────────────────────────────────────────────
+
+
+def waivers(folder: Path, **entry: str) -> Path:
+    """A file with one waiver."""
+    given = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": "2999-01-01"}
+    lines = [f"{key}: {json.dumps(value)}" for key, value in {**given, **entry}.items()]
+    path = folder / "waivers.yaml"
+    path.write_text("waivers:\n  - " + "\n    ".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+USAGE: dict[str, tuple[tuple[str, ...], str]] = {
+    "operation": (("--operation", "StaticReshap"), "did you mean 'StaticReshape'"),
+    "document": (("--document", "static-2O22"), "did you mean 'static-2022'"),
+    "type": (("--type", "fp16"), "did you mean 'f16'"),
+    "requirement": (("--require", "layuot"), "did you mean 'layout'"),
+    "a bracket": (("-k", "(a or b"), "a bracket is not closed"),
+    "nothing to look for": (("-k", ""), "the expression is empty"),
+    "and nothing": (("-k", "a and"), "ends too early"),
+    "two words": (("-k", "a b"), "'b' is one too many"),
+    "a shard past the last": (("--shard", "4/3"), "write --shard 1/3"),
+    "a shard of nothing": (("--shard", "0/3"), "write --shard 1/3"),
+    "jobs in this process": (("--jobs", "2"), "needs processes"),
+    "no jobs": (("--jobs", "0"), "write --jobs 2"),
+    "no time": (("--timeout", "-1"), "write --timeout 20"),
+    "no such waivers": (("--waivers", "/no/such.yaml"), "/no/such.yaml"),
+    "no such claims": (("--claims", "/no/such.yaml"), "/no/such.yaml"),
+    "no such run": (("--resume", "/no/such"), "there is no run to resume"),
+    "a folder twice": (("--resume", "/no/such", "--out", "x"), "drop --out"),
+    "two choices": (("-k", "a", "-k", "b"), "given twice"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", USAGE)
+def test_2_is_for_what_cannot_be_read(command: Command, what: str) -> None:
+    typed, said_of_it = USAGE[what]
+    said = command.run("numpy", *typed)
+    assert (said.code, said.out) == (2, "")
+    assert said_of_it in said.err
+    assert not (command.out / "results.jsonl").exists()
+
+
+def test_2_comes_before_3(command: Command, tmp_path: Path) -> None:
+    assert command.run("nmupy", "--type", "fp16").code == 2
+    assert command.run("nmupy", "--waivers", waivers(tmp_path, expires="soon")).code == 2
+    assert command.run("nmupy").code == 3
+
+
+def test_1_comes_before_6_and_4(command: Command, tmp_path: Path) -> None:
+    expired = waivers(tmp_path, expires="2020-01-01")
+    assert command.run(mini("Flushes"), "--waivers", expired).code == 1
+    assert command.run(mini("Flushes"), "-k", "patterns").code == 1
+    assert command.run(mini("Flushes"), "--require", "static-2022").code == 1
+
+
+def test_6_comes_before_4(command: Command, tmp_path: Path) -> None:
+    stale = waivers(tmp_path)
+    assert command.run(mini("LeavesOut"), "--waivers", stale, "--require", "layout:reversed").code == 6
+    assert command.run(mini("LeavesOut"), "--require", "layout:reversed").code == 4
+
+
+def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
+    for part in (("-k", "flattens"), ("--shard", "1/2")):
+        said = command.run("numpy", *part)
+        assert said.code == 4
+        assert said.last.startswith("exit 4: incomplete: ")
+
+
+def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "_failures", lambda plan, backend, *_: int(SLOW not in backend))
+    for backend in ("numpy", mini("Flushes"), mini("ClaimsNothing")):
+        said = command.run(backend, "--json")
+        assert said.code == 5
+        assert f"{SLOW}, planted and bad, was not caught; no verdict holds" in said.data["why"]
+        never_conforms(said)
+
+
+def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
+    said = command.run("numpy")
+    again = concluded(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
+    assert said.last == f"exit {again.exit_code}: {again.why}"
+
+
+# ── pinned claims ─────────────────────────────────────────────────────────────────────────────────
+
+
+def pinned(folder: Path, text: str) -> Path:
+    path = folder / "claims.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words_"),
+    [
+        ("operations: [StaticReshape]\n", "operations: DynamicReshape-1 is there and was not pinned"),
+        (EVERY, "leaves_out: layout:reversed is there and was not pinned"),
+        (EVERY + "leaves_out: [layout:reversed, chain]\n", "leaves_out: chain was pinned and is not there"),
+        (EVERY + "leaves_out: [layout:reversed]\nmapped: [special_zero]\n", "mapped: special_zero was pinned"),
+    ],
+)
+def test_claims_that_differ_from_the_pinned_ones_stop_the_run(command: Command, tmp_path: Path, text: str, words_: str) -> None:
+    said = command.run(mini("LeavesOut"), "--claims", pinned(tmp_path, text))
+    assert said.code == 3
+    assert words_ in said.err
+    assert not (command.out / "results.jsonl").exists()
+
+
+def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
+    assert command.run(mini("LeavesOut"), "--claims", pinned(tmp_path, EVERY + "leaves_out: [layout:reversed]\n")).code == 0
+
+
+@pytest.mark.parametrize("text", ["operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [\n", ""])
+def test_a_file_of_claims_that_is_none_is_said_with_its_place(command: Command, tmp_path: Path, text: str) -> None:
+    path = pinned(tmp_path, text)
+    said = command.run("numpy", "--claims", path)
+    assert said.code == 2
+    assert f"{path}:" in said.err

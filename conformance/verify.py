@@ -1,0 +1,215 @@
+"""Derives a run's verdict and reports again from its evidence, and says what does not match."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
+from pathlib import Path
+from typing import NamedTuple
+
+from . import report
+from .certify import RESULTS
+from .conclude import Conclusion, concluded
+from .evidence import Evidence, Refused, complete, parsed
+from .model import Claims, Result
+from .plan import Plan
+from .rejudge import contradictions
+from .report import embedded
+
+PAGE = "report.html"
+_MOST = 20
+"""Differences that are told one by one."""
+_NEAR = 40
+"""Characters shown around a difference."""
+
+
+class Mismatch(NamedTuple):
+    """Something that does not follow from the evidence, and where."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
+class Verified(NamedTuple):
+    """What was looked at, what it comes to, and what does not match."""
+
+    files: tuple[str, ...]
+    conclusion: Conclusion | None
+    evidence: Evidence | None
+    mismatches: tuple[Mismatch, ...]
+
+
+class OtherSuite(Exception):
+    """The evidence is of a suite that is not installed here, so that nothing can be derived again."""
+
+
+def verify(path: Path, plan: Plan) -> Verified:
+    """Looks at a page, a results file or a folder of both."""
+    if path.is_dir():
+        return _folder(path, plan)
+    text = _read(path)
+    if embedded.BEGIN.encode() in text:
+        return _page(path, text.decode("utf-8", "replace"), plan)
+    return _judged(path, text, plan, {})
+
+
+def _folder(folder: Path, plan: Plan) -> Verified:
+    """The results, and every report that lies beside them."""
+    if not (folder / RESULTS).exists():
+        if (folder / PAGE).exists():
+            return verify(folder / PAGE, plan)
+        raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
+    written = {name: folder / name for name in report.FILES if (folder / name).exists()}
+    return _judged(folder / RESULTS, _read(folder / RESULTS), plan, written)
+
+
+def _page(path: Path, html: str, plan: Plan) -> Verified:
+    return _judged(path, embedded.lines_in(html, path), plan, {PAGE: path})
+
+
+def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> Verified:
+    """The verdict of some results; every row judged again, every report written again and compared."""
+    files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
+    found = list(_damage(path, lines, plan))
+    evidence = embedded.loosely(lines)
+    if evidence is None:
+        return Verified(files, None, None, tuple(found))
+    _same_suite(path, evidence, plan)
+    try:
+        conclusion = concluded(plan, evidence)
+        texts = report.texts(plan, evidence, conclusion, tuple(written))
+    except (LookupError, TypeError, ValueError, AttributeError, Refused) as error:
+        if not found:
+            raise
+        found.append(Mismatch(path.name, f"nothing can be derived from it ({type(error).__name__}: {error})"))
+        return Verified(files, None, None, tuple(found))
+    results: dict[str, Result] = {result.row: result for result in evidence.results}
+    claims = Claims(**{key: tuple(value) for key, value in evidence.header["claims"].items()})
+    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, claims)]
+    for name, file in written.items():
+        found += [Mismatch(file.name, what) for what in differences(_text(file), texts[name])]
+    return Verified(files, conclusion, evidence, tuple(found))
+
+
+def _damage(path: Path, lines: bytes, plan: Plan) -> Iterator[Mismatch]:
+    """What the digests and the counts in the footer say."""
+    try:
+        evidence = parsed(lines, path)
+    except Refused as refused:
+        yield Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip())
+        return
+    _same_suite(path, evidence, plan)
+    try:
+        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    except Refused as refused:
+        yield Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip())
+    found = {verdict: 0 for verdict in evidence.footer["verdicts"]}
+    for result in evidence.results:
+        for verdict in result.verdicts.values():
+            found[verdict] = found.get(verdict, 0) + 1
+    for verdict, number in found.items():
+        if (said := evidence.footer["verdicts"].get(verdict)) != number:
+            yield Mismatch(path.name, f"the footer counts {said} {verdict}, the rows have {number}")
+
+
+def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
+    suite = evidence.header["suite"]
+    if suite["digest"] != plan.suite.digest:
+        raise OtherSuite(
+            f"{path}: is of suite {suite['version']} with digest {suite['digest'][:12]}, and this one has "
+            f"{plan.suite.digest[:12]}; install that one, or name its folders with --spec and --cases"
+        )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _text(path: Path) -> str:
+    return _read(path).decode("utf-8", "replace")
+
+
+# ── where two texts part ──────────────────────────────────────────────────────────────────────────
+
+
+def differences(there: str, derived: str) -> Iterator[str]:
+    """What a file says, and what its evidence gives; by line, the first of them."""
+    if there == derived:
+        return
+    ours, theirs = derived.splitlines(), there.splitlines()
+    told = 0
+    for ours_part, theirs_part, at in _parts(ours, theirs):
+        if told >= _MOST:
+            yield "and more differs after that"
+            return
+        told += 1
+        yield _told(ours_part, theirs_part, at, theirs)
+    if not told:
+        yield "differs in the ends of its lines"
+
+
+def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """Lines that differ: ours, theirs, and where theirs stands."""
+    begin = 0
+    while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
+        end += 1
+    mine, other = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
+    if len(mine) == len(other):
+        pairs = ((m, o, begin + k) for k, (m, o) in enumerate(zip(mine, other, strict=True)) if m != o)
+        yield from pairs
+        return
+    if len(mine) * len(other) > 4_000_000:
+        yield mine[0] if mine else "", other[0] if other else "", begin
+        return
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, other, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield "\n".join(mine[a:b]), "\n".join(other[c:d]), begin + c
+
+
+def _told(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
+    mine, other = _visible(ours), _visible(theirs)
+    where = f"line {at + 1}{_anchor(lines, at)}"
+    if embedded.BEGIN in theirs or embedded.BEGIN in ours:
+        return f"{where}: the evidence in the page is not written as the suite writes it; {_around(ours, theirs)}"
+    if mine == other:
+        return f"{where}: reads the same, but is marked up otherwise; {_around(ours, theirs)}"
+    return f"{where}: {_around(mine, other)}"
+
+
+def _visible(markup: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
+def _anchor(lines: Sequence[str], at: int) -> str:
+    """The nearest thing above that has a name."""
+    for line in reversed(lines[: at + 1]):
+        if names := re.findall(r'\bid="([^"]+)"', line):
+            return f", #{names[0] if line is lines[at] else names[-1]}"
+    return ""
+
+
+def _around(ours: str, theirs: str) -> str:
+    """The few words in which two texts part."""
+    begin = 0
+    while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
+        end += 1
+    said, due = (text[max(0, begin - _NEAR) : max(begin, len(text) - end) + _NEAR] for text in (theirs, ours))
+    return f"says “{_short(said)}”, the evidence gives “{_short(due)}”"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 4 * _NEAR else f"{text[: 2 * _NEAR]}…{text[-2 * _NEAR :]}"
