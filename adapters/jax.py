@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Union
+from typing import Any
 
-import jax
-import jax.numpy as jnp
+import jax  # type: ignore[import-not-found,unused-ignore]
+import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
 from conformance.adapter import CannotStart
@@ -50,7 +50,7 @@ class Jax(ArrayLibrary):
                 raise ValueError(str(refusal)) from refusal
             raise
 
-    def answer(self, dst: jax.Array) -> Union[Tensor, Array]:
+    def answer(self, dst: jax.Array) -> Tensor | Array:
         rank_in_numpy(dst.shape)
         if 0 in dst.shape:
             return without_elements(name_of(dst.dtype), dst.shape)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Union
+from typing import Any
 
-import mlx.core as mx
+import mlx.core as mx  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
 from conformance.model import Array, Tensor, Unsupported
@@ -50,7 +50,7 @@ class Mlx(ArrayLibrary):
         mx.eval(dst)
         return dst
 
-    def answer(self, dst: Any) -> Union[Tensor, Array]:
+    def answer(self, dst: Any) -> Tensor | Array:
         rank_in_numpy(dst.shape)
         if min(dst.shape, default=1) <= 0 or math.prod(dst.shape) >> 60:
             return without_elements(NAMES[dst.dtype], dst.shape)

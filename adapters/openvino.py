@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.model import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.types import WIDTH, dtype_of
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # or the import is reported to its makers
@@ -82,9 +82,12 @@ class Request:
 
     def __init__(self, plugin: OpenVino, graph: Graph, request: Any) -> None:
         self.plugin, self.graph, self.request = plugin, graph, request
+        self.held: list[Tensor] = []
+        """The plugin writes a strided src into the memory of the src before it, which must not be gone."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         arguments = inputs(self.graph, src, shapes)
+        self.held += (src, *shapes)
         try:
             for index, argument in enumerate(arguments):
                 self.request.set_input_tensor(index, argument)
@@ -135,7 +138,7 @@ def rejected(stage: str, refusal: Exception) -> Rejected:
 
 
 def in_common(graph: Graph) -> Graph:
-    """What the model is made from: graphs that come to the same one are equal."""
+    """What the model is made from, and whether src has gaps: graphs that come to the same are equal."""
     dims = graph.src.dims
     if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
         dims = (None,) * len(dims)
@@ -144,7 +147,7 @@ def in_common(graph: Graph) -> Graph:
             raise Unsupported("form:outputs")
         if node.result is not None:
             raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
-    return Graph(Declared(graph.src.type, dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
+    return Graph(graph.src._replace(dims=dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
 
 
 def model(graph: Graph) -> Any:
@@ -212,8 +215,9 @@ def tensor(given: Tensor) -> Any:
 
 def filled(type_: str, dims: Sequence[int], elements: bytes) -> Any:
     """A tensor of the library's own with elements copied into it."""
-    own = ov.Tensor(TYPES[type_], ov.Shape(list(dims)))
-    wrapped(type_, dims, bytearray(elements), 0).copy_to(own)
+    own, memory = ov.Tensor(TYPES[type_], ov.Shape(list(dims))), bytearray(elements)
+    if memory:  # copy_to of an empty tensor may end the process
+        wrapped(type_, dims, memory, 0).copy_to(own)
     return own
 
 
@@ -233,7 +237,7 @@ def copied(answer: Any) -> Tensor:
     """An answer in memory of its own, since the library uses its buffers again."""
     type_, dims = NAMES[repr(answer.element_type)], tuple(answer.shape)
     memory = bytearray(prod(dims) * WIDTH[type_])
-    if memory:  # copy_to of an empty answer ends the process
+    if memory:  # as above
         answer.copy_to(wrapped(type_, dims, memory, 0))
     strides = tuple(WIDTH[type_] * prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
     return Tensor(type_, dims, strides, memory, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 from conformance.model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
 
@@ -24,7 +24,7 @@ Calls = tuple[Call, ...]
 
 
 def copied_zeros(src: Sequence[int], call: Call) -> tuple[int, ...]:
-    """The shape for a library without special_zero: only zeros that copy are resolved; past the rank of src a 0 stays."""
+    """The shape for a library without special_zero: zeros that copy are resolved; past the rank of src a 0 stays."""
     if not call.special_zero:
         return call.shape
     return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(call.shape))
@@ -73,7 +73,7 @@ class ArrayLibrary:
         """The library's call."""
         raise NotImplementedError
 
-    def answer(self, dst: Any) -> Union[Tensor, Array]:
+    def answer(self, dst: Any) -> Tensor | Array:
         """The library's tensor as the suite reads it."""
         array: Array = dst
         return array
@@ -109,11 +109,13 @@ class ArrayProgram:
     def __init__(self, library: ArrayLibrary, graph: Graph) -> None:
         self.library, self.nodes = library, graph.nodes
 
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Union[Tensor, Array]:
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
         arriving = iter(shapes)
         calls = []
         for node in self.nodes:
-            assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
+            assert node.shape is not None
+            assert node.special_zero is not None
+            assert node.special_zero.values is not None
             values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
             runtime = node.shape.values is None
             calls.append(Call(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Union
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # else it writes to the terminal before anyone can stop it
 import numpy as np
-import tensorflow as tf
+import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 from conformance.adapter import CannotStart
 from conformance.model import Array, Tensor, Unsupported
@@ -54,7 +54,7 @@ class TensorFlow(ArrayLibrary):
     def reshape(self, src: Any, shape: Any) -> Any:
         return tf.reshape(src, shape)
 
-    def answer(self, dst: Any) -> Union[Tensor, Array]:
+    def answer(self, dst: Any) -> Tensor | Array:
         rank_in_numpy(dst.shape)
         if 0 in dst.shape:
             return without_elements(name_of(np.dtype(dst.dtype.as_numpy_dtype)), dst.shape)
@@ -78,9 +78,7 @@ class TensorFlowFunction(TensorFlow):
 
     def of_any_rank(self, type_: Any, shape_type: Any) -> Any:
         signature = [tf.TensorSpec(None, type_), tf.TensorSpec([None], shape_type)]
-        return tf.function(
-            lambda tensor, shape: tf.reshape(tensor, shape), input_signature=signature, autograph=False, **self.options
-        )
+        return tf.function(super().reshape, input_signature=signature, autograph=False, **self.options)
 
     def chain(self, src: Any, calls: Calls) -> Any:
         if not any(call.runtime for call in calls) and tf.executing_eagerly():

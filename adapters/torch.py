@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 from conformance.adapter import CannotStart
 from conformance.model import Tensor, Unsupported
@@ -99,7 +99,9 @@ class TorchCompile(Torch):
     def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
         torch._dynamo.reset()  # or every call would try the guards of all before it
         plain = super().chain
-        compiled = torch.compile(lambda tensor: plain(tensor, calls), fullgraph=True, dynamic=False, backend=self.backend)
+        compiled = torch.compile(
+            lambda tensor: plain(tensor, calls), fullgraph=True, dynamic=False, backend=self.backend
+        )
         dst: torch.Tensor = compiled(src)
         return dst
 

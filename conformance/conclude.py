@@ -116,8 +116,6 @@ def conclude(
         who = ", ".join(escaped)
         code, why = 5, f"the harness caught itself lying: {who}, planted and bad, was not caught; no verdict holds"
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
-    elif target.select and everything.keys() <= {"not run"}:
-        code, why = 4, f"incomplete: nothing ran; -k {target.select!r} is in no row, see `conformance list cases`"
     else:
         code, why = _exit_code(standings, groups, results, claims, target, overdue)
     sentences = tuple(_sentences(standings, claims, target))
@@ -189,6 +187,8 @@ def _exit_code(
         return 6, "; ".join(overdue)
     if target.shard:
         return 4, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
+    if target.select and set(verdicts) <= {"not run"}:
+        return 4, f"incomplete: nothing ran; -k {target.select!r} is in no row, see `conformance list cases`"
     if target.select:
         return 4, f"incomplete: -k {target.select!r} chose some cases, and only the whole suite shows conformity"
     if unmet := list(_unmet(standings, claims, target)):

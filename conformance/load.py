@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .model import (
     Document,
@@ -30,6 +30,7 @@ from .strict_yaml import Map, Seq, line_of, read, require
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
 LEVELS = ("must", "may", "silent", "decided")
+_EXTENDS = re.compile(rb"^extends:", re.MULTILINE)
 
 
 def spec_folder() -> Path:
@@ -40,6 +41,14 @@ def spec_folder() -> Path:
 def cases_folder() -> Path:
     """The bundled cases/."""
     return Path(str(resources.files("conformance.cases")))
+
+
+def layers(folder: Path | None, bundled: Path) -> list[Path]:
+    """The folders to read: the bundled one, another in its place, or both where the other says `extends: bundled`."""
+    if folder is None:
+        return [bundled]
+    extends = any(_EXTENDS.search(path.read_bytes()) for path in folder.glob("*.yaml"))
+    return [bundled, folder] if extends else [folder]
 
 
 def digest_of(folders: Iterable[Path]) -> str:
@@ -132,44 +141,84 @@ def load_spec(folder: Path | None = None) -> Spec:
     if not folder.is_dir():
         raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
     folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
-    content: dict[str, Any] = {}
+    folders = layers(folder, spec_folder())
     problems: list[Problem] = []
-    for file in SPEC_FILES:
-        content[file], found = validated(folder / f"{file}.yaml", file)
-        problems += found
-    require(problems)
-    reader = _SpecReader(content, folder.name)
+    reader = _SpecReader([_layer(each, number > 0, problems) for number, each in enumerate(folders)], problems)
     spec = Spec(
         documents=reader.documents(),
         operations=reader.operations(),
         rules=reader.rules(),
         findings=reader.findings(),
-        digest=digest_of([folder]),
+        digest=digest_of(folders),
+        added=frozenset(name for layer in reader.layers if layer.extends for name in layer.documents),
     )
     require(reader.problems + list(_unused(spec)))
     return spec
 
 
+class _Layer(NamedTuple):
+    """The content of one folder; a second one extends the first."""
+
+    folder: str
+    extends: bool
+    content: Mapping[str, Any]
+
+    def entries(self, file: str) -> Iterable[Map]:
+        return self.content[file][{"sources": "documents"}.get(file, file)] if file in self.content else ()
+
+    @property
+    def documents(self) -> list[str]:
+        return [entry["id"] for entry in self.entries("sources")]
+
+
+def _layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
+    """The files of a folder, which are all there unless they extend the bundled ones."""
+    content: dict[str, Any] = {}
+    for file in SPEC_FILES:
+        if not extends or (folder / f"{file}.yaml").is_file():
+            content[file], found = validated(folder / f"{file}.yaml", file)
+            problems += found or extending(content[file], extends, f"{folder.name}/{file}.yaml")
+    for path in folder.glob("*.yaml") if extends else ():
+        if path.stem not in SPEC_FILES:
+            problems.append(Problem(Place(f"{folder.name}/{path.name}", 1), _unknown("file", path.stem, SPEC_FILES)))
+    return _Layer(folder.name, extends, content)
+
+
+def extending(content: Map, extends: bool, name: str) -> list[Problem]:
+    """A problem where one file of a folder says `extends` and another does not."""
+    if ("extends" in content) == extends:
+        return []
+    what = "says nothing of `extends`, and its neighbours do; write `extends: bundled` into each file or into none"
+    return [Problem(Place(name, 1), what)]
+
+
 class _SpecReader:
     """Turns validated content into values; collects what a schema cannot see."""
 
-    def __init__(self, content: Mapping[str, Any], folder: str) -> None:
-        self.content, self.folder = content, folder
+    def __init__(self, layers: list[_Layer], problems: list[Problem]) -> None:
+        require(problems)
+        self.layers = layers
         self.problems: list[Problem] = []
-        self.lines = {entry["id"]: entry["lines"] for entry in content["sources"]["documents"]}
-        self.known_rules = {entry["id"] for entry in content["rules"]["rules"]}
-        self.known_operations = {entry["id"] for entry in content["operations"]["operations"]}
+        self.lines = {entry["id"]: entry["lines"] for entry in self.every("sources")}
+        self.known_rules = {entry["id"] for entry in self.every("rules")}
+        self.known_operations = {entry["id"] for entry in self.every("operations")}
+        self.models = {entry["id"]: (entry["like"], entry.get("without", ())) for entry in self.every("sources") if "like" in entry}
 
-    def entries(self, file: str) -> Iterable[tuple[Map, Place]]:
+    def every(self, file: str) -> Iterable[Map]:
+        return (entry for layer in self.layers for entry in layer.entries(file))
+
+    def entries(self, file: str) -> Iterable[tuple[Map, Place, _Layer]]:
         """The entries of a file, each once."""
-        seen: dict[str, int] = {}
-        for entry in self.content[file][{"sources": "documents"}.get(file, file)]:
-            place = Place(f"{self.folder}/{file}.yaml", entry.line)
-            if entry["id"] in seen:
-                self.wrong(place, f"the id {entry['id']!r} is taken by line {seen[entry['id']]}; choose another")
-                continue
-            seen[entry["id"]] = entry.line
-            yield entry, place
+        seen: dict[str, Place] = {}
+        for layer in self.layers:
+            for entry in layer.entries(file):
+                place = Place(f"{layer.folder}/{file}.yaml", entry.line)
+                if first := seen.setdefault(entry["id"], place):
+                    if first is not place:
+                        where = f"line {first.line}" if first.path == place.path else first
+                        self.wrong(place, f"the id {entry['id']!r} is taken by {where}; choose another")
+                        continue
+                yield entry, place, layer
 
     def wrong(self, place: Place, what: str) -> None:
         self.problems.append(Problem(place, what))
@@ -195,7 +244,8 @@ class _SpecReader:
 
     def documents(self) -> dict[str, Document]:
         result = {}
-        for entry, place in self.entries("sources"):
+        for entry, place, layer in self.entries("sources"):
+            self.check_model(entry, place, layer)
             self.known("operation", entry["operation"], self.known_operations, _at(place, entry, "operation"))
             prose = []
             for item in entry["prose"]:
@@ -208,32 +258,43 @@ class _SpecReader:
             )  # fmt: skip
         return result
 
+    def check_model(self, entry: Map, place: Place, layer: _Layer) -> None:
+        """`like` and `without`: the document that an added one follows, and the rules in which it does not."""
+        if "like" in entry and not layer.extends:
+            self.wrong(_at(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules")
+        elif "like" in entry:
+            self.known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
+        for number, rule in enumerate(entry.get("without", ())):
+            self.known("rule", rule, self.known_rules, _at(place, entry, "without", number))
+
     def operations(self) -> dict[str, Operation]:
         result = {}
-        for entry, place in self.entries("operations"):
+        for entry, place, layer in self.entries("operations"):
+            others = (each for other in self.layers if other is not layer for each in other.entries("sources"))
+            added = [each["id"] for each in others if each["operation"] == entry["id"]]
             for number, document in enumerate(entry["documents"]):
                 self.known("document", document, self.lines, _at(place, entry, "documents", number))
             for key in ("names", "written"):
                 for document in entry.get(key, {}):
                     self.known("document", document, entry["documents"], _at(place, entry, key, document))
             result[entry["id"]] = Operation(
-                entry["id"], tuple(entry["documents"]), tuple(entry["given"]), tuple(entry["types"]),
+                entry["id"], (*entry["documents"], *added), tuple(entry["given"]), tuple(entry["types"]),
                 tuple(entry["shape_types"]), entry, place,
             )  # fmt: skip
         return result
 
     def rules(self) -> dict[str, Rule]:
-        return {entry["id"]: self.rule(entry, place) for entry, place in self.entries("rules")}
+        return {entry["id"]: self.rule(entry, place, layer) for entry, place, layer in self.entries("rules")}
 
-    def rule(self, entry: Map, place: Place) -> Rule:
+    def rule(self, entry: Map, place: Place, layer: _Layer) -> Rule:
         levels = [level for level in LEVELS if level in entry]
         if len(levels) != 1:
             here = _at(place, entry, levels[-1]) if levels else place
             self.wrong(here, f"rule {entry['id']!r} has the levels {levels}; write exactly one of {', '.join(LEVELS)}")
         level = levels[0] if levels else "may"
         stated = self.pointers(entry.get("stated"), place)
-        decided_for = entry.get("decided_for", {})
-        documents = entry.get("documents", list(self.lines))
+        decided_for = dict(entry.get("decided_for", {}))
+        documents = entry.get("documents", layer.documents)
         for document in decided_for:
             self.known("document", document, self.lines, _at(place, entry, "decided_for", document))
         for number, document in enumerate(documents):
@@ -243,6 +304,14 @@ class _SpecReader:
             binding = {pointer.document for pointer in stated} | set(decided_for)
         else:
             binding = set(documents) if level != "may" else set()
+        for document in sorted(binding - set(layer.documents)) if layer.extends else ():
+            what = f"rule {entry['id']!r} would change what {document!r} means; bind it in documents added here"
+            self.wrong(place, what)
+        for document, (model, without) in self.models.items():
+            if model in binding and entry["id"] not in without:
+                binding.add(document)
+                if level == "must":
+                    decided_for[document] = f"It is like {model}."
         forms = {
             key: Expression(entry[key], Place(place.path, entry.lines[key]))
             for key in ("requires", "where", "gives", "ensures", "when")
@@ -251,7 +320,7 @@ class _SpecReader:
         self.check_forms(entry["id"], level, set(forms), place)
         return Rule(
             id=entry["id"], level=level,  # type: ignore[arg-type]
-            sentence=entry.get(level, ""), stated=stated, decided_for=dict(decided_for),
+            sentence=entry.get(level, ""), stated=stated, decided_for=decided_for,
             documents=frozenset(binding), because=entry.get("because"), requires=forms.get("requires"),
             where=forms.get("where"), gives=forms.get("gives"), ensures=forms.get("ensures"), when=forms.get("when"),
             implied=entry.get("implied", False), place=place,
@@ -282,7 +351,7 @@ class _SpecReader:
 
     def findings(self) -> dict[str, Finding]:
         result = {}
-        for entry, place in self.entries("findings"):
+        for entry, place, _ in self.entries("findings"):
             for number, rule in enumerate(entry["rules"]):
                 self.known("rule", rule, self.known_rules, _at(place, entry, "rules", number))
             call = entry.get("example")
@@ -329,4 +398,14 @@ def tensor(text: str) -> tuple[str, tuple[int, ...]] | None:
     return match[1], tuple(int(entry) for entry in entries)
 
 
-__all__ = ["Seq", "cases_folder", "digest_of", "load_spec", "spec_folder", "tensor", "validated"]
+__all__ = [
+    "Seq",
+    "cases_folder",
+    "digest_of",
+    "extending",
+    "layers",
+    "load_spec",
+    "spec_folder",
+    "tensor",
+    "validated",
+]

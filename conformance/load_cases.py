@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .load import cases_folder, digest_of, load_spec, spec_folder, tensor, validated
+from .load import cases_folder, digest_of, extending, layers, load_spec, spec_folder, tensor, validated
 from .model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
 from .strict_yaml import Map, require
 from .types import WIDTH
@@ -19,30 +19,47 @@ def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
 
 def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
     """The suite of a spec already loaded and a folder of cases."""
-    return Suite(spec, load_cases(cases_path, spec), digest_of([spec_path, cases_path]))
+    folders = layers(cases_path, cases_folder())
+    digest = digest_of([*layers(spec_path, spec_folder()), *folders])
+    cases, own = _load(folders, spec)
+    return Suite(spec, cases, digest, added=own if len(folders) > 1 else frozenset())
 
 
 def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
     """Every case of a folder by id, in file order; Malformed, with every problem, where anything is wrong."""
-    paths = sorted(folder.glob("*.yaml"))
-    if not paths:
-        raise Malformed((Problem(Place(str(folder), 1), "holds no *.yaml; give the folder that holds the cases"),))
+    return _load(layers(folder, cases_folder()), spec)[0]
+
+
+def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozenset[str]]:
+    """The cases of some folders, each of which adds to the one before it; and the ids that the last one adds."""
     problems: list[Problem] = []
     cases: dict[str, Case] = {}
-    for path in paths:
-        content, found = validated(path, "cases")
-        problems += found
-        if content is None or found:
-            continue
-        for entry in content["cases"]:
-            reader = _CaseReader(entry, f"{folder.name}/{path.name}", spec)
-            case = reader.case()
-            if case.id in cases:
-                reader.wrong("id", f"the id {case.id!r} is taken by {cases[case.id].place}; choose another")
-            problems += reader.problems
-            cases.setdefault(case.id, case)
+    before: set[str] = set()
+    for number, folder in enumerate(folders):
+        paths = sorted(folder.glob("*.yaml"))
+        if not paths:
+            raise Malformed((Problem(Place(str(folder), 1), "holds no *.yaml; give the folder that holds the cases"),))
+        before = set(cases)
+        for path in paths:
+            problems += _load_file(path, number > 0, spec, cases)
     require(problems)
-    return cases
+    return cases, frozenset(cases.keys() - before)
+
+
+def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) -> list[Problem]:
+    """Puts the cases of a file beside the others; what is wrong with them."""
+    content, problems = validated(path, "cases")
+    name = f"{path.parent.name}/{path.name}"
+    if content is None or problems or (problems := extending(content, extends, name)):
+        return problems
+    for entry in content["cases"]:
+        reader = _CaseReader(entry, name, spec)
+        case = reader.case()
+        if case.id in cases:
+            reader.wrong("id", f"the id {case.id!r} is taken by {cases[case.id].place}; choose another")
+        problems += reader.problems
+        cases.setdefault(case.id, case)
+    return problems
 
 
 class _CaseReader:

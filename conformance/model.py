@@ -160,6 +160,8 @@ class Spec:
     rules: Mapping[str, Rule]
     findings: Mapping[str, Finding]
     digest: str
+    added: frozenset[str] = frozenset()
+    """Ids of the documents that a folder adds to those that come along."""
 
 
 # ── what a call means ─────────────────────────────────────────────────────────────────────────────
@@ -416,6 +418,8 @@ class Suite:
     spec: Spec
     cases: Mapping[str, Case]
     digest: str
+    added: frozenset[str] = frozenset()
+    """Ids of the cases that a folder adds to those that come along."""
 
 
 # ── what happened ─────────────────────────────────────────────────────────────────────────────────

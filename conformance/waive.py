@@ -66,13 +66,13 @@ def _bad_date(entry: Mapping[str, Any], place: Place) -> list[Problem]:
 
 def _for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: list[Problem]) -> bool:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion
+    from packaging.version import InvalidVersion, Version
 
     if "backend" in entry and not fnmatchcase(identity.name, entry["backend"]):
         return False
     try:
         versions = SpecifierSet(entry.get("versions", ""))
-        return not entry.get("versions") or versions.contains(identity.version, prereleases=True)
+        return not entry.get("versions") or versions.contains(Version(identity.version), prereleases=True)
     except InvalidSpecifier:
         problems.append(Problem(place, f"versions {entry['versions']!r} is no range; write it as '>=3.6,<3.7'"))
     except InvalidVersion:

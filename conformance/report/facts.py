@@ -52,6 +52,9 @@ class Shown(NamedTuple):
         return step - 1 if isinstance(step, int) and 0 < step <= len(self.row.tasks) else 0
 
 
+Wants = tuple[tuple[str, tuple[str, ...]], ...]
+
+
 class Share(NamedTuple):
     """The worst verdict among some rows, and how many have it."""
 
@@ -193,6 +196,19 @@ class Facts:
         name, backend = shlex.quote(row.id), shlex.quote(self.backend)
         large = " --large" if "large" in row.facets else ""
         return f"conformance run {backend} -k {name}{large}", f"pytest --adapter {backend} -k {name}{large}"
+
+    def want(self, row: Row, step: int) -> Wants:
+        """What is due of a row at a step, in words, with the documents that say so."""
+        key = (row.case.id, row.operation, step)
+        found = self._wants.get(key)
+        if found is None:
+            found = tuple((text, tuple(documents)) for text, documents in wants([row], step).items())
+            self._wants[key] = found
+        return found
+
+    @cached_property
+    def _wants(self) -> dict[tuple[str, str, int], Wants]:
+        return {}
 
     def why_not_run(self, shown: Shown) -> str:
         """What kept a row from being run."""
@@ -366,3 +382,19 @@ def clauses(rule: Rule, documents: Iterable[str]) -> str:
 def label_of(row: Row) -> str:
     """What tells a row from the others of its case and operation: `f32 s32 constant`."""
     return row.id[len(row.case.id) + 1 : -1].removeprefix(row.operation).lstrip("-").replace("-", " ")
+
+
+def labels(rows: Iterable[Row]) -> str:
+    """What tells rows of a case and operation from the others, together: `f32, f16 · s32, s64 · runtime`."""
+    return "; ".join(_products(tuple(dict.fromkeys(tuple(label_of(row).split()) for row in rows))))
+
+
+def _products(names: Sequence[tuple[str, ...]]) -> list[str]:
+    """Names of several parts as few lists of which every combination is meant."""
+    by_first = grouped((name[0], name[1:]) for name in names if name)
+    alike = grouped((rests, first) for first, rests in by_first.items())
+    return [
+        " · ".join(filter(None, (", ".join(firsts), tail)))
+        for rests, firsts in alike.items()
+        for tail in (_products(rests) or [""])
+    ]

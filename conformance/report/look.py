@@ -77,12 +77,12 @@ SCRIPT = """
 (function () {
   'use strict';
   var form = document.getElementById('filters'), output = form.querySelector('output');
-  var names = ['verdict', 'rule', 'operation', 'type', 'document', 'text'];
+  var names = ['verdict', 'diagnosis', 'rule', 'operation', 'type', 'document', 'text'];
   var blocks = Array.prototype.slice.call(document.querySelectorAll('[data-block]')).map(function (element) {
     return {element: element, rule: element.getAttribute('data-r'), text: null,
       rows: Array.prototype.slice.call(element.querySelectorAll('tr[data-v]')).map(function (row) {
         return {element: row, verdict: words(row, 'v'), operation: words(row, 'o'),
-          type: words(row, 't'), document: words(row, 'd')};
+          type: words(row, 't'), document: words(row, 'd'), diagnosis: words(row, 'w')};
       })};
   });
   var heads = Array.prototype.slice.call(document.querySelectorAll('[data-group]'));
@@ -100,7 +100,7 @@ SCRIPT = """
       if (text && block.text === null) block.text = block.element.textContent.toLowerCase();
       var fits = (!want.rule || want.rule === block.rule) && (!text || block.text.indexOf(text) >= 0), some = false;
       block.rows.forEach(function (row) {
-        var shown = ['verdict', 'operation', 'type', 'document'].every(function (name) {
+        var shown = ['verdict', 'diagnosis', 'operation', 'type', 'document'].every(function (name) {
           return !want[name] || row[name].indexOf(want[name]) >= 0;
         });
         if (row.element.hidden === shown) row.element.hidden = !shown;

@@ -10,8 +10,9 @@ from ..evidence import Evidence
 from ..model import Verdict
 from ..plan import Plan
 from . import embedded
-from .cases import cases, failures
+from .cases import cases
 from .facts import Facts
+from .failures import failures
 from .look import SCRIPT
 from .parts import COLOUR, SECTIONS, mark, number_of, plain, quote, section, table_of
 from .shell import shell

@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.adapter import FunctionAdapter
 from conformance.adapters.numpy_reference import Illegal, NumpyReference, Open, resolve
-from conformance.model import Array, Claims, Graph, Identity, Program, Rejected, Tensor, Unsupported
+from conformance.model import Array, Claims, Crashed, Graph, Identity, Program, Rejected, Tensor, Unsupported
 
 ALL = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
 
@@ -313,3 +313,49 @@ class Flushes(Bent):
             bits = answer.view("<u4")
             bits[(bits & 0x7FFFFFFF) < 0x00800000] &= 0x80000000
         return answer
+
+
+class Crashes(Bent):
+    """Says of every refusal that its process died of it."""
+
+    def compile(self, graph: Graph) -> Program:
+        try:
+            program = NumpyReference.compile(self, graph)
+        except Rejected:
+            raise Crashed("SIGSEGV") from None
+
+        def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
+            try:
+                return program.run(src, shapes, over)
+            except Rejected:
+                raise Crashed("SIGSEGV") from None
+
+        return Ran(run)
+
+
+class Errs(Crashes):
+    """Has a bug on the way to every refusal."""
+
+    def compile(self, graph: Graph) -> Program:
+        try:
+            program: Any = super().compile(graph)
+        except Crashed:
+            raise KeyError("lost") from None
+
+        def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
+            try:
+                return program.run(src, shapes, over)
+            except Crashed:
+                raise KeyError("lost") from None
+
+        return Ran(run)
+
+
+class SpoilsSrc(Bent):
+    """Answers rightly, and changes src behind one's back."""
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        kept = np.array(answer) if isinstance(answer, np.ndarray) else answer
+        if src.dims and 0 not in src.dims:
+            src.memory[src.offset] ^= 1
+        return kept

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance import cli
-from conformance.load import load_spec
+from conformance.load import load_spec, spec_folder
 from conformance.load_cases import with_cases
 from conformance.model import Suite
 from conformance.plan import Plan, plan_of
@@ -36,6 +36,7 @@ cases:
     special_zero: false
     bits: "00000001 80000000 7fa00001 3f800001 007fffff ffc00005 7f800000 00000000"
     expect: f32[8]
+  - {id: eight, rule: same-content, src: "T[2, 4]", shape: [4, 2], special_zero: false, expect: "T[4, 2]"}
   - {id: keeps-order, rule: row-major-order, src: "T[2, 3]", shape: [3, 2], special_zero: true, expect: "T[3, 2]"}
   - id: mirrored
     rule: layout-is-no-content
@@ -96,10 +97,22 @@ def plan(folder: Path, *files: str) -> Plan:
 
 
 def suite(_: Path | None, path: Path) -> Suite:
-    """Like `load_suite`, with the bundled specification read once in a process."""
-    from conformance.load import spec_folder
+    """Like `load_suite`, with the specification, and cases that are the same, read once in a process."""
+    texts = tuple((each.name, each.read_text(encoding="utf-8")) for each in sorted(path.iterdir()))
+    if texts not in _SUITES:
+        _SUITES[texts] = with_cases(spec(), spec_folder(), path)
+    return _SUITES[texts]
 
-    return with_cases(spec(), spec_folder(), path)
+
+_SUITES: dict[tuple[tuple[str, str], ...], Suite] = {}
+_PLANS: dict[str, Plan] = {}
+
+
+def plan_once(suite: Suite) -> Plan:
+    """Like `plan_of`, once for each suite in a process."""
+    if suite.digest not in _PLANS:
+        _PLANS[suite.digest] = plan_of(suite)
+    return _PLANS[suite.digest]
 
 
 class Said(NamedTuple):
@@ -147,9 +160,21 @@ class Command:
 
 @pytest.fixture
 def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command, with the specification read once."""
+    """The command, with the suite read once, and the results alone written."""
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())
+    return _quick(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same, and the reports too."""
+    return _quick(tmp_path, capsys, monkeypatch)
+
+
+def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     for module in ("run", "merge"):
         monkeypatch.setattr(f"conformance.commands.{module}.load_suite", suite)
+        monkeypatch.setattr(f"conformance.commands.{module}.plan_of", plan_once)
     return Command(tmp_path, capsys)
 
 

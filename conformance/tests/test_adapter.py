@@ -19,9 +19,9 @@ from conformance.plan import Plan
 from conformance.run import contained, run
 
 from . import miniatures, small
-from .small import Command, command, mini
+from .small import Command, command, mini, reporting
 
-__all__ = ["command"]
+__all__ = ["command", "reporting"]
 HEAD = """
 from conformance.adapter import FunctionAdapter
 from conformance.model import Claims, Identity
@@ -217,7 +217,8 @@ def test_an_interrupt_by_a_person_is_not_taken_for_the_backends(plan: Plan) -> N
         list(run(plan.rows, Interrupted()))
 
 
-def test_errors_are_the_adapters_and_end_with_1(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_the_adapters_and_end_with_1(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = reporting
     for what in ("surrogates", "unwritable", "SystemExit"):
         monkeypatch.setattr(miniatures.RaisesInRun, "what", what)
         said = command.run(mini("RaisesInRun"))
@@ -228,7 +229,8 @@ def test_errors_are_the_adapters_and_end_with_1(command: Command, monkeypatch: p
         assert read(command.out / "results.jsonl").footer["verdicts"]["pass"] == 0
 
 
-def test_a_name_that_no_file_can_have_is_no_obstacle(command: Command, backend: Any) -> None:
+def test_a_name_that_no_file_can_have_is_no_obstacle(reporting: Command, backend: Any) -> None:
+    command = reporting
     said = command.run(backend("class It(Right):\n name, version = '../\\udcff<b>\\x1b[1m', '\\u202e'"))
     assert said.code == 1, said
     assert read(command.out / "results.jsonl").header["backend"]["name"] == "../\udcff<b>\x1b[1m"

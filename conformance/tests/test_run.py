@@ -15,9 +15,9 @@ from conformance.load import load_spec
 from conformance.plan import plan_of
 
 from . import miniatures, small
-from .small import DOCUMENTS, Command, Said, command, mini
+from .small import DOCUMENTS, Command, Said, command, mini, reporting
 
-__all__ = ["command"]
+__all__ = ["command", "reporting"]
 SLOW = "FlushesSubnormals"
 
 
@@ -39,7 +39,8 @@ def never_conforms(said: Said) -> None:
 # ── what is written and said ──────────────────────────────────────────────────────────────────────
 
 
-def test_a_right_backend_conforms_to_every_document_for_every_type(command: Command) -> None:
+def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Command) -> None:
+    command = reporting
     said = command.run("numpy")
     assert said.code == 0, said
     assert said.last == "exit 0: the whole target conforms"
@@ -90,7 +91,10 @@ def test_two_runs_differ_only_in_the_time_of_the_header_and_in_timings(command: 
     assert lines[0] == lines[1]
 
 
-def test_reports_of_an_earlier_run_do_not_outlive_its_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_of_an_earlier_run_do_not_outlive_its_results(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = reporting
     command.run("numpy")
     assert "conforms" in (command.out / "summary.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,35 @@
+"""ndonnx: the array API over graphs of ONNX, which ONNX Runtime evaluates as far as values are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ndonnx as ndx  # type: ignore[import-not-found,unused-ignore]
+import onnxruntime  # type: ignore[import-not-found,unused-ignore]
+from onnx import shape_inference  # type: ignore[import-not-found,unused-ignore]
+
+from conformance.model import Array, Tensor, Unsupported
+
+from .shared import ArrayLibrary, Calls, array_of
+
+
+class Ndonnx(ArrayLibrary):
+    """ndonnx.reshape."""
+
+    name, version = "ndonnx", ndx.__version__
+    detail = (("onnxruntime", onnxruntime.__version__),)
+    operations = ("StaticReshape", "Reshape-1")
+    leaves_out = ("declared", "form", "given:runtime", "rank:65", "type:bf16")
+    refusals = (*ArrayLibrary.refusals, shape_inference.InferenceError)
+
+    def tensor(self, src: Tensor) -> Any:
+        if src.type == "bf16":
+            raise Unsupported("type:bf16")
+        return ndx.asarray(array_of(src))
+
+    def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
+        return ndx.reshape(src, shape)
+
+    def chain(self, src: Any, calls: Calls) -> Array:
+        array: Array = super().chain(src, calls).unwrap_numpy()
+        return array

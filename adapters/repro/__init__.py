@@ -1,0 +1,204 @@
+"""Scripts that repeat one row in the library's own Python, without this suite: one module a library writes them.
+
+A script has a function a step, which returns src's words and the answer; `look` says what an answer is. Nothing of a
+library is imported to write a script, so that one can be written where the library is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+from textwrap import indent
+from typing import NamedTuple
+
+from conformance.memory import Source, patterns, strides_of, volume_of
+from conformance.model import Node, Unsupported
+from conformance.plan import Row, Task
+from conformance.types import WIDTH
+
+from ..shared import plain
+
+CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""The letters by which `array` knows unsigned integers of so many bytes."""
+_LITERAL = 48
+"""Words that are written out; of more, how they go on."""
+_LAID_OUT = '''
+def laid_out(words, dims, strides, offset, size):
+    """Memory of `size` words that holds the elements at these strides; both are counted in elements."""
+    memory = array(words.typecode, bytes(size * words.itemsize))
+    for index, word in zip(product(*map(range, dims)), words):
+        memory[offset + sum(i * step for i, step in zip(index, strides))] = word
+    return memory
+'''
+_TELL = '''
+def tell(number, step):
+    """What a step came to, in a line."""
+    print(f"step {number}:", end=" ", flush=True)
+    try:
+        words, answer = step()
+    except REFUSALS as refusal:
+        return print(f"refused: {type(refusal).__name__}: {refusal}")
+    type_, dims, data = look(answer)
+    got = array(words.typecode, data)
+    changed = [k for k, (want, have) in enumerate(zip(words, got)) if want != have] if data != words.tobytes() else []
+    told = "every element as it was"
+    if len(got) != len(words):
+        told = f"{len(got)} elements of {len(words)}"
+    elif changed:
+        k = changed[0]
+        told = f"{len(changed)} of {len(words)} elements changed, first {k}: {words[k]:#x} became {got[k]:#x}"
+    print(f"answered {type_} {list(dims)}, {told}")
+'''
+
+
+class Parts(NamedTuple):
+    """What a library's script is made of."""
+
+    imports: Sequence[str]
+    refusals: str
+    """The exceptions by which it refuses, as Python."""
+    look: str
+    """The function that tells an answer's type, dims and bytes."""
+    steps: Sequence[str]
+    """The body of each step, which returns src's words and the answer."""
+    before: str = ""
+    """What stands before all of it: the models."""
+
+
+def script(parts: Parts) -> str:
+    """The whole script but for the comment at its head."""
+    strided = any("laid_out(" in step for step in parts.steps)
+    imports = ["from array import array", *(["from itertools import product"] if strided else []), *parts.imports]
+    functions = [f"\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
+    calls = "".join(f"tell({number}, step_{number})\n" for number in range(1, len(functions) + 1))
+    blocks = [*([_LAID_OUT] if strided else []), *([parts.before] if parts.before else []), *functions]
+    blocks += [f"\n{parts.look.strip()}\n", f"\nREFUSALS = {parts.refusals}\n", _TELL, f"\n{calls}"]
+    return "\n".join(imports) + "\n\n" + "\n".join(blocks)
+
+
+# ── src ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def words(source: Source) -> str:
+    """src's elements in row-major order, as the expression of an array of unsigned integers."""
+    code = CODES[WIDTH[source.type]]
+    volume = volume_of(source.dims)
+    cycle, count = cycle_of(source, volume)
+    if volume <= _LITERAL:
+        return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
+    ranges = [f"range({part.start:#x}, {part.stop:#x})" if isinstance(part, range) else hex(part) for part in cycle]
+    joined = ", ".join(f"*{each}" if "range" in each else each for each in ranges)
+    inner = ranges[0] if len(cycle) == 1 and isinstance(cycle[0], range) else f"[{joined}]"
+    times, rest = divmod(volume, count)
+    whole = f'array("{code}", {inner})'
+    if rest:
+        return f"({whole} * {times + 1})[:{volume}]"
+    return whole if times == 1 else f"{whole} * {times}"
+
+
+def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
+    """What the elements go round in, and how many that are."""
+    if source.bits is not None and source.bits != "all":
+        given: list[range | int] = [int(word, 16) for word in source.bits.split()]
+        return given, len(given)
+    distinct = volume // source.dims[0] if source.layout == "broadcast" and source.dims and volume else volume
+    if distinct > 1 << 21:
+        distinct = 1 << 15  # a large src: the same as its beginning, all of a 16-bit type's normal numbers or more
+    if distinct == 0:
+        return [], 1
+    run = patterns(Source(source.type, (distinct,), "dense", source.bits, source.start)).tolist()
+    turns = [0, *(k for k in range(1, distinct) if run[k] != run[k - 1] + 1), distinct]
+    parts: list[range | int] = [range(run[a], run[b - 1] + 1) for a, b in zip(turns, turns[1:], strict=False)]
+    return parts, distinct
+
+
+class Laid(NamedTuple):
+    """How src lies in memory; all in elements."""
+
+    strides: tuple[int, ...]
+    offset: int
+    size: int
+
+
+def laid(source: Source) -> Laid | None:
+    """None: dense, from the first word on."""
+    if source.layout == "dense" or not volume_of(source.dims):
+        return None
+    strides = strides_of(source.dims, source.layout, 1) if source.layout != "offset" else dense(source.dims)
+    reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
+    offset = -sum(step for step in reach if step < 0) + (3 if source.layout == "offset" else 0)
+    return Laid(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
+
+
+def dense(dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(prod(max(length, 1) for length in dims[axis + 1 :]) for axis in range(len(dims)))
+
+
+def memory(source: Source) -> str:
+    """The lines that make `words`, and `memory` where src is not dense."""
+    lines = [f"words = {words(source)}"]
+    if at := laid(source):
+        lines.append(f"memory = laid_out(words, {source.dims}, {at.strides}, {at.offset}, {at.size})")
+    return "\n".join(lines)
+
+
+NUMPY = {
+    "f16": "np.float16", "bf16": "ml_dtypes.bfloat16", "f32": "np.float32", "f64": "np.float64", "bool": "np.bool_",
+    "s8": "np.int8", "u8": "np.uint8", "s16": "np.int16", "u16": "np.uint16", "s32": "np.int32", "u32": "np.uint32",
+    "s64": "np.int64", "u64": "np.uint64",
+}  # fmt: skip
+"""A type as NumPy code."""
+
+
+def numpy_array(source: Source) -> str:
+    """src as NumPy code, the words being there."""
+    if len(source.dims) > 64:
+        raise Unsupported(f"rank:{len(source.dims)}")
+    type_, width = NUMPY[source.type], WIDTH[source.type]
+    if at := laid(source):
+        strides = tuple(step * width for step in at.strides)
+        return f"np.ndarray({source.dims}, {type_}, memory, {at.offset * width}, {strides})"
+    return f"np.array(words).view({type_}).reshape({source.dims})"
+
+
+def numpy_imports(row: Row) -> list[str]:
+    bf16 = any(task.source.type == "bf16" for task in row.tasks)
+    return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
+
+
+# ── shape ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def function_calls(task: Task, mapped: bool = True) -> Iterator[tuple[str, str]]:
+    """For each node of a graph that function calls can say, its shape as Python and its type; `src` is what it takes.
+
+    `mapped`: a library without special_zero is given the lengths that are copied.
+    """
+    arriving, rank = iter(task.shapes), len(task.source.dims)
+    for node in task.graph.nodes:
+        if not plain(node):
+            raise Unsupported("form")
+        if node.result is not None:
+            raise Unsupported("declared")
+        shape = entries(node, arriving)
+        zeros = mapped and flag(node)
+        told = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else str(n) for i, n in enumerate(shape)]
+        rank = len(shape)
+        assert node.shape is not None
+        yield f"({', '.join(told)}{',' if len(told) == 1 else ''})", node.shape.type
+
+
+def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> tuple[int, ...]:
+    """The entries of a node's shape, its own or those that arrive."""
+    if node.shape is not None and node.shape.values is not None:
+        return tuple(node.shape.values)
+    return next(arriving)[2]
+
+
+def flag(node: Node) -> bool:
+    return node.special_zero is not None and bool((node.special_zero.values or (False,))[0])
+
+
+def body(task: Task, src: str, calls: Iterable[str], answer: str = "src") -> str:
+    """A step: src's words, src, the calls, and what comes of them."""
+    return "\n".join([memory(task.source), f"src = {src}", *calls, f"return words, {answer}"])

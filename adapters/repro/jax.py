@@ -1,0 +1,40 @@
+"""jax.numpy.reshape as a script, eager and under jit."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+
+LOOK = """
+def look(answer):
+    return answer.dtype, answer.shape, b"" if 0 in answer.shape else np.asarray(answer).tobytes()
+"""
+WIDE = '\njax.config.update("jax_enable_x64", True)\n'
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row; what follows an @ is a device."""
+    name, _, device = backend.partition("@")
+    if row.given == "runtime":
+        raise Unsupported("given:runtime")
+    steps = []
+    for task in row.tasks:
+        source = task.source
+        if len(source.dims) > 64:
+            raise Unsupported(f"rank:{len(source.dims)}")
+        src = f"jnp.asarray({numpy_array(source)})"
+        if 0 in source.dims:
+            src = f"jnp.zeros({source.dims}, {NUMPY[source.type]})"
+        if device:
+            src = f'jax.device_put({src}, jax.devices("{device}")[0])'
+        calls = [f"src = jnp.reshape(src, {shape})" for shape, _ in function_calls(task)]
+        if name == "jax-jit":
+            calls = ["@jax.jit", "def compiled(src):", indent("\n".join([*calls, "return src"]), "    "), "src = compiled(src)"]
+        steps.append(body(task, src, calls))
+    imports = ["import jax", "import jax.numpy as jnp", *numpy_imports(row)]
+    refusals = "(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)"
+    return script(Parts(imports, refusals, LOOK, steps, WIDE))

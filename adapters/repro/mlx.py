@@ -1,0 +1,40 @@
+"""mlx.core.reshape as a script."""
+
+from __future__ import annotations
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+
+TYPES = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "bool": "bool_", "s8": "int8", "u8": "uint8",
+    "s16": "int16", "u16": "uint16", "s32": "int32", "u32": "uint32", "s64": "int64", "u64": "uint64",
+}  # fmt: skip
+LOOK = """
+def look(answer):
+    mx.eval(answer)
+    if answer.size == 0 or min(answer.shape, default=1) < 0:
+        return answer.dtype, answer.shape, b""
+    bits = answer.view(mx.uint16) if answer.dtype == mx.bfloat16 else answer  # NumPy has no bfloat16
+    return answer.dtype, answer.shape, np.array(bits).tobytes()
+"""
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    if row.given == "runtime":
+        raise Unsupported("given:runtime")
+    steps = []
+    for task in row.tasks:
+        source = task.source
+        if source.type not in TYPES:
+            raise Unsupported(f"type:{source.type}")
+        if source.layout == "reversed":
+            raise Unsupported("layout:reversed")
+        src = f"mx.array({numpy_array(source)})"
+        if 0 in source.dims:
+            src = f"mx.zeros({source.dims}, mx.{TYPES[source.type]})"
+        steps.append(body(task, src, [f"src = mx.reshape(src, {shape})" for shape, _ in function_calls(task)]))
+    imports = ["import mlx.core as mx", *numpy_imports(row)]
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))

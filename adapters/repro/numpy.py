@@ -1,0 +1,38 @@
+"""numpy.reshape as a script; and array-api-strict and Dask, which are called in the same words."""
+
+from __future__ import annotations
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+
+LOOK = """
+def look(answer):
+    answer = np.asarray(answer)
+    return answer.dtype, answer.shape, answer.tobytes()
+"""
+KINDS = {
+    "numpy-raw": ((), "{}", "src = np.reshape(src, {})", "src"),
+    "array-api-strict": (
+        ("import array_api_strict as xp",), "xp.asarray({})", "src = xp.reshape(src, {})", "src",
+    ),
+    "dask": (
+        ("import dask.array as da",), "da.from_array({}, chunks=-1)", "src = da.reshape(src, {})",
+        'src.compute(scheduler="synchronous")',
+    ),
+}  # fmt: skip
+"""Imports, src, the call and the answer of each backend."""
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    if backend not in KINDS:
+        raise Unsupported("a backend that is not the suite’s own reference")
+    imports, src, call, answer = KINDS[backend]
+    steps = []
+    for task in row.tasks:
+        calls = [call.format(shape) for shape, _ in function_calls(task, mapped=backend != "numpy-raw")]
+        steps.append(body(task, src.format(numpy_array(task.source)), calls, answer))
+    refusals = "(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError)"
+    return script(Parts([*numpy_imports(row), *imports], refusals, LOOK, steps))

@@ -1,0 +1,51 @@
+"""tf.reshape as a script: eager, in a tf.function, and compiled by XLA."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+
+LOOK = """
+def look(answer):
+    return answer.dtype, answer.shape.as_list(), b"" if 0 in answer.shape else answer.numpy().tobytes()
+"""
+SHAPE_TYPES = {"s32": "tf.int32", "s64": "tf.int64"}
+COMPILED = {"tensorflow-function": "@tf.function(autograph=False)", "tensorflow-xla": "@tf.function(autograph=False, jit_compile=True)"}
+ANY_RANK = """
+{decorator}
+def reshape(src, shape):  # one for every rank, as where shapes arrive with the call
+    return tf.reshape(src, shape)
+"""
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    decorator, runtime = COMPILED.get(backend, ""), row.given == "runtime"
+    steps = []
+    for task in row.tasks:
+        source, calls = task.source, []
+        src = f"tf.convert_to_tensor({numpy_array(source)})"
+        if 0 in source.dims:
+            src = f"tf.zeros({source.dims}, {NUMPY[source.type]})"
+        for shape, type_ in function_calls(task):
+            if type_ not in SHAPE_TYPES:
+                raise Unsupported(f"shape-type:{type_}")
+            constant = f"tf.constant({shape}, {SHAPE_TYPES[type_]})"
+            calls.append(f"src = {'reshape' if decorator and runtime else 'tf.reshape'}(src, {constant})")
+        if decorator and not runtime:
+            calls = [decorator, "def compiled(src):", indent("\n".join([*calls, "return src"]), "    "), "src = compiled(src)"]
+        steps.append(body(task, src, calls))
+    imports = ["import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', *numpy_imports(row), "import tensorflow as tf"]
+    before = ANY_RANK.format(decorator=signed(decorator, row)) if decorator and runtime else ""
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, tf.errors.OpError)", LOOK, steps, before))
+
+
+def signed(decorator: str, row: Row) -> str:
+    """The decorator with a signature of any rank."""
+    type_ = f"tf.as_dtype({NUMPY[row.tasks[0].source.type]})"
+    signature = f"[tf.TensorSpec(None, {type_}), tf.TensorSpec([None], {SHAPE_TYPES.get(row.shape_type, 'tf.int64')})]"
+    return f"{decorator[:-1]}, input_signature={signature})"

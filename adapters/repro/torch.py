@@ -1,0 +1,52 @@
+"""torch.reshape as a script: eager, compiled, and on the tensors of PyTorch's own oneDNN."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from conformance.memory import Source, volume_of
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import Parts, body, dense, function_calls, laid, script
+
+TYPES = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "s8": "int8",
+    "u8": "uint8", "s16": "int16", "u16": "uint16", "s32": "int32", "u32": "uint32", "s64": "int64", "u64": "uint64",
+}  # fmt: skip
+LOOK = """
+def look(answer):
+    answer = answer.cpu()
+    return answer.dtype, answer.shape, answer.flatten().view(torch.uint8).numpy().tobytes()
+"""
+COMPILED = {"torch-compile": "aot_eager", "torch-inductor": "inductor"}
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row; what follows an @ is a device."""
+    name, _, device = backend.partition("@")
+    steps = []
+    for task in row.tasks:
+        src = tensor(task.source) + (f'.to("{device}")' if device else "")
+        calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(task, mapped=name != "torch-raw")]
+        if name in COMPILED:
+            decorator = f'@torch.compile(fullgraph=True, dynamic=False, backend="{COMPILED[name]}")'
+            calls = [decorator, "def compiled(src):", indent("\n".join([*calls, "return src"]), "    ")]
+            steps.append(body(task, src, [*calls, "with torch.no_grad():", "    src = compiled(src)"]))
+        elif name == "torch-mkldnn":
+            steps.append(body(task, f"{src}.to_mkldnn()", calls, "src.to_dense()"))
+        else:
+            steps.append(body(task, src, calls))
+    return script(Parts(["import torch"], "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))
+
+
+def tensor(source: Source) -> str:
+    """src as PyTorch code, of any rank."""
+    if source.layout == "reversed":
+        raise Unsupported("layout:reversed")
+    type_ = f"torch.{TYPES[source.type]}"
+    if not volume_of(source.dims):
+        return f"torch.empty({source.dims}, dtype={type_})"
+    at = laid(source)
+    memory, strides, offset = ("memory", at.strides, at.offset) if at else ("words", dense(source.dims), 0)
+    return f"torch.as_strided(torch.frombuffer({memory}, dtype={type_}), {source.dims}, {strides}, {offset})"

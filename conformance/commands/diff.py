@@ -1,0 +1,58 @@
+"""`conformance diff OLD NEW`: what changed between two runs, and why; 1 where something got worse."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from ..diff import Difference, difference
+from ..load_cases import load_suite
+from ..plan import plan_of
+from ..report import changes
+from ..terminal import say
+from . import Usage, emit, folder_given
+from .compare import evidence_at
+
+_BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
+_TELLERS: dict[str, Callable[[Difference], str]] = {
+    "text": changes.text,
+    "markdown": changes.markdown,
+    "html": changes.html,
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compares, tells, and says by the exit code whether something got worse."""
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    found = difference(evidence_at(args.old), evidence_at(args.new), plan)
+    if args.json:
+        emit(_data(found))
+    else:
+        _tell(found, args.format, args.out)
+    return 1 if found.worse else 0
+
+
+def _tell(found: Difference, given: str | None, out: Path | None) -> None:
+    form = given or (_BY_NAME.get(out.suffix, "") if out else "text")
+    if not form:
+        raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
+    told = _TELLERS[form](found)
+    if out is None:
+        say(told.rstrip("\n"))
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(told, encoding="utf-8", newline="\n")
+        say(f"{changes.verdict(found)}; see {out}")
+
+
+def _data(found: Difference) -> dict[str, object]:
+    return {
+        "old": found.old,
+        "new": found.new,
+        "worse": found.worse,
+        "pinned": [each._asdict() for each in found.pinned],
+        "documents": None if found.standings is None else [each._asdict() for each in found.standings],
+        "counts": found.counts,
+        "changes": [change._asdict() for change in found.changes],
+    }

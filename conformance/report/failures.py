@@ -1,0 +1,154 @@
+"""The page’s failures by what is wrong: some told in full, the others in a line each, so that no run makes a huge page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from ..model import Meaning, Rule
+from .cases import data_of, due, named, steps, sub
+from .facts import Facts, Shown, Wants, answer_of, clauses, cut, grouped, visible
+from .parts import SHORT, case_link, mark, number_of, plain, quote, rule_link, section, table_of
+from .picture import picture
+
+IN_FULL = 60
+"""Cases that are told in full, of all kinds together."""
+_OF_A_KIND = 12
+"""The same of one kind, where there are several."""
+_LONGEST = 1200
+"""Characters of a backend's words that are shown; the evidence has the rest."""
+_LINES = 40
+"""Lines of one case; `All cases` has the rest."""
+Entries = Mapping[str, Sequence[Shown]]
+
+
+def failures(facts: Facts) -> Iterator[str]:
+    yield section("failures")
+    if not facts.failures:
+        yield "<p>Nothing that was run failed or erred.</p></section>"
+        return
+    full = _in_full(facts)
+    yield "<p>Grouped by what is wrong, the commonest first. Begin with the first of each group; the command under it "
+    yield "repeats the call. The picture shows what becomes of each entry of shape.</p>"
+    kinds = [_kind(number, name, entries) for number, (name, entries) in enumerate(facts.failures.items(), 1)]
+    heads = ("What is wrong", "Rows", "Cases", "Rules")
+    yield from table_of("What is wrong, and how often", heads, kinds)
+    for number, (diagnosis, entries) in enumerate(facts.failures.items(), 1):
+        yield f'<div data-group><h3 id="wrong-{number}">{mark(_word(entries))} {quote(diagnosis)}: '
+        yield f"{number_of(sum(map(len, entries.values())), 'row')} of {number_of(len(entries), 'case')}</h3>"
+        for place, case in enumerate(full[diagnosis]):
+            yield from _failure(facts, case, entries[case], first=place == 0)
+        yield from _compact(diagnosis, facts, {case: rows for case, rows in entries.items() if case not in full[diagnosis]})
+        yield "</div>"
+    yield "</section>"
+
+
+def _in_full(facts: Facts) -> Mapping[str, Sequence[str]]:
+    """Which cases of each kind are told in full: of as many rules as possible, and some of every kind."""
+    kinds = facts.failures
+    most = IN_FULL if len(kinds) == 1 else _OF_A_KIND
+    chosen: dict[str, list[str]] = {name: [] for name in kinds}
+    queues = {name: _by_turns(entries)[:most] for name, entries in kinds.items()}
+    left = IN_FULL
+    for place in range(most):
+        for name, queue in queues.items():
+            if place < len(queue) and (left > 0 or place == 0):
+                chosen[name].append(queue[place])
+                left -= 1
+    return chosen
+
+
+def _by_turns(entries: Entries) -> list[str]:
+    """Cases in such an order that each rule has its first before any has its second."""
+    by_rule = grouped((rows[0].row.case.rule, case) for case, rows in entries.items())
+    turns = [(place, case) for cases in by_rule.values() for place, case in enumerate(cases)]
+    return [case for _, case in sorted(turns, key=lambda turn: turn[0])]
+
+
+def _word(entries: Entries) -> str:
+    return "error" if all(shown.worst == "error" for entry in entries.values() for shown in entry) else "fail"
+
+
+def _kind(number: int, diagnosis: str, entries: Entries) -> str:
+    rules = dict.fromkeys(shown[0].row.case.rule for shown in entries.values())
+    return (
+        f'<tr><th scope="row">{mark(_word(entries))} <a href="#wrong-{number}">{quote(diagnosis)}</a></th>'
+        f'<td class="n">{sum(map(len, entries.values())):,}</td><td class="n">{len(entries):,}</td>'
+        f"<td>{', '.join(map(rule_link, rules))}</td></tr>"
+    )
+
+
+# ── in full ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _failure(facts: Facts, case: str, rows: Sequence[Shown], first: bool) -> Iterator[str]:
+    rule = facts.plan.suite.spec.rules[rows[0].row.case.rule]
+    failing = _failing(rows)
+    yield f'<details class="entry"{" open" if first else ""} data-block data-r="{plain(rule.id)}">'
+    yield f"<summary>{plain(case)}"
+    yield f' <span class="sub">{number_of(len(rows), "row")}: {", ".join(map(plain, failing))}</span></summary>'
+    yield f"<dl><dt>case</dt><dd>{case_link(case)} <span class=sub>{plain(rows[0].row.case.place)}</span></dd>"
+    yield f"<dt>rule</dt><dd>{_rule(rule, failing)}</dd><dt>call</dt><dd>{steps(rows, failing)}</dd></dl>"
+    yield f"<figure>{_drawn(rows[0])}</figure>"
+    lines = grouped(((_want(facts, s), answer_of(s), s.detail or "", s.worst), s) for s in rows)
+    table = [_line(*line, same) for line, same in lines.items()]
+    heads = ("Rows", "Want", "Got", "Right?", "Detail")
+    yield from table_of(f"What {case} got", heads, table[:_LINES], "stack")
+    if len(table) > _LINES:
+        yield f"<p>And {len(table) - _LINES} more answers; {case_link(case)} has them in short.</p>"
+    commands = "\n".join(escape(visible(command)) for command in facts.commands(rows[0].row))
+    yield f'<pre tabindex="0" role="region" aria-label="Commands that repeat {plain(case)}">{commands}</pre></details>'
+
+
+def _failing(rows: Sequence[Shown]) -> list[str]:
+    return list(dict.fromkeys(document for shown in rows for document in shown.failing))
+
+
+def _rule(rule: Rule, failing: Sequence[str]) -> str:
+    return f"{rule_link(rule.id)}: {plain(rule.sentence)} <span class=sub>({plain(clauses(rule, failing))})</span>"
+
+
+def _want(facts: Facts, shown: Shown) -> Wants:
+    """What was due in the documents in which a row fails."""
+    found = ((want, tuple(d for d in documents if d in shown.failing)) for want, documents in facts.want(shown.row, shown.step))
+    return tuple((want, documents) for want, documents in found if documents)
+
+
+def _drawn(shown: Shown) -> str:
+    task = shown.row.tasks[shown.step]
+    meaning: Meaning = next(
+        (judged.meaning for judged in task.meanings if set(judged.documents) & set(shown.failing)), task.meanings[0].meaning
+    )
+    return picture(shown.row.case.steps[shown.step], meaning, shown.outcome, answer_of(shown))
+
+
+def _line(want: Wants, got: str, detail: str, word: str, rows: Sequence[Shown]) -> str:
+    documents = _failing(rows)
+    return (
+        f"<tr{data_of(rows, documents)}><td>{named(rows)} {sub(documents)}<td>{due(want)}<td>{quote(cut(got, _LONGEST))}"
+        f"<td>{mark(word)}<td>{quote(cut(detail, _LONGEST))}"
+    )
+
+
+# ── in short ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _compact(diagnosis: str, facts: Facts, entries: Entries) -> Iterator[str]:
+    """The other cases of a kind, a line each; all that is known of them stands under `All cases`."""
+    if not entries:
+        return
+    yield f"<details><summary>{number_of(len(entries), 'more case')} of this kind, in short</summary>"
+    heads = "".join(f"<th scope=col>{head}" for head in ("Case", "Rule", "Rows", "In", "Want", "Got"))
+    name = f"More cases: {cut(visible(diagnosis), 80)}"
+    yield f'<div class="wide stack" tabindex="0" role="region" aria-label="{escape(name)}"><table>'
+    yield f"<caption>{escape(name)}</caption><thead><tr>{heads}</thead>"
+    for case, rows in entries.items():
+        rule, failing = rows[0].row.case.rule, _failing(rows)
+        answers = list(dict.fromkeys(answer_of(shown, generic=True) for shown in rows))
+        more = f" and {len(answers) - 1} more" if len(answers) > 1 else ""
+        yield (
+            f'<tbody data-block data-r="{plain(rule)}"><tr{data_of(rows, failing)}><th scope=row>{case_link(case)}'
+            f"<td>{rule_link(rule)}<td>{len(rows)}<td>{plain(', '.join(failing))}<td>{due(_want(facts, rows[0]))}"
+            f"<td>{quote(cut(answers[0], SHORT))}{more}"
+        )
+    yield "</table></div></details>"

@@ -1,0 +1,391 @@
+"""Results files prove nothing unless they are whole; a run that was killed can be finished; parts make a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.evidence import Evidence, Refused, Target, Writer, complete, header_of, read, salvaged
+from conformance.model import Claims, Identity, Result
+
+from . import small
+from .small import Command, command, mini
+
+__all__ = ["command"]
+ROWS = [f"row-{number}[StaticReshape-f32]" for number in range(8)]
+
+
+def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool = True) -> dict[str, Any]:
+    """A results file of a few rows, and its header."""
+    suite = small.suite(None, small.cases(path.parent / "suite"))
+    header = header_of(suite, Identity(backend, "1"), Claims(("StaticReshape",)), Target(), backend)
+    writer = Writer(path, header)
+    for row in rows:
+        writer.row(Result(row, {"static-2022": "pass"}, {"kind": "tensor", "type": "f32", "dims": [2]}))
+    if close:
+        writer.close(1.0, (), {"Planted": 3})
+    else:
+        writer._stream.close()
+    return header
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "results.jsonl"
+    write(path)
+    return path
+
+
+Lines = list[bytes]
+
+
+def replaced(lines: Lines, old: bytes, new: bytes, at: int) -> Lines:
+    assert old in lines[at]
+    return [line.replace(old, new) if number == at % len(lines) else line for number, line in enumerate(lines)]
+
+
+def other(lines: Lines, tmp: Path) -> Lines:
+    write(tmp / "other.jsonl", "other")
+    return (tmp / "other.jsonl").read_bytes().splitlines(keepends=True)
+
+
+SPOILT: dict[str, tuple[Callable[[Lines, Path], Lines], str]] = {
+    "nothing in it": (lambda lines, tmp: [], "is empty; run again"),
+    "no footer": (lambda lines, tmp: lines[:-1], "has no footer: the run did not end; run again"),
+    "a header alone": (lambda lines, tmp: lines[:1], "has no footer"),
+    "no header": (lambda lines, tmp: lines[1:], ":1: is no header"),
+    "another format": (lambda lines, tmp: replaced(lines, b"results-1", b"results-0", 0), ":1: is no header"),
+    "a line cut off": (lambda lines, tmp: [*lines[:3], lines[3][:40]], ":4: the line is cut off"),
+    "the footer cut off": (lambda lines, tmp: [*lines[:-1], lines[-1][:-1]], ":10: the line is cut off"),
+    "a line cut off in the middle": (lambda lines, tmp: [*lines[:3], lines[3][:40] + b"\n", *lines[4:]], ":4: is no JSON"),
+    "a row twice": (lambda lines, tmp: [*lines[:3], lines[2], *lines[3:]], ":4: the row row-1[StaticReshape-f32] stands twice"),
+    "a row missing": (lambda lines, tmp: [*lines[:3], *lines[4:]], "the footer counts 8 rows, there are 7"),
+    "rows in another order": (lambda lines, tmp: [lines[0], lines[2], lines[1], *lines[3:]], "the file was changed"),
+    "a verdict changed": (lambda lines, tmp: replaced(lines, b"pass", b"fail", 3), "the file was changed"),
+    "an outcome changed": (lambda lines, tmp: replaced(lines, b"[2]", b"[3]", 3), "the file was changed"),
+    "the header changed": (lambda lines, tmp: replaced(lines, b'"it"', b'"IT"', 0), "two files are mixed"),
+    "the header of another": (lambda lines, tmp: [other(lines, tmp)[0], *lines[1:]], "two files are mixed"),
+    "two files in one": (lambda lines, tmp: [*lines, *other(lines, tmp)], ":10: a footer among the rows; two files are mixed"),
+    "two runs begun": (lambda lines, tmp: [*lines[:4], *other(lines, tmp)], ":5: a header among the rows; two files are mixed"),
+    "a row of another": (lambda lines, tmp: [*lines[:3], other(lines, tmp)[3].replace(b"row-2", b"row-9"), *lines[3:]], "counts 8 rows, there are 9"),
+    "the footer of another": (lambda lines, tmp: [*lines[:-1], other(lines, tmp)[-1]], "two files are mixed"),
+    "no verdicts": (lambda lines, tmp: replaced(lines, b'"verdicts"', b'"verdict"', 3), ":4: the row lacks its id, verdicts or outcome"),
+    "a list for a row": (lambda lines, tmp: [*lines[:3], b"[]\n", *lines[4:]], ":4: is no record"),
+    "a footer without canaries": (lambda lines, tmp: replaced(lines, b'"canaries"', b'"canary"', -1), "the footer lacks canaries"),
+    "a header without claims": (lambda lines, tmp: replaced(lines, b'"claims"', b'"claim"', 0), "the header lacks claims"),
+    "bytes that are no text": (lambda lines, tmp: [*lines[:3], b"\xff\xfe\n", *lines[4:]], "is not UTF-8; the file is damaged"),
+    "zeros at the end": (lambda lines, tmp: [*lines[:5], b"\0" * 512], ":6: the line is cut off"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_file_that_is_not_whole_is_refused_with_its_own_message(path: Path, tmp_path: Path, what: str) -> None:
+    spoil, words = SPOILT[what]
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(spoil(lines, tmp_path)))
+    with pytest.raises(Refused) as refused:
+        read(path)
+    assert words in str(refused.value)
+    assert str(refused.value).startswith(str(path))
+
+
+def test_a_whole_file_is_taken(path: Path) -> None:
+    evidence = read(path)
+    assert [result.row for result in evidence.results] == ROWS
+    assert evidence.footer["verdicts"]["pass"] == 8
+
+
+def test_no_file_is_refused_too(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="cannot be read: No such file"):
+        read(tmp_path / "none")
+
+
+@pytest.mark.parametrize("cut", [1, 2, 50, 400, 900, 1500])
+def test_no_beginning_of_a_file_is_taken(path: Path, cut: int) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - cut])
+    with pytest.raises(Refused):
+        read(path)
+
+
+def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
+    evidence = read(path)
+    digest = evidence.header["suite"]["digest"]
+    complete(evidence, ROWS, digest, path)
+    for rows, suite, words in (
+        (ROWS, "0" * 64, "is of a suite with digest"),
+        ([*ROWS, "new"], digest, "lacks 1 rows of the suite, first new"),
+        (ROWS[1:], digest, "has rows that the suite does not, such as row-0"),
+    ):
+        with pytest.raises(Refused, match=words):
+            complete(evidence, rows, suite, path)
+
+
+def test_evidence_without_planted_backends_shows_nothing(command: Command) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("conformance.canary.escaped", lambda *_: ({}, ()))
+        said = command.run("numpy", "--json")
+    assert said.code == 5
+    assert not any("conforms to" in sentence for sentence in said.data["sentences"])
+
+
+# ── going on with a run ───────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    header = write(path, close=False)
+    whole = path.read_bytes()
+    assert len(salvaged(path, header)) == 8
+    path.write_bytes(whole[:-3])
+    assert len(salvaged(path, header)) == 7
+    path.write_bytes(whole[:10])
+    assert salvaged(path, header) == []
+    path.write_bytes(b"")
+    assert salvaged(path, header) == []
+
+
+@pytest.mark.parametrize("key", ["backend", "claims", "target", "suite", "environment", "isolation", "waivers"])
+def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "results.jsonl"
+    header = write(path, close=False)
+    with pytest.raises(Refused, match=f"{key} was .* and is .*; begin a new run"):
+        salvaged(path, {**header, key: {"other": 1}})
+    assert salvaged(path, {**header, "started": "later"})
+
+
+def test_a_run_that_ended_is_not_gone_on_with(command: Command) -> None:
+    command.run("numpy")
+    said = command.run("numpy", "--resume", command.out)
+    assert said.code == 2
+    assert "the run ended; there is nothing to resume" in said.err
+    assert read(command.out / "results.jsonl")
+
+
+def test_rows_out_of_place_are_not_gone_on_with(command: Command) -> None:
+    command.run("numpy")
+    path = command.out / "results.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], lines[2], lines[1]]))
+    said = command.run("numpy", "--resume", command.out)
+    assert said.code == 2
+    assert "is not where the suite has it; begin a new run" in said.err
+
+
+def rows_in(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()[1:-1]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
+def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> None:
+    whole = command.run(mini("Flushes"))
+    path = command.out / "results.jsonl"
+    rows, lines = rows_in(path), path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:kept]) + lines[kept][: 30 if kept else 0])
+    assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last
+    assert rows_in(path) == rows
+
+
+def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.run("numpy")
+    path = command.out / "results.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:101]))
+    seen: list[Any] = []
+    from conformance import certify
+
+    plain = certify.run_isolated
+    monkeypatch.setattr(certify, "run_isolated", lambda rows, *more: seen.append(len(rows)) or plain(rows, *more))
+    assert command.run("numpy", "--resume", command.out).code == 0
+    assert seen == [len(lines) - 2 - 100]
+
+
+SLOWED = """
+import time
+from conformance.adapters.numpy_reference import NumpyReference
+
+class It(NumpyReference):
+    def compile(self, graph):
+        time.sleep(0.0005)
+        return super().compile(graph)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
+def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
+    backend, whole = f"{tmp_path / 'slowed.py'}:It", tmp_path / "whole"
+    began = time.monotonic()
+    assert command.run(backend, out=whole).code == 0
+    lasts = time.monotonic() - began
+    out, path, chosen = tmp_path / "killed", tmp_path / "killed" / "results.jsonl", random.Random(2021)
+    left = []
+    for moment in [chosen.uniform(0, lasts) for _ in range(20)]:
+        resume = ("--resume", out) if path.exists() else ("--out", out)
+        child = os.fork()
+        if not child:  # a process that has read everything already, so that twenty of them take no time
+            small.cli.main(["run", backend, "--isolation", "none", "--cases", str(command.cases), *map(str, resume)])
+            os._exit(0)
+        time.sleep(moment)
+        ended, _ = os.waitpid(child, os.WNOHANG)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        if not path.exists():
+            continue
+        try:
+            read(path)
+        except Refused:
+            left.append(path.read_bytes().count(b"\n"))
+            assert not (out / "report.html").exists()
+        else:
+            path.unlink()
+    assert len(left) >= 10, "most of them were killed in the middle"
+    assert any(left)
+    resume = ("--resume", out) if path.exists() else ()
+    assert command.run(backend, *resume, out=None if resume else out).code == 0
+    assert rows_in(path) == rows_in(whole / "results.jsonl")
+    assert len(rows_in(path)) == len({json.loads(row)["row"] for row in rows_in(path)})
+
+
+def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
+    (tmp_path / "slowed.py").write_text(SLOWED.replace("0.0005", "0.02"), encoding="utf-8")
+    words = [sys.executable, "-m", "conformance", "run", f"{tmp_path / 'slowed.py'}:It", "--isolation", "none"]
+    words += ["--cases", str(small.cases(tmp_path)), "--out", str(tmp_path / "out")]
+    child = subprocess.Popen(words, cwd=small.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    path = tmp_path / "out" / "results.jsonl"
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    with pytest.raises(Refused):
+        read(path)
+
+
+# ── parts ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def part(command: Command, shard: str, backend: str = "numpy", *more: object) -> Path:
+    folder = command.folder / f"part-{shard.replace('/', '-of-')}-{backend.rpartition(':')[2]}"
+    said = command.run(backend, "--shard", shard, *more, out=folder)
+    assert said.code in (1, 4)
+    return folder
+
+
+def merge(command: Command, *folders: Path) -> Any:
+    return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "Flushes"])
+def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> None:
+    name = backend if backend == "numpy" else mini(backend)
+    whole = command.run(name)
+    parts = [part(command, f"{number}/3", name) for number in (1, 2, 3)]
+    said = merge(command, parts[2], parts[0], parts[1])
+    assert (said.code, said.last) == (whole.code, whole.last)
+    assert rows_in(command.folder / "merged" / "results.jsonl") == rows_in(command.out / "results.jsonl")
+    ran = [{r.row for r in read(p / "results.jsonl").results if "not run" not in r.verdicts.values()} for p in parts]
+    assert sum(map(len, ran)) == len(set().union(*ran)) == len(rows_in(command.out / "results.jsonl"))
+
+
+@pytest.fixture
+def parts(command: Command) -> list[Path]:
+    return [part(command, f"{number}/2") for number in (1, 2)]
+
+
+def evidence_of(folder: Path) -> Evidence:
+    return read(folder / "results.jsonl")
+
+
+def test_a_gap_is_refused(command: Command, parts: list[Path]) -> None:
+    said = merge(command, parts[0])
+    assert said.code == 2
+    assert "shard 2/2 is there 0 times: there is a gap" in said.err
+
+
+def test_a_part_twice_is_refused(command: Command, parts: list[Path]) -> None:
+    said = merge(command, *parts, parts[1])
+    assert said.code == 2
+    assert "shard 2/2 is there 2 times" in said.err
+    assert "overlap" in said.err
+
+
+def test_parts_of_other_counts_are_refused(command: Command, parts: list[Path]) -> None:
+    said = merge(command, parts[0], part(command, "2/3"))
+    assert said.code == 2
+    assert "is shard 2/3, not one of 2" in said.err
+
+
+def test_a_whole_run_is_no_part(command: Command, parts: list[Path]) -> None:
+    command.run("numpy")
+    for order in ((parts[0], command.out), (command.out, parts[0])):
+        said = merge(command, *order)
+        assert said.code == 2
+        assert "is shard None" in said.err
+
+
+def test_parts_of_other_backends_and_targets_are_refused(command: Command, parts: list[Path]) -> None:
+    for backend, more, words in (
+        (mini("Bent"), (), "its backend is"),
+        ("numpy", ("--type", "f32"), "its target is not that of"),
+    ):
+        said = merge(command, parts[0], part(command, "2/2", backend, *more))
+        assert said.code == 2
+        assert words in said.err
+
+
+def test_parts_of_another_suite_are_refused(command: Command, parts: list[Path]) -> None:
+    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
+    (command.cases / "few0.yaml").write_text(text.replace("about: A few.", "about: A few more."), encoding="utf-8")
+    said = merge(command, *parts)
+    assert said.code == 2
+    assert "is of a suite with digest" in said.err
+    mixed = merge(command, parts[0], part(command, "2/2"))
+    assert mixed.code == 2
+    assert "its suite is" in mixed.err
+
+
+def test_rows_run_by_two_parts_overlap(command: Command, parts: list[Path]) -> None:
+    first, second = (evidence_of(folder) for folder in parts)
+    writer = Writer(parts[1] / "results.jsonl", second.header)
+    for ours, theirs in zip(first.results, second.results, strict=True):
+        writer.row(ours if ours.row == first.results[0].row else theirs)
+    writer.close(1.0, (), second.footer["canaries"])
+    said = merge(command, *parts)
+    assert said.code == 2
+    assert "was run by another shard too; the shards overlap" in said.err
+
+
+def test_a_part_that_did_not_end_is_refused(command: Command, parts: list[Path]) -> None:
+    path = parts[1] / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    said = merge(command, *parts)
+    assert said.code == 2
+    assert "the line is cut off" in said.err
+
+
+def test_a_whole_does_not_go_where_a_part_lies(command: Command, parts: list[Path]) -> None:
+    said = command("merge", *parts, "--cases", command.cases, "--out", parts[0])
+    assert said.code == 2
+    assert "holds one of the shards" in said.err
+
+
+def test_a_planted_backend_that_escaped_from_one_part_escaped_from_the_whole(command: Command, parts: list[Path]) -> None:
+    evidence = evidence_of(parts[1])
+    writer = Writer(parts[1] / "results.jsonl", evidence.header)
+    for result in evidence.results:
+        writer.row(result)
+    writer.close(1.0, (), {**evidence.footer["canaries"], "FlushesSubnormals": 0})
+    said = merge(command, *parts)
+    assert said.code == 5

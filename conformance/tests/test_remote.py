@@ -1,0 +1,245 @@
+"""A backend in a process of its own gives the verdicts that it gives in ours, and what goes wrong stays there."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from conformance import protocol
+from conformance.adapter import CannotStart
+from conformance.backend import opened, remarks, run_in_parallel, run_isolated
+from conformance.cli import main
+from conformance.load_cases import load_suite
+from conformance.memory import Source, image_of
+from conformance.model import Declared, Graph, Node, Operand, Tensor
+from conformance.plan import Plan, Row, plan_of
+from conformance.process import Limits
+from conformance.remote import SHARED_FROM, Remote, worker
+from conformance.run import run
+
+MISBEHAVING = Path(__file__).with_name("misbehaving.py")
+LIMITS = Limits(seconds=3.0)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of(load_suite())
+
+
+def some(plan: Plan, step: int) -> list[Row]:
+    return [row for row in plan.rows if not row.case.large][::step]
+
+
+def reshape(dims: tuple[int, ...], shape: tuple[int, ...], type_: str = "f32") -> Graph:
+    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
+    return Graph(Declared(type_, dims), (node,))
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> str:
+    """A backend that does what its src begins with."""
+    path = tmp_path / "odd.py"
+    path.write_text(
+        dedent(
+            """
+            import os, time
+            import numpy as np
+            from conformance.adapter import FunctionAdapter
+
+            class Odd(FunctionAdapter):
+                name, version = "odd", "1"
+                calls = 0
+
+                def reshape(self, src, shape, special_zero):
+                    Odd.calls += 1
+                    what = tuple(src.shape)
+                    if what == (13, 1):
+                        os.abort()
+                    if what == (13, 2):
+                        time.sleep(60)
+                    if what == (13, 3):
+                        return np.empty(1 << 40, np.uint8)
+                    if what == (13, 4):
+                        os.write(1, b"hello from C")
+                        print("hello from Python")
+                    if what == (13, 5):
+                        src[...] = 0
+                    if what == (13, 6):
+                        raise KeyError("a bug")
+                    return src.reshape(shape).copy()
+            """
+        )
+    )
+    return f"{path}:Odd"
+
+
+def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan) -> None:
+    rows = some(plan, 7)
+    for name in ("numpy", "numpy-raw"):
+        with opened(name, "none") as ours, opened(name, "worker", LIMITS) as theirs:
+            here, there = list(run(rows, ours)), list(run(rows, theirs))
+        assert [(r.row, r.verdicts, r.diagnosis) for r in here] == [(r.row, r.verdicts, r.diagnosis) for r in there]
+
+
+def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
+    rows = some(plan, 40)
+    with opened("numpy", "worker", LIMITS) as first:
+        results = list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
+    assert [result.row for result in results] == [row.id for row in rows]
+    assert {verdict for result in results for verdict in result.verdicts.values()} <= {"pass", "observed"}
+
+
+def called(remote: Remote, dims: tuple[int, ...], type_: str = "f32", may_overwrite: bool = False) -> Tensor:
+    src = image_of(Source(type_, dims)).tensor
+    count = 1
+    for length in dims:
+        count *= length
+    return remote.compile(reshape(dims, (count,), type_)).run(src, (), may_overwrite)
+
+
+def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(backend: str) -> None:
+    remote = worker(backend, LIMITS)
+    with pytest.raises(Exception, match="run: the process died of SIGABRT"):
+        called(remote, (13, 1))
+    assert called(remote, (2, 3)).dims == (6,)
+    assert remote.generation == 2
+    remote.close()
+
+
+def test_a_hang_ends_within_its_limit(backend: str) -> None:
+    remote = worker(backend, Limits(seconds=0.5))
+    began = time.monotonic()
+    with pytest.raises(Exception, match=r"no answer within 0\.5 s to run"):
+        called(remote, (13, 2))
+    assert time.monotonic() - began < 5
+    remote.close()
+
+
+def test_memory_beyond_the_limit_is_a_memory_error(backend: str) -> None:
+    remote = worker(backend, Limits(memory=4 << 30))
+    with pytest.raises(MemoryError):
+        called(remote, (13, 3))
+    assert remote.generation == 1
+    remote.close()
+
+
+def test_what_a_library_prints_from_c_does_not_get_into_the_protocol(backend: str) -> None:
+    remote = worker(backend, LIMITS)
+    assert called(remote, (13, 4)).dims == (52,)
+    remote.close()
+
+
+def test_an_adapters_own_error_leaves_the_process_alone(backend: str) -> None:
+    remote = worker(backend, LIMITS)
+    with pytest.raises(Exception, match="KeyError: 'a bug'"):
+        called(remote, (13, 6))
+    assert called(remote, (2, 3)).dims == (6,)
+    assert remote.generation == 1
+    remote.close()
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("count", [5, SHARED_FROM // 4 + 1])
+def test_a_changed_src_is_seen_through_pipe_and_shared_memory(
+    backend: str, tmp_path: Path, share: bool, count: int
+) -> None:
+    path = tmp_path / "changes.py"
+    path.write_text(
+        "from conformance.adapter import FunctionAdapter\n"
+        "class Changes(FunctionAdapter):\n"
+        "    name, version = 'changes', '1'\n"
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        src[-1] = 0\n"
+        "        return src.reshape(shape).copy()\n"
+    )
+    remote = worker(f"{path}:Changes", LIMITS, share)
+    image = image_of(Source("f32", (count,)))
+    answer = remote.compile(reshape((count,), (count, 1))).run(image.tensor, (), False)
+    assert image.touched
+    assert bytes(answer.memory) == bytes(image.elements[:-4]) + bytes(4)
+    remote.close()
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("size", [SHARED_FROM // 4, (1 << 20) + 3, 1 << 22])
+def test_large_tensors_come_back_as_they_are(share: bool, size: int) -> None:
+    remote = worker("numpy", LIMITS, share)
+    for _ in range(2):
+        image = image_of(Source("f32", (size,)))
+        answer = remote.compile(reshape((size,), (1, size))).run(image.tensor, (), False)
+        assert answer.dims == (1, size)
+        assert bytes(answer.memory) == image.elements
+        assert not image.touched
+    remote.close()
+
+
+def test_programs_that_nobody_has_any_more_are_closed() -> None:
+    remote = worker("numpy", LIMITS)
+    for _ in range(40):
+        called(remote, (2, 3))
+    gc.collect()
+    assert len(remote.session().closing) < 20
+    remote.close()
+
+
+def test_a_stranger_that_cannot_be_started_again_leaves_rows_not_run(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    remote = Remote([sys.executable, "-S", str(MISBEHAVING), "dies-after-first-start"], LIMITS)
+    remote.restart()
+    rows = [row for row in plan.rows if row.operation == "StaticReshape" and row.type == "f32"][:12]
+    results = list(run_isolated(rows, remote, remote.claims, "worker"))
+    assert [result.row for result in results] == [row.id for row in rows]
+    verdicts = [next(iter(result.verdicts.values())) for result in results]
+    assert verdicts == ["error"] * 3 + ["not run"] * 9
+    assert "given up after 3 starts" in remarks(remote)[0]
+    remote.close()
+
+
+def test_a_backend_that_cannot_be_imported_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="unknown backend 'nmpy'; did you mean 'numpy'"):
+        worker("nmpy", LIMITS)
+    assert main(["run", "cmd:/nowhere/at-all", "--out", str(tmp_path / "out")]) == 3
+
+
+def test_a_worker_ends_when_the_suite_is_killed() -> None:
+    script = (
+        "import time\nfrom conformance.remote import worker\nw = worker('numpy')\n"
+        "print(w.session().process._popen.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
+        assert parent.stdout is not None
+        group = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+    for _ in range(100):
+        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], check=True, capture_output=True, text=True).stdout
+        if not any(int(g) == group and s[0] != "Z" for g, s in map(str.split, listed.splitlines())):
+            return
+        time.sleep(0.05)
+    pytest.fail("the worker outlived the suite")
+
+
+def test_numbers_past_the_doubles_travel_as_text() -> None:
+    graph = reshape((2**53, 0), (2**62, 0))
+    sent = json.loads(protocol.line(protocol.graph_record(graph)))
+    assert sent["src"]["dims"] == [str(2**53), 0]
+    assert protocol.graph_of(sent) == graph
+
+
+def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
+    row = plan.rows[0]
+    sent = protocol.line(protocol.graph_record(row.tasks[0].graph)).decode()
+    assert row.case.id not in sent
+    assert row.case.rule not in sent
+    assert "expect" not in sent
