@@ -37,7 +37,7 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "tensorflow-function": ("tensorflow", "TensorFlowFunction"),
     "tensorflow-xla": ("tensorflow", "TensorFlowXla"),
     "ndonnx": ("ndonnx", "Ndonnx"),
-    "tinygrad": ("tinygrad", "Tinygrad"),
+    "paddle": ("paddle", "Paddle"),
     "openvino": ("openvino", "OpenVino"),
     "openvino-one-thread": ("openvino", "OpenVinoOneThread"),
     "openvino-reference": ("openvino", "OpenVinoReference"),
@@ -54,8 +54,8 @@ INSTALL: Mapping[str, str] = {
     "dask": "pip install dask",
     "mlx": 'pip install "mlx[cpu]"',
     "tensorflow": "pip install tensorflow-cpu",
+    "paddle": "pip install paddlepaddle",
     "ndonnx": "pip install ndonnx onnxruntime",
-    "tinygrad": "pip install tinygrad",
     "openvino": "pip install openvino",
     "onnxruntime": "pip install onnxruntime onnx",
     "onnx_reference": "pip install onnx",
@@ -261,7 +261,7 @@ def _check_claims(claims: Any, backend: str) -> None:
             raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
 
 
-FAMILIES = ("type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank")
+FAMILIES = ("type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank", "unknown-rank")
 """The families of facets; `layout:reversed` is a member of one."""
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),

@@ -69,8 +69,11 @@ def _while_alive(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:
 
 
 def remarks(adapter: Adapter) -> tuple[str, ...]:
-    """What a reader of the results has to know of the process."""
-    return (f"the backend was {adapter.lost}",) if isinstance(adapter, Remote) and adapter.lost else ()
+    """What a reader of the results has to know of the process, once it was closed."""
+    if not isinstance(adapter, Remote):
+        return ()
+    lost = (f"the backend was {adapter.lost}; the rows after that were not run",) if adapter.lost else ()
+    return (*lost, f"the backend's process: {adapter.amiss}") if adapter.amiss else lost
 
 
 def run_in_parallel(
@@ -94,7 +97,7 @@ def run_in_parallel(
                 yield from done
     finally:
         for adapter in everyone[1:]:
-            if isinstance(adapter, Remote) and isinstance(first, Remote):
+            if isinstance(adapter, Remote) and isinstance(first, Remote):  # which is asked for remarks
                 first.lost = first.lost or adapter.lost
             if isinstance(adapter, Isolated):
                 adapter.close()

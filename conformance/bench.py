@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 REPEATS = 7
 
@@ -197,6 +197,99 @@ def start_up() -> Measured:
     """What a person waits for before anything happens."""
     ours = cpu_of_command([sys.executable, "-m", "conformance", "--help"])
     return Measured(ours, cpu_of_command([sys.executable, "-c", "pass"]), "python -c pass")
+
+
+# ── isolation ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
+    """CPU seconds that a row takes on both sides of the process border."""
+    from .backend import opened
+    from .remote import Remote
+    from .run import run
+
+    with opened(backend, isolation) as adapter:  # type: ignore[arg-type]
+
+        def clock() -> float:
+            theirs = _clock_of(adapter.session().process.pid) if isinstance(adapter, Remote) else 0.0
+            return time.process_time() + theirs
+
+        def once() -> float:
+            began = clock()
+            for _ in run(rows, adapter):
+                pass
+            return clock() - began
+
+        once()
+        return min(once() for _ in range(REPEATS)) / len(rows)
+
+
+def _clock_of(pid: int) -> float:
+    """CPU seconds of a process; Linux makes the number of its clock from its own."""
+    return time.clock_gettime((~pid << 3) | 2) if sys.platform == "linux" else 0.0
+
+
+def _small_rows() -> list[Any]:
+    from .load_cases import load_suite
+    from .plan import plan_of
+
+    rows = [row for row in plan_of(load_suite()).rows if not row.case.large and len(row.tasks) == 1]
+    return [row for row in rows if len(row.tasks[0].src.elements) < 4096][::12]
+
+
+@measurement("a small call through a worker, beyond one in this process", budget=150e-6)
+def call_through_a_worker() -> Measured:
+    """Both sides of the border together; compile and run are one round trip."""
+    rows = _small_rows()
+    bare = _through("numpy", "none", rows)
+    return Measured(_through("numpy", "worker", rows) - bare, bare, "the same call in this process")
+
+
+@measurement("a call in a process of its own, as isolation `case` has it")
+def call_in_its_own_process() -> Measured:
+    """What a worker that lives on saves."""
+    ours = cpu_of_command([sys.executable, "-c", "import conformance.worker, conformance.adapters.numpy_reference"], 3)
+    return Measured(ours, _through("numpy", "worker", _small_rows()), "the same call through a worker")
+
+
+@measurement("16 MiB through the pipe, each way (at most 10 times)")
+def large_through_the_pipe() -> Measured:
+    return _large(share=False)
+
+
+@measurement("16 MiB through shared memory, each way (at most 4 times)")
+def large_through_shared_memory() -> Measured:
+    return _large(share=True)
+
+
+def _large(share: bool) -> Measured:
+    """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
+    from .memory import Source, image_of
+    from .model import Declared, Graph, Node, Operand
+    from .remote import worker
+
+    count = 1 << 22
+    node = Node("StaticReshape", Operand("s64", (2,), (1, count)), Operand("bool", (), (False,)))
+    graph = Graph(Declared("f32", (count,)), (node,))
+    image, target = image_of(Source("f32", (count,))), bytearray(4 * count)
+
+    def copy() -> None:
+        target[:] = image.elements
+
+    remote = worker("numpy", share=share)
+    try:
+        bare = cpu(copy)
+
+        def once() -> float:
+            pid = remote.session().process.pid
+            began = time.process_time() + _clock_of(pid)
+            remote.compile(graph).run(image.tensor, (), False)
+            return time.process_time() + _clock_of(pid) - began
+
+        once()
+        return Measured((min(once() for _ in range(REPEATS)) - bare) / 2, bare, "a copy of 16 MiB")
+    finally:
+        remote.close()
 
 
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────

@@ -73,8 +73,8 @@ def certify(
             for number, (row, result) in enumerate(_in_order(order, adapter, claims, done), 1):
                 writer.row(waive.waived(result, row, waivers, today))
                 tick(number, row.case.id)
-        notes += remarks(adapter)
-    writer.close(time.perf_counter() - began, tuple(notes), caught)
+        said = remarks(adapter)
+    writer.close(time.perf_counter() - began, (*notes, *said), caught)
     return folder
 
 

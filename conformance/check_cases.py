@@ -100,13 +100,13 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
             yield Problem(
                 row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
             )
-        yield from _reasons(row, reference)
+        yield from _reasons(row, reference, plan.suite.spec.added)
 
 
-def _reasons(row: Row, reference: Adapter) -> Iterator[Problem]:
+def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Problem]:
     for task, outcome in zip(row.tasks, called(row, reference), strict=True):
-        if not reason_holds(task, outcome):
-            rules = ", ".join(sorted(reasons(task))) or "none"
+        if not reason_holds(task, outcome, added):
+            rules = ", ".join(sorted(reasons(task, added))) or "none"
             what = f"the reference refuses by {outcome.message}, the contracts by {rules}; one of them is wrong"
             yield Problem(row.case.place, f"{row.id}: {what}")
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from .evidence import Evidence, Target
-from .model import Claims, Result, Verdict
-from .plan import Plan, Row
 from . import waive
 from .adapter import FAMILIES
+from .evidence import Evidence, Target
 from .load import cases_folder, digest_of, spec_folder
+from .model import Claims, Result, Verdict
+from .plan import Plan, Row
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
 
@@ -87,7 +87,8 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     )  # fmt: skip
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
-    return replace(conclusion, notes=(*conclusion.notes, "the specification or the cases are not those that come along"))
+    foreign = "the specification or the cases are not those that come along"
+    return replace(conclusion, notes=(*conclusion.notes, foreign))
 
 
 def conclude(

@@ -47,7 +47,7 @@ def layers(folder: Path | None, bundled: Path) -> list[Path]:
     """The folders to read: the bundled one, another in its place, or both where the other says `extends: bundled`."""
     if folder is None:
         return [bundled]
-    extends = any(_EXTENDS.search(path.read_bytes()) for path in folder.glob("*.yaml"))
+    extends = any(path.is_file() and _EXTENDS.search(path.read_bytes()) for path in folder.glob("*.yaml"))
     return [bundled, folder] if extends else [folder]
 
 

@@ -128,6 +128,13 @@ def _case_rows(case: Case, operation: Operation, spec: Spec, compiled: Mapping[s
                 yield _Lowering(case, operation, type_, shape_type, given, spec, compiled).row()
 
 
+def row_of(
+    case: Case, operation: Operation, given: Given, shape_type: str, spec: Spec, compiled: Mapping[str, Contract]
+) -> Row:
+    """The row of a case for one operation and one way of giving shape; src has the type that is written."""
+    return _Lowering(case, operation, case.steps[0].src_type, shape_type, given, spec, compiled).row()
+
+
 def expressible(case: Case, operation: Operation, given: Given, shape_type: str) -> bool:
     """Whether a signature has room for the call of a case."""
     static = given == "attribute"
@@ -198,11 +205,20 @@ class _Lowering:
             rank = max(len(dims) for dims in (step.src, *step.shapes))
             if rank > 12:  # the most that the specification's own library takes
                 yield f"rank:{rank}"
+        if self.given == "runtime" and any(_differ_in_rank(each) for each in self.shapes_of_steps()):
+            yield "unknown-rank"  # one program for all steps has to take what no document promises
         if case.declared is not None:
             yield "declared"
         if case.large:
             yield "large"
         yield from self.form_facets()
+
+    def shapes_of_steps(self) -> Iterator[list[tuple[int, ...]]]:
+        """src, and each shape of the chain, over the steps."""
+        steps = self.case.steps
+        yield [step.src for step in steps]
+        for k in range(len(steps[0].shapes)):
+            yield [step.shapes[k] for step in steps]
 
     def form_facets(self) -> Iterator[str]:
         case = self.case
@@ -331,9 +347,13 @@ def meaning_of(
     return meaning
 
 
+def _differ_in_rank(all_dims: list[tuple[int, ...]]) -> bool:
+    return len({len(dims) for dims in all_dims}) > 1
+
+
 def _in_common(all_dims: list[tuple[int, ...]]) -> tuple[int | None, ...] | None:
     """What can be said beforehand of dims that differ from step to step."""
-    if len({len(dims) for dims in all_dims}) > 1:
+    if _differ_in_rank(all_dims):
         return None
     return tuple(each[0] if len(set(each)) == 1 else None for each in zip(*all_dims, strict=True))
 

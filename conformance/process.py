@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import mmap
 import os
@@ -15,6 +16,7 @@ import subprocess
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from . import protocol
@@ -71,6 +73,10 @@ class Process:
             poll.register(self._out, select.POLLIN)
             poll.register(self._err, select.POLLIN)
         self._writing.register(self._in, select.POLLOUT)
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
 
     # ── requests and replies ──
 
@@ -283,6 +289,7 @@ class SharedMemory:
     def room(self, size: int) -> mmap.mmap:
         """The memory, so many bytes at least."""
         if self._map is None or self._size < size:
+            keep_memory()
             size = -(-size // _PIPE) * _PIPE
             os.ftruncate(self._file, max(size, os.fstat(self._file).st_size))
             self._map = mmap.mmap(self._file, size)
@@ -296,6 +303,18 @@ class SharedMemory:
 
 
 _KEPT = 1 << 27
+TRIM, MMAP = 1 << 28, 1 << 25
+"""How much glibc keeps for the next large tensor: to have pages mapped anew costs ten times the copying."""
+
+
+@cache
+def keep_memory() -> None:
+    """Says so to the glibc of this process, where there is one."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(-1, TRIM)
+        mallopt(-3, MMAP)
+
 
 
 def _misplaced(got: object, expected: int, latest: int) -> str:

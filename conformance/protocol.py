@@ -37,6 +37,7 @@ def integer(value: Any) -> int:
     raise Fault(f"{short(value)} where a whole number was due")
 
 
+_decode = json.JSONDecoder().decode
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -48,7 +49,7 @@ def line(record: Mapping[str, Any]) -> bytes:
 def parsed(text: bytes) -> dict[str, Any]:
     """A header that was read."""
     try:
-        record = json.loads(text.decode())
+        record = _decode(text.decode())
     except UnicodeDecodeError as error:
         raise Fault(f"byte {error.start} of the line is not UTF-8: {short(text)}") from None
     except (ValueError, RecursionError):

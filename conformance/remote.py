@@ -13,7 +13,7 @@ from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
-from .process import USUAL, Limits, Process, SharedMemory, named
+from .process import MMAP, TRIM, USUAL, Limits, Process, SharedMemory, named
 from .protocol import Fault, integer, number, short
 from .types import WIDTH
 
@@ -356,10 +356,13 @@ def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return listed
 
 
+_MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
+
+
 def worker(backend: str, limits: Limits = USUAL, share: bool = True) -> Remote:
     """A Python adapter in a process of its own."""
     path = os.pathsep.join(p for p in sys.path if p)
-    env = {**os.environ, "PYTHONPATH": path}
+    env = {**_MALLOC, **os.environ, "PYTHONPATH": path}
     return Remote([sys.executable, "-m", "conformance.worker", backend], limits, env, share)
 
 

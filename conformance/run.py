@@ -263,7 +263,8 @@ def named_type(answer: Any) -> str | Exception:
         )
     if isinstance(answer, Tensor):
         if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
-            if answer.memory is None:  # NumPy would take some that is left over, and what it holds may be right
+            memory: Any = answer.memory
+            if memory is None:  # NumPy would take some that is left over, and what it holds may be right
                 return TypeError("run returned a Tensor without memory")
             if any(length < 0 for length in answer.dims):
                 return ValueError(f"run returned a Tensor of dims {list(answer.dims)}; no length is below 0")

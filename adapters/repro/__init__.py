@@ -51,6 +51,14 @@ def tell(number, step):
 '''
 
 
+WRITERS = {
+    "numpy_raw": "numpy", "array_api_strict": "numpy", "dask": "numpy", "torch": "torch", "jax": "jax", "mlx": "mlx",
+    "tensorflow": "tensorflow", "onnxruntime": "onnx", "onnx_reference": "onnx", "openvino": "openvino",
+    "onednn": "onednn",
+}  # fmt: skip
+"""An adapter's module → the module here that writes its scripts."""
+
+
 class Parts(NamedTuple):
     """What a library's script is made of."""
 

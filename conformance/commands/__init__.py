@@ -40,7 +40,7 @@ def located(problem: Problem, folders: Iterable[Path | None]) -> Problem:
     """The problem with its path as a person can open it, where the folder was named on the command line."""
     first, _, rest = problem.place.path.partition("/")
     for folder in folders:
-        if folder is not None and rest and folder.name == first:
+        if folder is not None and rest and folder.name == first and (folder / rest).exists():
             return problem._replace(place=problem.place._replace(path=str(folder / rest)))
     return problem
 

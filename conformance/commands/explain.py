@@ -9,9 +9,9 @@ from typing import Any
 from ..contract import contracts
 from ..load import cases_folder, spec_folder
 from ..load_cases import with_cases
-from ..model import Call, Spec
+from ..model import Call, Spec, Suite
 from ..terminal import labelled, paint, say, table, wrapped
-from . import Usage, emit, explain_case, folder_given, resembling, spec_of, unknown
+from . import Usage, emit, explain_case, explain_repro, folder_given, resembling, spec_of, unknown
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import bracketed, show, source
 
@@ -23,6 +23,10 @@ def run(args: argparse.Namespace) -> int:
             "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
         )
     spec = spec_of(args)
+    if args.backend is not None:
+        return explain_repro.run(args, _suite(args, spec))
+    if args.c:
+        raise Usage("--c goes with --backend onednn: a case as a program in C")
     things = _things(spec, args.name)
     if not things:
         return _explain_case(args, spec)
@@ -49,11 +53,14 @@ def _things(spec: Spec, name: str) -> list[dict[str, Any]]:
     return found
 
 
+def _suite(args: argparse.Namespace, spec: Spec) -> Suite:
+    cases = folder_given("--cases", args.cases) or cases_folder()
+    return with_cases(spec, folder_given("--spec", args.spec) or spec_folder(), cases)
+
+
 def _explain_case(args: argparse.Namespace, spec: Spec) -> int:
     """Nothing in the specification bears the name; perhaps a case does."""
-    suite = with_cases(
-        spec, folder_given("--spec", args.spec) or spec_folder(), folder_given("--cases", args.cases) or cases_folder()
-    )
+    suite = _suite(args, spec)
     found = explain_case.things(suite, args.name)
     if not found:
         every = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]

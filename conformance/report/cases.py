@@ -89,13 +89,18 @@ def lines_of_case(facts: Facts, rows: Iterable[Shown]) -> Mapping[Line, Sequence
     return grouped(
         (
             Line(
-                facts.want(shown.row, shown.step), answer_of(shown, generic=True), _alike(shown),
+                _apart(facts.want(shown.row, shown.step)), answer_of(shown, generic=True), _alike(shown),
                 shown.diagnosis if shown.failing or shown.worst == "waived" else None,
             ),
             shown,
         )
         for shown in rows
     )  # fmt: skip
+
+
+def _apart(found: Wants) -> Wants:
+    """What was due; the documents that say so where they part."""
+    return found if len(found) > 1 else ((found[0][0], ()),)
 
 
 def _alike(shown: Shown) -> tuple[tuple[Verdict, tuple[str, ...]], ...]:

@@ -90,7 +90,7 @@ def _failure(facts: Facts, case: str, rows: Sequence[Shown], first: bool) -> Ite
     yield f"<dl><dt>case</dt><dd>{case_link(case)} <span class=sub>{plain(rows[0].row.case.place)}</span></dd>"
     yield f"<dt>rule</dt><dd>{_rule(rule, failing)}</dd><dt>call</dt><dd>{steps(rows, failing)}</dd></dl>"
     yield f"<figure>{_drawn(rows[0])}</figure>"
-    lines = grouped(((_want(facts, s), answer_of(s), s.detail or "", s.worst), s) for s in rows)
+    lines = grouped(((_want(facts, s), answer_of(s, generic=True), _detail(s), s.worst), s) for s in rows)
     table = [_line(*line, same) for line, same in lines.items()]
     heads = ("Rows", "Want", "Got", "Right?", "Detail")
     yield from table_of(f"What {case} got", heads, table[:_LINES], "stack")
@@ -109,9 +109,16 @@ def _rule(rule: Rule, failing: Sequence[str]) -> str:
 
 
 def _want(facts: Facts, shown: Shown) -> Wants:
-    """What was due in the documents in which a row fails."""
+    """What was due in the documents in which a row fails; these are named where they part."""
     found = ((want, tuple(d for d in documents if d in shown.failing)) for want, documents in facts.want(shown.row, shown.step))
-    return tuple((want, documents) for want, documents in found if documents)
+    due = tuple((want, documents) for want, documents in found if documents)
+    return due if len(due) > 1 else tuple((want, ()) for want, _ in due)
+
+
+def _detail(shown: Shown) -> str:
+    """What is known beyond the answer."""
+    detail = shown.detail or ""
+    return "" if detail in answer_of(shown) else detail
 
 
 def _drawn(shown: Shown) -> str:
@@ -123,10 +130,11 @@ def _drawn(shown: Shown) -> str:
 
 
 def _line(want: Wants, got: str, detail: str, word: str, rows: Sequence[Shown]) -> str:
-    documents = _failing(rows)
+    by_operation = grouped((shown.row.operation, shown) for shown in rows)
+    where = "<br>".join(f"{named(same)} {sub(_failing(same))}" for same in by_operation.values())
     return (
-        f"<tr{data_of(rows, documents)}><td>{named(rows)} {sub(documents)}<td>{due(want)}<td>{quote(cut(got, _LONGEST))}"
-        f"<td>{mark(word)}<td>{quote(cut(detail, _LONGEST))}"
+        f"<tr{data_of(rows, _failing(rows))}><td>{where}<td>{due(want)}<td>{quote(cut(got, _LONGEST))}"
+        f"<td>{mark(word)}<td>{quote(cut(detail, _LONGEST)) if detail else ''}"
     )
 
 

@@ -47,9 +47,19 @@ margin:.5rem 0}.entry>summary{cursor:pointer;font-weight:600}.entry>summary .sub
 .steps{margin:.2rem 0;padding-left:1.4rem}.steps.one{list-style:none;padding:0}
 .case{border-bottom:1px solid var(--line);padding:.15rem 0}.case>summary{cursor:pointer;padding:.3rem 0}
 .case[open]{padding-bottom:1rem}.case>:not(summary){margin-left:1.1rem}
-.case,.case [id],[id^=cases-of]{scroll-margin-top:7rem}
-.entry td:first-child{min-width:17rem}.entry td:nth-child(4){min-width:20rem}
-.open td:last-child{min-width:12rem}
+.case,.case [id],[id^=cases-of]{scroll-margin-top:9rem}
+.entry td:first-child{min-width:15rem}.entry td:nth-child(2),.entry td:nth-child(3){min-width:9rem}
+.entry td:nth-child(5){min-width:12rem}.case td:nth-child(-n+3){min-width:9rem}.open td:last-child{min-width:12rem}
+.case{content-visibility:auto;contain-intrinsic-size:auto 2.2rem}.names{columns:17rem;font-size:.86rem;margin:.3rem 0}
+.compared td{min-width:9rem}.compared tbody th{min-width:15rem}.kinds{margin:.3rem 0 0;padding-left:1.2rem}
+details summary{cursor:pointer}figure{margin:.7rem 0;overflow-x:auto}.pic{display:block;max-width:100%;height:auto}
+.pic rect{fill:var(--box);stroke:var(--soft)}.pic text{fill:var(--ink);text-anchor:middle;
+font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.pic .name,.pic .what{fill:var(--soft);font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+.pic .name{text-anchor:start}.pic .what{font-size:11px}.pic path{stroke:var(--link);stroke-width:1.5;fill:none}
+.pic .copied{stroke:var(--link);stroke-width:2}.pic .words{fill:none;stroke:none}
+.pic .inferred{stroke:var(--observed);stroke-width:2;stroke-dasharray:4 3}
+.pic .illegal,.pic .differs{stroke:var(--fail);stroke-width:2;fill:var(--failb)}
 :target{outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
 h2:target,h3:target{outline:0}
 .filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;
@@ -66,10 +76,15 @@ dd{margin:0;min-width:0}
 .stack th{display:block;border:0;padding:0 0 .1rem}.scope thead,.stack thead{display:none}
 .scope tr,.stack tr{padding:.5rem 0;border-bottom:1px solid var(--line)}.scope table,.stack table{min-width:0}
 .scope caption,.stack caption{display:block}.scope td:empty{display:none}.rules td:nth-child(2){min-width:20rem}
-.rules .where li{white-space:normal}.case>:not(summary){margin-left:0}}
-@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
+.rules .where li{white-space:normal}.case>:not(summary){margin-left:0}
+.entry .stack td:nth-child(2)::before,.case .stack td:nth-child(2)::before{content:"want "}
+.entry .stack td:nth-child(3)::before,.case .stack td:nth-child(3)::before{content:"got "}
+.entry .stack td::before,.case .stack td::before{color:var(--soft);font-size:.86rem}
+.stack td:empty{display:none!important}}
+@media print{details::details-content{content-visibility:visible;display:block;block-size:auto}
+.case{content-visibility:visible}:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
-.entry,tr,.docs li{break-inside:avoid}#failures,#matrix{break-before:page}.wide{overflow:visible}
+.entry,tr,.docs li{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}.pic{max-height:9cm;width:auto}.wide{overflow:visible}
 a{color:inherit;text-decoration:none}table{font-size:8.5pt}}
 """
 
@@ -144,6 +159,18 @@ SCRIPT = """
   form.addEventListener('change', changed);
   form.elements.text.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
   window.addEventListener('hashchange', read);
+  window.addEventListener('beforeprint', function () {
+    document.querySelectorAll('details:not([open])').forEach(function (each) {
+      each.open = true;
+      each.setAttribute('data-closed', '');
+    });
+  });
+  window.addEventListener('afterprint', function () {
+    document.querySelectorAll('[data-closed]').forEach(function (each) {
+      each.open = false;
+      each.removeAttribute('data-closed');
+    });
+  });
   form.hidden = false;
   apply();
   read();

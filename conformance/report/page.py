@@ -14,12 +14,13 @@ from .cases import cases
 from .facts import Facts
 from .failures import failures
 from .look import SCRIPT
-from .parts import COLOUR, SECTIONS, mark, number_of, plain, quote, section, table_of
+from .parts import COLOUR, SECTIONS, mark, number_of, plain, quote, rule_link, section, table_of
 from .shell import shell
 from .tables import matrix, observed, rules, scope, unclaimed
 
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
 _ALL = ("target · operations", "target · documents", "target · types")
+_KINDS = 6
 _LEGEND: Mapping[Verdict, str] = {
     "pass": "A legal call was answered with the right type, dims and bytes, or an illegal one was refused.",
     "fail": "The answer is wrong, a legal call was refused, an illegal one answered, or the call crashed or hung.",
@@ -78,8 +79,23 @@ def _head(facts: Facts) -> Iterator[str]:
         kinds = number_of(len(facts.failures), "kind")
         yield f'<p>Start with the <a href="#failures">{number_of(rows, "failing row")} of {kinds}</a>: each has its '
         yield "clause and the command that repeats it.</p>"
+        yield from _kinds(facts)
     links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in SECTIONS)
     yield f'<nav aria-label="Parts of this report"><ul>{links}</ul></nav></header>'
+
+
+def _kinds(facts: Facts) -> Iterator[str]:
+    """The commonest kinds of failure, for those who read one page."""
+    yield "<ul class=kinds>"
+    for number, (diagnosis, entries) in enumerate(facts.failures.items(), 1):
+        if number > _KINDS:
+            yield f"<li>and {number_of(len(facts.failures) - _KINDS, 'more kind')}</li>"
+            break
+        rows = number_of(sum(map(len, entries.values())), "row")
+        rules = list(dict.fromkeys(shown[0].row.case.rule for shown in entries.values()))
+        of = f"{', '.join(map(rule_link, rules[:3]))}{f' and {len(rules) - 3} more' if len(rules) > 3 else ''}"
+        yield f'<li><a href="#wrong-{number}">{quote(diagnosis)}</a>: {rows}, of {of}</li>'
+    yield "</ul>"
 
 
 # ── environment and legend ────────────────────────────────────────────────────────────────────────

@@ -32,7 +32,7 @@ class Ran:
         self.run = run
 
 
-class Bent(NumpyReference):
+class Bent(NumpyReference):  # type: ignore[misc]
     """The reference, with a way to bend each stage."""
 
     identity = Identity("bent", "1")
@@ -48,7 +48,7 @@ class Bent(NumpyReference):
 class Answers(Bent):
     """Answers something else than a tensor; which is chosen by name."""
 
-    kind: ClassVar[str] = "None"
+    kind = "None"
     KINDS: ClassVar[dict[str, Any]] = {
         "None": lambda a, t: None,
         "list": lambda a, t: np.asarray(a).tolist() if isinstance(a, np.ndarray) else [],
@@ -102,14 +102,14 @@ def hollow(kind: type[Exception]) -> Exception:
 RAISED: dict[str, Any] = {
     "Exception": lambda: Exception("plain"),
     "SystemExit": lambda: SystemExit(0),
-    "MemoryError": lambda: MemoryError(),
+    "MemoryError": MemoryError,
     "RecursionError": lambda: RecursionError("too deep"),
     "KeyError": lambda: KeyError("lost"),
-    "StopIteration": lambda: StopIteration(),
-    "GeneratorExit": lambda: GeneratorExit(),
-    "CancelledError": lambda: asyncio.CancelledError(),
+    "StopIteration": StopIteration,
+    "GeneratorExit": GeneratorExit,
+    "CancelledError": asyncio.CancelledError,
     "BaseException": lambda: Bare("bare"),
-    "AssertionError": lambda: AssertionError(),
+    "AssertionError": AssertionError,
     "surrogates": lambda: KeyError("\udcff\x1b[31m\x00"),
     "long": lambda: KeyError("x" * 100_000),
     "unwritable": Unwritable,
@@ -172,6 +172,7 @@ class Shrinks(Bent):
     """Cuts src's memory off."""
 
     def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        assert isinstance(src.memory, bytearray)
         del src.memory[len(src.memory) // 2 :]
         return answer
 

@@ -84,7 +84,10 @@ WRITTEN = {
     "import fails": ("import no_such_library", "No module named 'no_such_library'; install what it needs"),
     "import raises": ("raise ValueError('at once')", "cannot be started: ValueError: at once"),
     "import exits": ("raise SystemExit(0)", "cannot be started: SystemExit: 0"),
-    "import raises what is no Exception": ("class Odd(BaseException): pass\nraise Odd('odd')", "cannot be started: Odd: odd"),
+    "import raises what is no Exception": (
+        "class Odd(BaseException): pass\nraise Odd('odd')",
+        "cannot be started: Odd: odd",
+    ),
     "construction raises": ("class It(Right):\n def __init__(self): raise OSError('no device')", "OSError: no device"),
     "construction wants more": ("class It(Right):\n def __init__(self, device): pass", "TypeError"),
     "nothing in it": ("class It: pass", "has no `identity`"),
@@ -98,7 +101,10 @@ WRITTEN = {
     "an identity that is text": ("class It(Right):\n identity = 'x'", "give Identity(name, version)"),
     "an identity that raises": ("class It(Right):\n @property\n def identity(self): raise KeyError('x')", "KeyError"),
     "a detail that is no pair": ("class It(Right):\n identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
-    "a detail that is a number": ("class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))", "give pairs of text"),
+    "a detail that is a number": (
+        "class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))",
+        "give pairs of text",
+    ),
     "claims that are a list": ("class It(Right):\n claims = ['x']", "give Claims(operations, leaves_out, mapped)"),
     "claims with text": ("class It(Right):\n claims = Claims('StaticReshape')", "all tuples"),
     "an operation that is none": ("class It(Right):\n operations = ('Reshape',)", "claims an operation 'Reshape'"),
@@ -106,14 +112,20 @@ WRITTEN = {
     "a facet that is none": ("class It(Right):\n leaves_out = ('zeros',)", "'zeros', which is no facet"),
     "a rule for a facet": ("class It(Right):\n leaves_out = ('zero-copies',)", "'zero-copies', which is no facet"),
     "a facet that is a number": ("class It(Right):\n leaves_out = (3,)", "has 3, where the name of"),
-    "a layout that is none": ("class It(Right):\n leaves_out = ('layout:revered',)", "'revered' is no layout; there are dense"),
+    "a layout that is none": (
+        "class It(Right):\n leaves_out = ('layout:revered',)",
+        "'revered' is no layout; there are dense",
+    ),
     "a type that is none": ("class It(Right):\n leaves_out = ('type:float',)", "'float' is no type"),
     "a rank that is none": ("class It(Right):\n leaves_out = ('rank:many',)", "'many' is no rank"),
-    "a member of what has none": ("class It(Right):\n leaves_out = ('chain:long',)", "'long' is no chain; the facet is 'chain'"),
+    "a member of what has none": (
+        "class It(Right):\n leaves_out = ('chain:long',)",
+        "'long' is no chain; the facet is 'chain'",
+    ),
     "mapped that is none": ("class It(Right):\n mapped = ('volume',)", "maps 'volume'"),
     "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
     "everything for a refusal": ("class It(Right):\n refusals = (Exception,)", "`refusals` names Exception"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", WRITTEN)
@@ -316,8 +328,10 @@ def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) ->
 
 
 def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
-    text = "from conformance.adapters.numpy_reference import Illegal, Open, resolve\nclass It(Right):\n refusals = Illegal, Open\n"
-    text += " def reshape(self, src, shape, special_zero): return src.reshape(resolve(src.shape, shape, special_zero, True))"
+    text = "from conformance.adapters.numpy_reference import Illegal, Open, resolve\n"
+    text += "class It(Right):\n refusals = Illegal, Open\n"
+    text += " def reshape(self, src, shape, special_zero):\n"
+    text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"
     said = command.run(backend(text), "--operation", "Reshape-1")
     assert said.code == 0, said
     assert "conforms to reshape-2020; not claimed: form" in said.text
@@ -335,4 +349,5 @@ def test_the_command_says_it_from_a_shell(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, timeout=60, cwd=small.ROOT,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give package.module:Class or path/to/file.py:Class\n"
+    assert done.stderr.startswith("conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give ")
+    assert len(done.stderr.splitlines()) == 1

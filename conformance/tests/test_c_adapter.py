@@ -27,7 +27,7 @@ needs_node = pytest.mark.skipif(NODE is None, reason="there is no node here")
 BUGS = {
     1: ("STRIDES_IGNORED", "layout-is-no-content"),
     2: ("ZEROS_LITERAL", "zero-copies"),
-    3: ("INFER_FORGETS_COPIES", "infer-fills"),
+    3: ("INFER_FORGETS_COPIES", "infer-keeps-count"),
     4: ("PRODUCT_WRAPS", "same-volume"),
     5: ("NAN_QUIETED", "same-content"),
     6: ("SRC_CHANGED", "each-call-alone"),

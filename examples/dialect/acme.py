@@ -1,16 +1,14 @@
-"""The Acme accelerator, played by NumPy."""
+"""The Acme accelerator, played by the NumPy reference: one operation, and no shape past six entries."""
 
-import numpy
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.model import Claims, Graph, Identity, Program, Rejected
 
-from conformance.adapter import FunctionAdapter
 
+class Acme(NumpyReference):
+    identity = Identity("acme", "2026")
+    claims = Claims(("StaticReshape",))
 
-class Acme(FunctionAdapter):
-    name, version = "acme", "2026"
-    operations = ("StaticReshape",)
-
-    def reshape(self, src, shape, special_zero):
-        if len(shape) > 6 or any(length < 0 for length in shape):
-            raise ValueError("more than six entries, or a negative one")
-        dims = [src.shape[at] if special_zero and not length else length for at, length in enumerate(shape)]
-        return numpy.reshape(src, dims)
+    def compile(self, graph: Graph) -> Program:
+        if any(node.shape and len(node.shape.values or ()) > 6 for node in graph.nodes):
+            raise Rejected("compile", "more than six entries")
+        return super().compile(graph)

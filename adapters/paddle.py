@@ -1,0 +1,53 @@
+"""PaddlePaddle: a 0 in shape copies, as with special_zero true; there is no other reading to ask for, so none is mapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from conformance.model import Array, Tensor, Unsupported
+from conformance.types import dtype_of
+
+from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy, without_elements
+
+TYPES = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "s8": "int8", "u8": "uint8",
+    "s16": "int16", "s32": "int32", "s64": "int64",
+}  # fmt: skip
+NAMES = {getattr(paddle, name): ours for ours, name in TYPES.items()}
+
+
+class Paddle(ArrayLibrary):
+    """paddle.reshape; a shape that comes with the call is a tensor."""
+
+    name, version = "paddle", paddle.__version__
+    detail = (("build", paddle.version.commit),)
+    leaves_out = ("declared", "form", "rank:65", "type:u16", "type:u32", "type:u64")
+    mapped = ()
+    refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
+
+    def tensor(self, src: Tensor) -> Any:
+        if src.type not in TYPES:
+            raise Unsupported(f"type:{src.type}")
+        if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
+            return paddle.zeros(src.dims, TYPES[src.type])
+        if src.type == "bf16":
+            return paddle.to_tensor(np.array(array_of(src)).view(np.int16)).view("bfloat16")
+        return paddle.to_tensor(np.array(array_of(src)))
+
+    def chain(self, src: Any, calls: Calls) -> Any:
+        for call in calls:
+            shape: Any = list(call.shape)
+            if call.runtime:
+                shape = paddle.to_tensor(np.array(shape, dtype_of(call.shape_type)))
+            src = paddle.reshape(src, shape)
+        return src
+
+    def answer(self, dst: Any) -> Tensor | Array:
+        rank_in_numpy(dst.shape)
+        if 0 in dst.shape:
+            return without_elements(NAMES[dst.dtype], dst.shape)
+        array: Array = dst.numpy()
+        return array.view(dtype_of("bf16")) if dst.dtype == paddle.bfloat16 else array

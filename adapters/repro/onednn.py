@@ -1,0 +1,206 @@
+"""StaticReshape of oneDNN Graph as a script over ctypes; onednn_c.py writes the same in C."""
+
+from __future__ import annotations
+
+from conformance.model import Unsupported
+from conformance.plan import Row, Task
+
+from ..onednn import Blueprint, Op, Said, blueprint
+from . import Parts, laid, memory, script
+
+API = '''
+LIBRARY = os.environ.get("ONEDNN_LIBRARY", "libdnnl.so.3")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+dnnl = c.CDLL(LIBRARY)
+dnnl.dnnl_status2str.restype = dnnl.dnnl_cpu_isa2str.restype = c.c_char_p
+UNKNOWN = -(1 << 63)
+
+
+class LogicalTensor(c.Structure):
+    _fields_ = [("id", c.c_size_t), ("ndims", c.c_int), ("dims", c.c_int64 * 12), ("data_type", c.c_int),
+                ("property", c.c_int), ("layout_type", c.c_int), ("strides", c.c_int64 * 12)]
+
+
+class Refused(Exception):
+    """A status that is not success."""
+
+
+def call(name, *arguments):
+    arguments = [c.c_size_t(each) if isinstance(each, int) else each for each in arguments]
+    status = getattr(dnnl, f"dnnl_{name}")(*arguments)
+    if status:
+        raise Refused(f"{dnnl.dnnl_status2str(status).decode()} at dnnl_{name}")
+
+
+def new(name, *arguments):
+    """What the library makes, by its handle."""
+    handle = c.c_void_p()
+    call(name, c.byref(handle), *arguments)
+    return handle
+
+
+def tensor(id_, type_, dims=None, strides=None):
+    """A logical tensor; dims None: not even the rank is told."""
+    made = LogicalTensor()
+    if dims is None:
+        call("graph_logical_tensor_init", c.byref(made), id_, type_, c.c_int32(-1), 2, 0)
+    elif strides is None:
+        array = (c.c_int64 * 12)(*dims)
+        call("graph_logical_tensor_init_with_dims", c.byref(made), id_, type_, c.c_int32(len(dims)), array, 2, 0)
+    else:
+        arrays = (c.c_int64 * 12)(*dims), (c.c_int64 * 12)(*strides)
+        call("graph_logical_tensor_init_with_strides", c.byref(made), id_, type_, c.c_int32(len(dims)), *arrays, 0)
+    return made
+
+
+def op(id_, known, inputs, outputs, *attributes):
+    made = new("graph_op_create", id_, 72, b"reshape")  # 72: static_reshape
+    for setter, number, values, length in attributes:
+        call(f"graph_op_set_attr_{setter}", made, number, values, length)
+    for each in inputs:
+        call("graph_op_add_input", made, c.byref(known[each]))
+    for each in outputs:
+        call("graph_op_add_output", made, c.byref(known[each]))
+    return made
+
+
+def ports(partition, side):
+    count = c.c_size_t()
+    call(f"graph_partition_get_{side}_ports_num", partition, c.byref(count))
+    tensors = (LogicalTensor * max(count.value, 1))()
+    call(f"graph_partition_get_{side}_ports", partition, count, tensors)
+    return [tensors[k].id for k in range(count.value)]
+
+
+def pointers(tensors):
+    return (c.POINTER(LogicalTensor) * max(len(tensors), 1))(*map(c.pointer, tensors))
+
+
+engine = new("engine_create", 1, 0)
+stream = new("stream_create", engine, 1)
+print("instruction set", dnnl.dnnl_cpu_isa2str(dnnl.dnnl_get_effective_cpu_isa()).decode())
+
+
+def compiled(known, *ops):
+    """The parts that the library makes of a graph, compiled in their order."""
+    graph = new("graph_graph_create", 1)
+    for each in ops:
+        call("graph_add_op", graph, each)
+    call("graph_graph_finalize", graph)
+    call("graph_graph_filter", graph, 1)
+    count, supported = c.c_size_t(), c.c_uint8()
+    call("graph_graph_get_partition_num", graph, c.byref(count))
+    partitions = (c.c_void_p * max(count.value, 1))()
+    call("graph_graph_get_partitions", graph, count, partitions)
+    parts = []
+    for each in sorted(map(c.c_void_p, partitions[: count.value]), key=lambda each: min(ports(each, "output"), default=0)):
+        call("graph_partition_is_supported", each, c.byref(supported))
+        if not supported:
+            raise Refused("not supported, says dnnl_graph_partition_is_supported")
+        inputs, outputs = ([known[id_] for id_ in ports(each, side)] for side in ("input", "output"))
+        part = new("graph_compiled_partition_create", each)
+        given = (len(inputs), pointers(inputs), len(outputs), pointers(outputs))
+        call("graph_partition_compile", each, part, *given, engine)
+        for said in outputs:
+            call("graph_compiled_partition_query_logical_tensor", part, said.id, c.byref(known[said.id]))
+        parts.append((part, inputs, [known[said.id] for said in outputs]))
+    return parts
+
+
+def executed(parts, memory, dst, *src):
+    """Runs the parts; `src`: the ids of the tensors that lie in `memory`. The answer: its logical tensor and bytes."""
+    held = dict.fromkeys(src, memory)
+    for part, inputs, outputs in parts:
+        for each in outputs:
+            size = c.c_size_t()
+            call("graph_logical_tensor_get_mem_size", c.byref(each), c.byref(size))
+            held[each.id] = (c.c_char * max(size.value, 1))()
+        lists = []
+        for some in (inputs, outputs):
+            made = [new("graph_tensor_create", c.byref(each), engine, held[each.id]) for each in some]
+            lists += [len(made), (c.c_void_p * max(len(made), 1))(*[each.value for each in made])]
+        call("graph_compiled_partition_execute", part, stream, *lists)
+        call("stream_wait", stream)
+    return next(each for _, _, outputs in parts for each in outputs if each.id == dst), held[dst]
+'''
+LOOK = '''
+TYPES = {1: ("f16", 2), 2: ("bf16", 2), 3: ("f32", 4), 4: ("s32", 4), 5: ("s8", 1), 6: ("u8", 1), 7: ("f64", 8)}
+
+
+def look(answer):
+    said, memory = answer
+    (type_, width), dims = TYPES[said.data_type], list((c.c_int64 * said.ndims).from_buffer(said, LogicalTensor.dims.offset))
+    size = 0 if 0 in dims else prod(dims) * width
+    return type_, dims, memory.raw[:size]
+'''
+SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    graphs: dict[str, str] = {}
+    steps, functions = [], []
+    for task in row.tasks:
+        plan = blueprint_of(task)
+        key = repr(plan)
+        if key not in graphs:
+            graphs[key] = f"graph_{len(graphs) + 1}"
+            functions.append(graph(plan, graphs[key]))
+        steps.append(step(task, plan, graphs[key]))
+    imports = ["import ctypes as c", "import os", "from functools import cache", "from math import prod"]
+    return script(Parts(imports, "Refused", LOOK, steps, API + "\n" + "".join(functions)))
+
+
+def blueprint_of(task: Task) -> Blueprint:
+    """The graph in the library's numbers."""
+    if task.large:
+        raise Unsupported("large")
+    return blueprint(task.graph)
+
+
+def sources(plan: Blueprint) -> list[int]:
+    """The ids of the inputs that the first op and the others have from outside."""
+    made = {id_ for op in plan.ops for id_ in op.outputs}
+    return list(dict.fromkeys(id_ for op in plan.ops for id_ in op.inputs if id_ not in made))
+
+
+def graph(plan: Blueprint, name: str) -> str:
+    """The function that compiles a graph."""
+    lines = ["known = {"]
+    lines += [f"    {id_}: {tensor(said)}," for id_, said in plan.tensors.items()]
+    lines += ["}"]
+    lines += [f"op_{each.id} = {op(each)}" for each in plan.ops]
+    lines.append(f"return compiled(known, {', '.join(f'op_{each.id}' for each in plan.ops)})")
+    return f"\n@cache\ndef {name}():\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def tensor(said: Said) -> str:
+    if said.dims is None:
+        return f"tensor({said.id}, {said.type})"
+    dims = "[" + ", ".join("UNKNOWN" if length is None else str(length) for length in said.dims) + "]"
+    strides = "" if said.strides is None else f", {list(said.strides)}"
+    return f"tensor({said.id}, {said.type}, {dims}{strides})"
+
+
+def op(op: Op) -> str:
+    told = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
+    for each in op.attributes:
+        if each.type == "string":
+            text = "".join(map(str, each.values)).encode()
+            told.append(f'("str", {each.id:#x}, {text!r}, {len(text)})')
+            continue
+        values = [int(value) if each.type == "bool" else value for value in each.values]
+        length = 0 if each.scalar and each.type in ("s64", "f32") else len(values)  # as the C++ interface says a scalar
+        array = f"(c.{SETTERS[each.type]} * {max(len(values), 1)})({', '.join(map(str, values))})"
+        told.append(f'("{each.type}", {each.id:#x}, {array}, {length})')
+    return f"op({', '.join(told)})"
+
+
+def step(task: Task, plan: Blueprint, name: str) -> str:
+    """A call."""
+    at = laid(task.source)
+    held, offset = ("memory", at.offset) if at else ("words", 0)
+    place = f"c.c_void_p({held}.buffer_info()[0] + {offset} * words.itemsize)"
+    ids = "".join(f", {id_}" for id_ in sources(plan))
+    return "\n".join([memory(task.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])
+

@@ -1,0 +1,171 @@
+"""Reshape of an ONNX model as a script, for ONNX Runtime and for onnx's own evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from textwrap import indent
+from typing import Any
+
+from conformance.memory import Source, volume_of
+from conformance.model import Declared, Graph, Node, Operand, Unsupported
+from conformance.plan import Row, Task
+from conformance.types import WIDTH
+
+from . import NUMPY, Parts, memory, numpy_array, numpy_imports, script
+
+TYPES = {
+    "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "string": "STRING",
+    "s8": "INT8", "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64",
+    "u64": "UINT64",
+}  # fmt: skip
+LOOK = """
+def look(answer):
+    return answer.dtype, answer.shape, answer.tobytes()
+"""
+LOOK_RUNTIME = """
+def look(answer):
+    size = prod(answer.shape()) * BYTES[answer.data_type()]
+    return answer.data_type(), answer.shape(), string_at(answer.data_ptr(), size) if size else b""
+"""
+BYTES = '\nBYTES = {"tensor(float16)": 2, "tensor(bfloat16)": 2, "tensor(float)": 4, "tensor(double)": 8, "tensor(bool)": 1,\n         "tensor(int32)": 4, "tensor(int64)": 8, "tensor(uint8)": 1, "tensor(uint64)": 8}\n'
+RUNTIME_REFUSALS = """(
+    ValueError, RuntimeError, OverflowError,
+    *(each for each in vars(native).values() if isinstance(each, type) and issubclass(each, Exception)),
+)"""
+SESSION = """
+@cache
+def session(model):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.{level}
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return ort.InferenceSession(model().SerializeToString(), options, providers=["CPUExecutionProvider"])
+"""
+EVALUATOR = """
+@cache
+def evaluator(model):
+    return ReferenceEvaluator(model())
+"""
+LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-plain": "ORT_DISABLE_ALL"}
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    level = LEVELS.get(backend)
+    graphs = list(dict.fromkeys(task.graph for task in row.tasks))
+    models = [model(graph, f"model_{number}") for number, graph in enumerate(graphs, 1)]
+    steps = [step(task, f"model_{graphs.index(task.graph) + 1}", level is not None) for task in row.tasks]
+    imports = ["from functools import cache", *numpy_imports(row), "from onnx import TensorProto, helper"]
+    if level:
+        own = ["from ctypes import string_at", "from math import prod", "import onnxruntime as ort"]
+        own.append("from onnxruntime.capi import onnxruntime_pybind11_state as native")
+        before = BYTES + "".join(models) + SESSION.format(level=level)
+        return script(Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, steps, before))
+    imports.append("from onnx.reference import ReferenceEvaluator")
+    refusals = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
+    return script(Parts(imports, refusals, LOOK, steps, "".join(models) + EVALUATOR))
+
+
+# ── the model ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def model(graph: Graph, name: str) -> str:
+    """A function that makes the model of a graph; its inputs are src, extra1 … and arriving0 …"""
+    inputs, initializers, nodes = [info("src", graph.src)], [], []
+    inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
+    value, arriving = "src", count()
+    for number, node in enumerate(graph.nodes):
+        operands = [value if node.inputs else ""]
+        if (shape := node.shape) is not None:
+            operand = f"shape{number}" if shape.values is not None else f"arriving{next(arriving)}"
+            if shape.values is None:
+                inputs.append(info(operand, Declared(shape.type, shape.dims)))
+            else:
+                initializers.append(initializer(operand, shape))
+            if shape.type == "s32":
+                nodes.append(f'helper.make_node("Cast", ["{operand}"], ["{operand}-s64"], to=TensorProto.INT64)')
+                operand = f"{operand}-s64"
+            operands.append(operand)
+        operands += [f"extra{k}" for k in range(1, node.inputs)]
+        value = "dst" if number == len(graph.nodes) - 1 else f"between{number}"
+        outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
+        nodes.append(f'helper.make_node("Reshape", {operands}, {outputs}, {attributes(node)})')
+    last = graph.nodes[-1]
+    outputs = [info("dst", last.result)] if last.outputs else []
+    lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", initializers))
+    lines = [f"{what} = [\n{indent(''.join(f'{each},{chr(10)}' for each in some), '    ')}]" for what, some in lists]
+    lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)')
+    lines.append('return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)')
+    return f"\ndef {name}():\n{indent(chr(10).join(lines), '    ')}\n"
+
+
+def attributes(node: Node) -> str:
+    """allowzero is the opposite of special_zero, and an optional integer: no ill-formed special_zero has a like."""
+    zero, extra = node.special_zero, dict(node.attributes)
+    if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
+        raise Unsupported("form:attributes")
+    told = {"allowzero": int(not zero.values[0])} | {name: (each.values or ())[0] for name, each in extra.items()}
+    return ", ".join(f"{name}={value!r}" for name, value in told.items())
+
+
+def info(name: str, declared: Declared | None) -> str:
+    if declared is None:
+        return f'helper.make_empty_tensor_value_info("{name}")'
+    dims = None if declared.dims is None else list(declared.dims)
+    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {dims})'
+
+
+def initializer(name: str, operand: Operand) -> str:
+    values, dims = operand.values or (), [n for n in operand.dims if n is not None]
+    if operand.type == "string":
+        return f'helper.make_tensor("{name}", TensorProto.STRING, {dims}, {[str(each).encode() for each in values]})'
+    elements = f"np.array({list(values)}, {NUMPY[operand.type]}).tobytes()"
+    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {dims}, {elements}, raw=True)'
+
+
+def most_inputs(graph: Graph) -> int:
+    return max(node.inputs for node in graph.nodes)
+
+
+# ── a call ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def step(task: Task, name: str, runtime: bool) -> str:
+    """A call of a session or of the evaluator."""
+    feeds = [("src", source_of(task.source, runtime))]
+    feeds += [(f"extra{k}", feeds[0][1]) for k in range(1, most_inputs(task.graph))]
+    for number, (type_, dims, values) in enumerate(task.shapes):
+        feeds.append((f"arriving{number}", f"np.array({list(values)}, {NUMPY[type_]}).reshape({dims})"))
+    if not runtime:
+        told = ", ".join(f'"{each}": {code}' for each, code in feeds)
+        return f"{memory(task.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
+    lines = [memory(task.source), f"program = session({name})", "binding, held = program.io_binding(), []"]
+    for each, code in feeds:
+        lines += bound(each, code, task)
+    lines += ['binding.bind_output("dst", "cpu")', "program.run_with_iobinding(binding)"]
+    return "\n".join([*lines, "return words, binding.get_outputs()[0]"])
+
+
+def source_of(source: Source, runtime: bool) -> str:
+    """src as NumPy code; of the runtime's dense tensors only the words are wanted."""
+    if runtime and source.layout in ("dense", "offset"):
+        return "np.array(words)"
+    if runtime and source.type == "bf16":
+        raise Unsupported(f"layout:{source.layout}")
+    return numpy_array(source)
+
+
+def bound(name: str, code: str, task: Task) -> Iterator[Any]:
+    """The lines that bind an input to memory that stays."""
+    source = task.source
+    if not name.startswith("arriving") and source.layout not in ("dense", "offset") and volume_of(source.dims):
+        yield f'binding.bind_ortvalue_input("{name}", ort.OrtValue.ortvalue_from_numpy({code}))'
+        return
+    type_, dims = (source.type, source.dims)
+    if name.startswith("arriving"):
+        type_, dims, _ = task.shapes[int(name.removeprefix("arriving"))]
+    assert WIDTH[type_]
+    yield f"held.append({code})"
+    given = f'"{name}", "cpu", 0, TensorProto.{TYPES[type_]}, {list(dims)}, held[-1].ctypes.data'
+    yield f"binding.bind_input({given})"

@@ -1,0 +1,135 @@
+"""Reshape-1 of OpenVINO as a script: on the CPU plugin, and by the core's own evaluation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+from textwrap import indent
+
+from conformance.memory import Source
+from conformance.model import Declared, Graph, Node, Operand, Unsupported
+from conformance.plan import Row, Task
+
+from . import NUMPY, Parts, laid, memory, numpy_imports, script
+
+TYPES = {
+    "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",
+    "u16": "u16", "s32": "i32", "u32": "u32", "s64": "i64", "u64": "u64",
+}  # fmt: skip
+THREADS = {"openvino": 2, "openvino-one-thread": 1}
+LOOK = """
+def look(answer):
+    data = answer.data if answer.get_size() else np.empty(0)
+    return answer.element_type.get_type_name(), answer.shape, data.tobytes()
+"""
+REFUSALS = "(RuntimeError, ValueError, OverflowError, OVError)"
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    threads = THREADS.get(backend)
+    graphs = list(dict.fromkeys(in_common(task.graph) for task in row.tasks))
+    models = "".join(model(graph, f"model_{number}", threads) for number, graph in enumerate(graphs, 1))
+    steps = [step(task, f"model_{graphs.index(in_common(task.graph)) + 1}", threads is not None) for task in row.tasks]
+    imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
+    imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
+    return script(Parts(imports, REFUSALS, LOOK, steps, models))
+
+
+def in_common(graph: Graph) -> Graph:
+    """What the model is made from; of src only the rank is told where shapes arrive with the call."""
+    dims = graph.src.dims
+    if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
+        dims = (None,) * len(dims)
+    for node in graph.nodes:
+        if node.outputs != 1:
+            raise Unsupported("form:outputs")
+        if node.result is not None:
+            raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
+    return Graph(Declared(graph.src.type, dims), graph.nodes)
+
+
+# ── the model ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def model(graph: Graph, name: str, threads: int | None) -> str:
+    """A function that makes the model of a graph and, for the plugin, compiles it."""
+    extra = max(0, *(node.inputs - 1 for node in graph.nodes))
+    data = [f"src{k}" if k else "src" for k in range(extra + 1)]
+    lines, arriving, value = [f"{each} = {parameter(graph.src)}" for each in data], [], "src"
+    for number, node in enumerate(graph.nodes):
+        operands = [value][: node.inputs]
+        if node.shape is not None:
+            operands.append(f"shape{number}")
+            if node.shape.values is None:
+                arriving.append(operands[-1])
+                lines.append(f"{operands[-1]} = {parameter(Declared(node.shape.type, node.shape.dims))}")
+            else:
+                lines.append(f"{operands[-1]} = {constant(node.shape)}")
+        value = f"dst{number}"
+        connected = ", ".join(operands + data[1 : node.inputs])
+        lines.append(f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {attributes(node)})')
+    lines.append(f'model = ov.Model([{value}], [{", ".join(data + arriving)}], "graph")')
+    if threads is None:
+        lines.append("return model")
+    else:
+        properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+        lines.append(f'return ov.Core().compile_model(model, "CPU", {properties})')
+    return f"\n@cache\ndef {name}():\n{indent(chr(10).join(lines), '    ')}\n"
+
+
+def attributes(node: Node) -> dict[str, object]:
+    """A node's attributes, as Python values of their types."""
+    written = dict(node.attributes)
+    if node.special_zero is not None:
+        written["special_zero"] = node.special_zero
+    kinds = {"bool": bool, "string": str, "f32": float, "s64": int}
+    return {name: kinds[each.type]((each.values or ())[0]) for name, each in written.items()}
+
+
+def parameter(declared: Declared) -> str:
+    known = "ov.PartialShape.dynamic()"
+    if declared.dims is not None:
+        known = f"ov.PartialShape({[-1 if n is None else n for n in declared.dims]})"
+    return f"ov.op.Parameter(ov.Type.{TYPES[declared.type]}, {known})"
+
+
+def constant(operand: Operand) -> str:
+    dims, values = [n for n in operand.dims if n is not None], list(operand.values or ())
+    if operand.type == "string":
+        return f"ov.op.Constant(ov.Type.string, ov.Shape({dims}), {values})"
+    if operand.type == "bf16":
+        raise Unsupported("form:shape")
+    return f"ov.op.Constant(ov.Tensor(np.array({values}, {NUMPY[operand.type]}).reshape({dims})))"
+
+
+# ── a call ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def step(task: Task, name: str, plugin: bool) -> str:
+    """An inference, or an evaluation."""
+    inputs = ["src"] * max(1, *(node.inputs for node in task.graph.nodes))
+    inputs += [
+        f"ov.Tensor(np.array({list(values)}, {NUMPY[type_]}).reshape({dims}))" for type_, dims, values in task.shapes
+    ]
+    lines = [memory(task.source), f"src = {tensor(task.source)}"]
+    if plugin:
+        lines.append(f"request = {name}().create_infer_request()")
+        lines += [f"request.set_input_tensor({index}, {each})" for index, each in enumerate(inputs)]
+        lines += ["request.infer()", "return words, request.get_output_tensor(0)"]
+    else:
+        lines.append(f"answers = [ov.Tensor(ov.Type.{TYPES[task.source.type]}, ov.Shape([0]))]")
+        lines += [f"if not {name}().evaluate(answers, [{', '.join(inputs)}]):", '    raise RuntimeError("evaluate returned false")']
+        lines.append("return words, answers[0]")
+    return "\n".join(lines)
+
+
+def tensor(source: Source) -> str:
+    """src in the memory that it lies in, where the library can say so; else its elements in a row."""
+    type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
+    at = laid(source) if source.layout in ("offset", "padded") else None
+    if at is None or at.strides[-1:] != (1,):
+        return f"ov.Tensor(np.array(words), ov.Shape({dims}), {type_})"
+    around = [dims[0], *(outer // inner for outer, inner in pairwise(at.strides))]
+    whole = f"ov.Tensor(np.resize(memory, {at.offset + prod(around)})[{at.offset}:], ov.Shape({around}), {type_})"
+    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {dims})"

@@ -1,0 +1,91 @@
+"""`conformance explain CASE --backend NAME`: a script that repeats it in the library's own Python, or in C."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
+
+from ..adapter import BUNDLED, INSTALL
+from ..model import Suite, Unsupported
+from ..plan import Row, plan_of
+from ..report.facts import call_of, wants
+from . import Usage, emit, unknown
+
+_PREFERRED = "f32"
+
+
+def run(args: argparse.Namespace, suite: Suite) -> int:
+    """Prints the script, ready to be put into a file."""
+    row, body = _written(_rows(suite, args.name), args.backend, args.c)
+    text = _commented(_about(row, args.backend, args.c), body, args.c)
+    if args.json:
+        emit({"row": row.id, "backend": args.backend, "language": "c" if args.c else "python", "text": text})
+    else:
+        print(text, end="")
+    return 0
+
+
+def _rows(suite: Suite, name: str) -> list[Row]:
+    """The row of that name, or those of the case: of f32 first, which most libraries have."""
+    wanted = name.strip().rpartition("::")[2]
+    rows = [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
+    if not rows:
+        raise Usage(unknown("case", name, suite.cases, "conformance list cases"))
+    return sorted(rows, key=lambda row: row.type != _PREFERRED)
+
+
+def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
+    """The first row that the backend can be asked, and its script."""
+    name = backend.partition("@")[0]
+    if name not in BUNDLED:
+        raise Usage(unknown("backend", name, BUNDLED, "conformance list backends"))
+    folder = "conformance.adapters.repro"
+    writer = importlib.import_module(folder).WRITERS.get(BUNDLED[name][0])
+    if writer is None:
+        raise Usage(f"{name} is this suite’s own reference, which is no library; try --backend numpy-raw")
+    if in_c and writer != "onednn":
+        raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
+    write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").of
+    facets = []
+    for row in rows:
+        try:
+            return row, write(row) if in_c else write(row, backend)
+        except Unsupported as unsupported:
+            facets.append(unsupported.facet)
+    raise Usage(f"{name} has no words for {rows[0].case.id}: it does not offer {', '.join(dict.fromkeys(facets))}")
+
+
+def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
+    """The head of the script: what is called, what is due, and how to run it."""
+    yield f"{row.id} on {backend}: what the library does, without the conformance suite."
+    yield ""
+    for number, step in enumerate(row.case.steps):
+        yield f"step {number + 1}: {call_of(row.case, step)}"
+        for want, documents in wants([row], number).items():
+            yield f"    due in {', '.join(documents)}: {want}"
+    yield ""
+    name = backend.partition("@")[0]
+    if in_c:
+        yield "Build: cc FILE.c -o FILE PATH/libdnnl.so.3 -Wl,-rpath,PATH; OMP_NUM_THREADS=1 ./FILE"
+    elif name == "onednn":
+        yield "Run: ONEDNN_LIBRARY=PATH/libdnnl.so.3 python3 FILE.py"
+    else:
+        needs = (INSTALL.get(BUNDLED[name][0]) or "pip install numpy").removeprefix("pip install ")
+        bf16 = " ml_dtypes" if row.type == "bf16" else ""
+        yield f"Run: pip install {needs}{bf16}; python3 FILE.py"
+
+
+def _commented(about: Iterator[str], body: str, in_c: bool) -> str:
+    lines = [part for line in about for part in _folded(line)]
+    if in_c:
+        return "/* " + "\n * ".join(line.replace("*/", "* /") for line in lines).rstrip() + "\n */\n" + body
+    text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
+    return f'"""{text}\n"""\n\n{body}'
+
+
+def _folded(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return wrap(line, 118, subsequent_indent=indent, drop_whitespace=True) if len(line) > 118 else [line]
