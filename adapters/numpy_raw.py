@@ -10,7 +10,7 @@ from .shared import ArrayLibrary
 
 
 class NumpyRaw(ArrayLibrary):
-    """What the reference keeps clear of: here NumPy decides."""
+    """numpy.reshape with the shape as it is; it takes any negative number for -1."""
 
     name, version = "numpy-raw", np.__version__
     leaves_out = ("declared", "form", "rank:65")

@@ -65,7 +65,7 @@ def check_entries(shape: tuple[int, ...], special_zero: bool, zero_may_meet_infe
     for length in shape:
         if length < -1:
             raise Illegal("lower-bound")
-    if 0 in shape and -1 in shape and not special_zero and not zero_may_meet_infer:
+    if not (special_zero or zero_may_meet_infer) and 0 in shape and -1 in shape:
         raise Illegal("zero-meets-infer")
 
 
@@ -80,6 +80,23 @@ def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bo
     return dst
 
 
+def check_form(node: Node, src_type: str) -> None:
+    """Refuses a node that is not written as its operation's signature says."""
+    operation, shape, special_zero, result, _, inputs, outputs = node
+    if special_zero is None or (shape is None and operation == "StaticReshape"):
+        raise Rejected("compile", "attributes-required")
+    if shape is None or inputs < 1 or outputs < 1:
+        raise Rejected("compile", "operands-required")
+    if inputs > 1 or outputs > 1:
+        raise Rejected("compile", "operands-as-listed")
+    if special_zero.type != "bool":
+        raise Rejected("compile", "special-zero-is-boolean")
+    if len(shape.dims) != 1 or shape.type not in INTEGERS:
+        raise Rejected("compile", "shape-is-integer-vector")
+    if result is not None and result.type != src_type:
+        raise Rejected("compile", "same-type")
+
+
 class NumpyReference:
     """All three operations, every facet."""
 
@@ -87,15 +104,14 @@ class NumpyReference:
     claims = Claims(operations=("StaticReshape", "DynamicReshape-1", "Reshape-1"))
 
     def compile(self, graph: Graph) -> Program:
-        for node in graph.nodes:
-            self.check(node, graph.src.type)
-        dims = graph.src.dims
-        if dims is None or None in dims or any(node.shape is None or node.shape.values is None for node in graph.nodes):
-            return Compiled(self, graph, None)
-        return Compiled(self, graph, self.settle("compile", graph.nodes, dims, ()))  # type: ignore[arg-type]
+        (src_type, dims, _), nodes = graph
+        early = dims is not None and None not in dims
+        for node in nodes:
+            self.check(node, src_type)
+            early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked
+        return Compiled(self, graph, self.settle("compile", nodes, dims, ()) if early else None)  # type: ignore[arg-type]
 
-    def check(self, node: Node, src_type: str) -> None:
-        check_form(node, src_type)
+    check = staticmethod(check_form)
 
     def settle(
         self, stage: str, nodes: tuple[Node, ...], dims: tuple[int, ...], shapes: tuple[Tensor, ...]
@@ -103,9 +119,8 @@ class NumpyReference:
         """The dims of the last node's dst, or the refusal of the first node that has none."""
         arriving = iter(shapes)
         for node in nodes:
-            assert node.shape is not None
             try:
-                dims = self.answer(node, dims, self.entries(node.shape, arriving))
+                dims = self.answer(node, dims, self.entries(node.shape, arriving))  # type: ignore[arg-type] # checked
             except Illegal as illegal:
                 raise Rejected(stage, illegal.args[0]) from None
             except Open as silence:
@@ -123,9 +138,8 @@ class NumpyReference:
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """The dims of one node's dst."""
-        assert node.special_zero is not None
-        assert node.special_zero.values is not None
-        return resolve(src, shape, bool(node.special_zero.values[0]), node.operation != "StaticReshape")
+        (special_zero,) = node.special_zero.values  # type: ignore[union-attr, misc] # which was checked
+        return resolve(src, shape, special_zero, node.operation != "StaticReshape")
 
     def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return possible(declared, dims)
@@ -147,23 +161,6 @@ class Compiled:
         return self.backend.moved(src, dst, may_overwrite)
 
 
-def check_form(node: Node, src_type: str) -> None:
-    """Refuses a node that is not written as its operation's signature says."""
-    static = node.operation == "StaticReshape"
-    if node.special_zero is None or (static and node.shape is None):
-        raise Rejected("compile", "attributes-required")
-    if node.shape is None or node.inputs < 1 or node.outputs < 1:
-        raise Rejected("compile", "operands-required")
-    if node.inputs > 1 or node.outputs > 1:
-        raise Rejected("compile", "operands-as-listed")
-    if node.special_zero.type != "bool":
-        raise Rejected("compile", "special-zero-is-boolean")
-    if len(node.shape.dims) != 1 or node.shape.type not in INTEGERS:
-        raise Rejected("compile", "shape-is-integer-vector")
-    if node.result is not None and node.result.type != src_type:
-        raise Rejected("compile", "same-type")
-
-
 def possible(declared: Declared, dims: tuple[int | None, ...]) -> bool:
     """Whether a declaration can be true of dst, as far as that is known."""
     if declared.dims is None:
@@ -178,14 +175,16 @@ def possible(declared: Declared, dims: tuple[int | None, ...]) -> bool:
 
 def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
     """A copy of src's elements in row-major order, as dst."""
-    if 0 not in dst and len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
+    if 0 in dst:
+        return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)
+    if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
         return src.array().reshape(dst).copy()
     return flat(src, dst)
 
 
 def flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
-    """The same where NumPy has no such array: too many dims, or an empty one of enormous lengths."""
-    return dense(src.type, dst, bytearray() if 0 in dst else bytearray(elements(src)))
+    """The same where NumPy has no array of so many dims."""
+    return dense(src.type, dst, bytearray(elements(src)))
 
 
 def dense(type_: str, dims: tuple[int, ...], memory: bytearray) -> Tensor:

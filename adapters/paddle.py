@@ -1,4 +1,4 @@
-"""PaddlePaddle: a 0 in shape copies, as with special_zero true; there is no other reading to ask for, so none is mapped."""
+"""PaddlePaddle: a 0 in shape copies, unless src is empty; there is no flag to ask for it, so nothing is mapped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from conformance.types import dtype_of
 from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy, without_elements
 
 TYPES = {
-    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "s8": "int8", "u8": "uint8",
-    "s16": "int16", "s32": "int32", "s64": "int64",
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
+    "s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "s64": "int64",
 }  # fmt: skip
 NAMES = {getattr(paddle, name): ours for ours, name in TYPES.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -47,6 +48,11 @@ def rank_in_numpy(dims: Sequence[int]) -> None:
     """Past 64 dims nothing goes in or out through NumPy."""
     if len(dims) > 64:
         raise Unsupported(f"rank:{len(dims)}")
+
+
+def has_elements(dims: Sequence[int]) -> bool:
+    """Whether an answer can be read at all; a library may claim more elements than 64 bits count."""
+    return min(dims, default=1) > 0 and not math.prod(dims) >> 60
 
 
 def without_elements(type_: str, dims: Sequence[int]) -> Tensor:

@@ -23,7 +23,7 @@ OTHERS = tuple(f"shape-type:{name}" for name in ("s8", "u8", "s16", "u16", "u32"
 
 
 class TensorFlow(ArrayLibrary):
-    """Each node as soon as it is called."""
+    """tf.reshape, eager."""
 
     name, version = "tensorflow", tf.__version__
     leaves_out = ("declared", "form", "rank:65", *OTHERS)
@@ -62,7 +62,7 @@ class TensorFlow(ArrayLibrary):
 
 
 class TensorFlowFunction(TensorFlow):
-    """A graph of static shapes as one tf.function; a shape that comes with the call, into one for any rank."""
+    """tf.reshape in a tf.function: one for a graph of static shapes, one for any rank where shape comes later."""
 
     name = "tensorflow-function"
     options: Mapping[str, Any] = {}
@@ -92,7 +92,7 @@ class TensorFlowFunction(TensorFlow):
 
 
 class TensorFlowXla(TensorFlowFunction):
-    """The same, compiled by XLA."""
+    """tf.reshape in a tf.function that XLA compiles."""
 
     name = "tensorflow-xla"
     options: Mapping[str, Any] = {"jit_compile": True}

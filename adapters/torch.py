@@ -107,7 +107,7 @@ class TorchCompile(Torch):
 
 
 class TorchInductor(TorchCompile):
-    """The same with the default backend, which compiles C++ where elements have to move: minutes for a run."""
+    """A whole graph under torch.compile by default: C++ is compiled where elements move, for minutes."""
 
     name = "torch-inductor"
     backend = "inductor"

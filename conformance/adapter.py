@@ -54,7 +54,7 @@ INSTALL: Mapping[str, str] = {
     "dask": "pip install dask",
     "mlx": 'pip install "mlx[cpu]"',
     "tensorflow": "pip install tensorflow-cpu",
-    "paddle": "pip install paddlepaddle",
+    "paddle": "pip install paddlepaddle 'numpy<2.4'",
     "ndonnx": "pip install ndonnx onnxruntime",
     "openvino": "pip install openvino",
     "onnxruntime": "pip install onnxruntime onnx",
@@ -109,7 +109,9 @@ class FunctionProgram:
             raise Unsupported(f"rank:{len(src.dims)}")
         array, arriving = src.array(), iter(shapes)
         for node in self.nodes:
-            assert node.shape is not None and node.special_zero is not None and node.special_zero.values is not None
+            assert node.shape is not None
+            assert node.special_zero is not None
+            assert node.special_zero.values is not None
             shape = node.shape.values if node.shape.values is not None else tuple(next(arriving).array().tolist())
             try:
                 array = self.adapter.reshape(array, shape, node.special_zero.values[0])
@@ -159,12 +161,10 @@ def _class(backend: str) -> Any:
             raise CannotStart(_unknown(backend))
         file, name = BUNDLED[backend]
         module = f"conformance.adapters.{file}"
-    if module.endswith(".py"):
-        found = _from_file(Path(module))
-    else:
-        found = importlib.import_module(module)
+    found = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     if not hasattr(found, name):
-        near = ", ".join(sorted(n for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_")) or "none"
+        classes = sorted(n for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_")
+        near = ", ".join(classes) or "none"
         raise CannotStart(f"{backend}: {module} has no class {name!r}; its classes are {near}")
     if not callable(getattr(found, name)):
         raise CannotStart(f"{backend}: {name!r} is no class; name the adapter's class")
@@ -197,7 +197,8 @@ def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise CannotStart(f"{path}: no such file; give the path of the adapter, then :Class")
     spec = importlib.util.spec_from_file_location(f"adapter_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -208,7 +209,8 @@ def _checked(adapter: Any, backend: str) -> Adapter:
     """The adapter, if it has what the protocol asks for and claims nothing that does not exist."""
     for member in ("identity", "claims", "compile"):
         if not hasattr(adapter, member):
-            raise CannotStart(f"{backend}: the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md")
+            what = f"the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md"
+            raise CannotStart(f"{backend}: {what}")
     if not callable(adapter.compile):
         raise CannotStart(f"{backend}: `compile` is not a method")
     if type(adapter) is FunctionAdapter or (
@@ -219,7 +221,8 @@ def _checked(adapter: Any, backend: str) -> Adapter:
     if isinstance(adapter, FunctionAdapter):
         for refusal in adapter.refusals:
             if refusal in (BaseException, Exception, TypeError, AttributeError):
-                raise CannotStart(f"{backend}: `refusals` names {refusal.__name__}, by which bugs speak too; name the library's own")
+                what = f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
+                raise CannotStart(f"{backend}: {what}")
     return adapter  # type: ignore[no-any-return]
 
 
@@ -235,7 +238,8 @@ def _check_identity(identity: Any, backend: str) -> None:
         raise CannotStart(
             f"{backend}: `identity` is {identity!r}; give Identity(name, version), both text, and a name not empty"
         )
-    if not isinstance(said[2], tuple) or not all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2]):
+    pairs = isinstance(said[2], tuple) and all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2])
+    if not pairs:
         raise CannotStart(f"{backend}: the detail of `identity` is {said[2]!r}; give pairs of text, a tuple each")
 
 
@@ -261,7 +265,9 @@ def _check_claims(claims: Any, backend: str) -> None:
             raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
 
 
-FAMILIES = ("type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank", "unknown-rank")
+FAMILIES = (
+    "type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank", "unknown-rank",
+)  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),
@@ -298,7 +304,8 @@ def bundled() -> list[Bundled]:
 
 def _bundled(backend: str, module: str, name: str) -> Bundled:
     install = INSTALL.get(module)
-    distribution = re.split(r"[\[=<>\"' ]", install.removeprefix("pip install").strip(" \"'"))[0] if install else "numpy"
+    wanted = (install or "numpy").removeprefix("pip install").strip(" \"'")
+    distribution = re.split(r"[\[=<>\"' ]", wanted)[0]
     try:
         version: str | None = metadata.version(distribution)
     except metadata.PackageNotFoundError:

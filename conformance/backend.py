@@ -48,7 +48,7 @@ def opened(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Iterat
 
 
 def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
-    """Like `run`; with `case`, each row in a fresh process. Where no process can be started any more, rows are not run."""
+    """Like `run`; with `case`, each row in a fresh process. Where none can be started any more, rows are not run."""
     rest = iter(rows)
     if isolation == "case" and isinstance(adapter, Isolated):
         for row in _while_alive(rest, adapter):

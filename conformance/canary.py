@@ -1,4 +1,4 @@
-"""Planted bad backends, driven the same way in every certified run: if one is not caught, no verdict of the run holds."""
+"""Planted bad backends, driven in every certified run the way that it goes: if one escapes, no verdict of it holds."""
 
 from __future__ import annotations
 

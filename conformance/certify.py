@@ -16,8 +16,9 @@ from .backend import Isolation, opened, remarks, run_in_parallel, run_isolated
 from .conclude import in_target
 from .evidence import Refused, Target, Writer, header_of, salvaged
 from .model import Adapter, Claims, Result
+from .pieces import Errand, afield
 from .plan import Plan, Row
-from .remote import Limits
+from .process import USUAL, Limits
 from .run import contained, result_without_call, stay_in
 
 RESULTS = "results.jsonl"
@@ -34,11 +35,15 @@ class Order:
     chosen: Callable[[Row], bool]
     """Whether -k chooses a row."""
     isolation: Isolation = "none"
-    limits: Limits = Limits()
+    limits: Limits = USUAL
     jobs: int = 1
     waivers: Path | None = None
     pinned: Claims | None = None
     """What must be claimed, exactly."""
+    dask: str | None = None
+    """The address of a scheduler whose workers take the rows, with the folders of the suite as they are there."""
+    spec: Path | None = None
+    cases: Path | None = None
 
 
 class Differs(Exception):
@@ -90,12 +95,21 @@ def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]
     called = {row.id for number, row in enumerate(rows) if _to_be_called(order, number, row)}
     yield from zip(rows, done, strict=False)
     left = [row for row in rows[len(done) :] if row.id in called]
-    if order.jobs > 1:
+    if order.dask:
+        results = afield(order.dask, _errand(order, adapter, claims), rows, left)
+    elif order.jobs > 1:
         results = run_in_parallel(left, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
     else:
         results = run_isolated(left, adapter, claims, order.isolation)
     for row in rows[len(done) :]:
         yield row, next(results) if row.id in called else result_without_call(row, "not run")
+
+
+def _errand(order: Order, adapter: Adapter, claims: Claims) -> Errand:
+    return Errand(
+        order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,
+        order.spec and order.spec.resolve(), order.cases and order.cases.resolve(),
+    )  # fmt: skip
 
 
 def _to_be_called(order: Order, number: int, row: Row) -> bool:

@@ -180,7 +180,8 @@ def _witnesses(suite: Suite) -> Iterator[Problem]:
         if rule.has_contract and not rule.implied and not witnesses(rule, suite, whole):
             yield Problem(
                 rule.place,
-                f"rule {rule.id!r} has no witness: deleting it changes no case; write a case that breaks it and nothing else",
+                f"rule {rule.id!r} has no witness: deleting it changes no case; "
+                "write a case that breaks it and nothing else",
             )
 
 

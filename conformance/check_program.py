@@ -52,7 +52,7 @@ class Talk:
         return self.hear(self.say(request, payload, pieces), str(request["do"]))
 
     def _deadline(self) -> float:
-        return time.monotonic() + self.limits.seconds
+        return self.process.deadline()
 
 
 def injected(command_line: str, limits: Limits = USUAL) -> Iterator[Found]:
@@ -65,7 +65,7 @@ def injected(command_line: str, limits: Limits = USUAL) -> Iterator[Found]:
             wrong = str(error)
         finally:
             talk.process.end()
-        yield Found("mend", "protocol", f"{name}: {wrong}") if wrong else Found("ok", "protocol", name)
+        yield Found("mend", "protocol", f"does not hold: {name}; {wrong}") if wrong else Found("ok", "protocol", name)
 
 
 def _ready(talk: Talk) -> None:
@@ -113,7 +113,7 @@ def _two_at_once(talk: Talk) -> str | None:
     _ready(talk)
     first, second = talk.process.new_id(), talk.process.new_id()
     lines = [protocol.line({"id": number, "do": "describe"}) for number in (first, second)]
-    talk.process.send([b"".join(lines)], time.monotonic() + talk.limits.seconds, "describe")
+    talk.process.send([b"".join(lines)], talk.process.deadline(), "describe")
     talk.hear(first, "describe")
     talk.hear(second, "describe")
     return None
@@ -127,7 +127,7 @@ def _in_pieces(talk: Talk) -> str | None:
     reply = talk.ask({"do": "run", "program": 5, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(range(8)), 30)
     if "result" not in reply:
         return f"run in pieces: it said {_said(reply)}, where a result was due"
-    talk.process.payload(reply["result"]["bytes"], time.monotonic() + talk.limits.seconds, "run")
+    talk.process.payload(reply["result"]["bytes"], talk.process.deadline(), "run")
     return _alive(talk)
 
 

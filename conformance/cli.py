@@ -14,19 +14,13 @@ from typing import Any, NoReturn
 
 from . import __version__
 from .commands import Usage, located, unknown
+from .commands.examples import EXAMPLES, story
 from .terminal import printable
 
-_EPILOG = """\
-for example:
-  conformance check                                            is the specification whole?
-  conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
-  conformance explain one-infer                                one rule, where it is stated, whom it binds
-  conformance diff-documents static-2022 static-2021           where two documents part
-
-exit codes: 0 all is well · 1 problems were found · 2 the command or a file could not be read
-"""
+_CASES = "a folder instead of the bundled cases/, or beside it if it says `extends`"
 _LENGTHS = frozenset({"--src", "--shape", "--declared"})
 """Options of `meaning` whose value may have blanks in it and may begin with a minus."""
+_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
 _LONG = re.compile(r"(?:--|[–—]-?)(?=[A-Za-z])")
 
 
@@ -39,6 +33,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         name, _, rest = message.removeprefix("argument ").partition(": ")
         text = f"{name}: {rest}" if message.startswith("argument ") else message
+        if choice := _CHOICE.fullmatch(rest):
+            raise Usage(f"{name}: {unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z-]*', choice[2]))}")
         raise Usage(f"{text.replace('expected one argument', 'a value is missing')}; see `{self.prog} --help`")
 
     @property
@@ -56,18 +52,27 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+class _Version(argparse.Action):
+    """Prints the version, and the digest that tells one suite from another."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from .load import cases_folder, digest_of, spec_folder
+
+        print(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
+        parser.exit()
+
+
 # ── arguments ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _common(parser: _Parser) -> None:
-    parser.add_argument("--spec", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled spec/")
+    what = "a folder instead of the bundled spec/, or beside it if it says `extends`"
+    parser.add_argument("--spec", type=Path, action=_Once, metavar="DIR", help=what)
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 
 def _check(parser: _Parser) -> None:
-    parser.add_argument(
-        "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
-    )
+    parser.add_argument("--cases", type=Path, action=_Once, metavar="DIR", help=_CASES)
     what = "add the ids of new cases to the lock file, where nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=what)
     what = "the five documents: verify digests and pointers, and compute coverage"
@@ -75,9 +80,7 @@ def _check(parser: _Parser) -> None:
 
 
 def _cases_folder(parser: _Parser) -> None:
-    parser.add_argument(
-        "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
-    )
+    parser.add_argument("--cases", type=Path, action=_Once, metavar="DIR", help=_CASES)
 
 
 def _mutants(parser: _Parser) -> None:
@@ -153,7 +156,7 @@ def _seconds(text: str) -> float:
 
 def _run_arguments(parser: _Parser) -> None:
     parser.add_argument(
-        "backend", metavar="BACKEND", help="a bundled name, package.module:Class or path/to/file.py:Class"
+        "backend", metavar="BACKEND", help="a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
     )
     for option, what in (("--operation", "this operation only"), ("--document", "judge by this document only")):
         parser.add_argument(option, action="append", metavar="ID", help=f"{what}; may be repeated")
@@ -181,6 +184,7 @@ def _run_arguments(parser: _Parser) -> None:
         help="a process for the backend (the default), one for each row, or none but this one",
     )
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="so many processes at once (1)")
+    parser.add_argument("--dask", action=_Once, metavar="ADDRESS", help="run on the Dask cluster of that scheduler")
     parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
@@ -189,9 +193,57 @@ def _run_arguments(parser: _Parser) -> None:
     parser.add_argument(
         "--out", type=Path, action=_Once, metavar="DIR", help="where results and reports go (conformance-report/NAME)"
     )
+    parser.add_argument("--cases", type=Path, action=_Once, metavar="DIR", help=_CASES)
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0; write --rank 2")
+    return int(text)
+
+
+def _limits(parser: _Parser) -> None:
+    what = "a process for the backend (the default), or none but this one"
+    parser.add_argument("--isolation", choices=("worker", "none"), help=what)
+    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
     parser.add_argument(
-        "--cases", type=Path, action=_Once, metavar="DIR", help="a folder instead of the bundled cases/"
+        "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
+
+
+def _some_calls(parser: _Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help="as for run: a name, module:Class, file.py:Class, cmd:PROGRAM")
+    for option, metavar, what in (
+        ("--operation", "ID", "this operation only"), ("--type", "TYPE", "this element type only"),
+    ):  # fmt: skip
+        parser.add_argument(option, action="append", metavar=metavar, help=f"{what}; may be repeated")
+
+
+def _sweep(parser: _Parser) -> None:
+    _some_calls(parser)
+    parser.add_argument("--rank", type=_whole, required=True, metavar="R", help="src has up to so many dimensions")
+    what = "no dimension of src and no entry of shape is larger"
+    parser.add_argument("--max-dim", type=_whole, required=True, metavar="D", help=what)
+    what = "shape has up to so many entries (one more than src has dimensions)"
+    parser.add_argument("--entries", type=_whole, metavar="N", help=what)
+    what = "how src lies in memory (dense); may be repeated"
+    parser.add_argument("--layout", action="append", metavar="LAYOUT", help=what)
+    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="so many processes at once (1)")
+    parser.add_argument("--dask", action=_Once, metavar="ADDRESS", help="sweep on the Dask cluster of that scheduler")
+    parser.add_argument("--shard", type=_part, metavar="I/N", help="only the I-th of N parts of the calls")
+    parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
+    what = "where the results go (conformance-sweep)"
+    parser.add_argument("--out", type=Path, action=_Once, metavar="DIR", help=what)
+    _limits(parser)
+
+
+def _hunt(parser: _Parser) -> None:
+    _some_calls(parser)
+    parser.add_argument("--examples", type=_positive, default=2000, metavar="N", help="calls to try (2000)")
+    parser.add_argument("--seed", type=_whole, default=0, metavar="S", help="the same seed tries the same calls (0)")
+    what = "another backend, held against the first where the documents are silent"
+    parser.add_argument("--differential", action=_Once, metavar="OTHER", help=what)
+    _limits(parser)
 
 
 def _merge(parser: _Parser) -> None:
@@ -209,8 +261,8 @@ def _new_adapter(parser: _Parser) -> None:
 
 
 def _check_adapter(parser: _Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help="as for run: a name, module:Class, file.py:Class, cmd:PROGRAM")
-    parser.add_argument("--isolation", choices=("worker", "none"), help="a process for the backend, or none but this one")
+    parser.add_argument("backend", metavar="BACKEND", help="as for run: a bundled name, file.py:Class, cmd:PROGRAM")
+    parser.add_argument("--isolation", choices=("worker", "none"), help="a process for it, or none but this one")
     parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
 
 
@@ -232,12 +284,20 @@ def _diff(parser: _Parser) -> None:
     parser.add_argument("new", type=Path, metavar="NEW", help="that of a later one")
     what = "text, markdown or html (by the name of --out, else text)"
     parser.add_argument("--format", choices=("text", "markdown", "html"), help=what)
-    parser.add_argument("--out", type=Path, action=_Once, metavar="FILE", help="write to a file instead of the terminal")
+    parser.add_argument(
+        "--out", type=Path, action=_Once, metavar="FILE", help="write to a file instead of the terminal"
+    )
     _cases_folder(parser)
+
+
+def _completion(parser: _Parser) -> None:
+    parser.add_argument("shell", nargs="?", metavar="SHELL", help="bash, zsh or fish")
 
 
 _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "run": ("run", "run the suite on a backend; write the evidence, the reports and the verdict", _run_arguments),
+    "sweep": ("sweep", "make every call of a bounded domain; say what fails, with the smallest example", _sweep),
+    "hunt": ("hunt", "make calls that nobody wrote down; shrink the first that fails to a case", _hunt),
     "merge": ("merge", "put the shards of one run together and conclude", _merge),
     "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
     "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
@@ -250,24 +310,38 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "explain": ("explain", "explain one of them fully", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
     "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),
+    "completion": ("completion", "print a script that completes all this in bash, zsh or fish", _completion),
 }
 """Module, summary and arguments of each command."""
 
 
 def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
-    top = _Parser(
-        prog="conformance",
-        description="An executable specification and conformance suite for the reshape operations of oneDNN Graph.",
-        epilog=_EPILOG,
-    )
-    top.add_argument("--version", action="version", version=f"conformance {__version__}")
-    group = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", parser_class=_Parser)
+    top = _Parser(prog="conformance")
+    top.format_help = lambda: story({name: summary for name, (_, summary, _) in _COMMANDS.items()})  # type: ignore[method-assign]
+    top.add_argument("--version", action=_Version, nargs=0)
+    group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=_Parser)
     found = {}
     for name, (_, summary, arguments) in _COMMANDS.items():
-        found[name] = group.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        epilog = f"for example:\n{EXAMPLES.get(name, '')}"
+        found[name] = group.add_parser(name, description=f"{summary[0].upper()}{summary[1:]}.", epilog=epilog)
         arguments(found[name])
         _common(found[name])
     return top, found
+
+
+def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | None]]]:
+    """Each command with its summary and options; an option with the names it takes: () for none, None for any text."""
+    return {
+        name: (
+            _COMMANDS[name][1],
+            {
+                option: () if action.nargs == 0 else tuple(map(str, action.choices)) if action.choices else None
+                for action in parser._actions
+                for option in action.option_strings
+            },
+        )
+        for name, parser in _parsers()[1].items()
+    }
 
 
 # ── reading the command line ──────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from . import waive
 from .adapter import FAMILIES
 from .evidence import Evidence, Target
 from .load import cases_folder, digest_of, spec_folder
-from .model import Claims, Result, Verdict
+from .model import Claims, Result, Suite, Verdict
 from .plan import Plan, Row
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
@@ -87,8 +87,15 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     )  # fmt: skip
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
-    foreign = "the specification or the cases are not those that come along"
-    return replace(conclusion, notes=(*conclusion.notes, foreign))
+    return replace(conclusion, notes=(*conclusion.notes, _other_suite(plan.suite)))
+
+
+def _other_suite(suite: Suite) -> str:
+    if not suite.added and not suite.spec.added:
+        return "the specification or the cases are not those that come along"
+    cases = f"{len(suite.added)} cases" if len(suite.added) != 1 else "one case"
+    added = [*sorted(suite.spec.added), *([cases] if suite.added else [])]
+    return f"added to what comes along: {', '.join(added)}"
 
 
 def conclude(

@@ -34,7 +34,8 @@ def compare(
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Diagnosis | None:
     """None where the tensor is right (legal), or breaks nothing that is known of it (unspecified)."""
-    assert outcome.dims is not None and outcome.data is not None
+    assert outcome.dims is not None
+    assert outcome.data is not None
     if outcome.type != source.type:
         return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
     wrong = wrong_dims(outcome.dims, meaning, source.dims)

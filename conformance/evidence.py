@@ -65,7 +65,9 @@ def header_of(suite: Suite, identity: Identity, claims: Claims, target: Target, 
             "digest": suite.digest,
             "documents": {document.id: document.sha256 for document in suite.spec.documents.values()},
         },
-        "backend": {"name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail)},
+        "backend": {
+            "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
+        },
         "claims": claims._asdict(),
         "target": {
             "operations": target.operations, "documents": target.documents, "types": target.types,
@@ -215,7 +217,7 @@ def _check_footer(path: Path, lines: list[str], rows: list[dict[str, Any]], foot
         ):
             raise Refused(f"{path}:{number}: the row lacks its id, verdicts or outcome; the file is damaged")
         if unknown := set(map(str, row["verdicts"].values())) - set(VERDICTS):
-            raise Refused(f"{path}:{number}: {sorted(unknown)[0]!r} is no verdict; the file is damaged")
+            raise Refused(f"{path}:{number}: {min(unknown)!r} is no verdict; the file is damaged")
         if row["row"] in seen:
             raise Refused(f"{path}:{number}: the row {row['row']} stands twice")
         seen.add(row["row"])
@@ -315,11 +317,10 @@ def _result(record: Mapping[str, Any]) -> Result:
 def complete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:
     """Refuses evidence for another suite, or without exactly the rows that the suite has."""
     if evidence.header["suite"]["digest"] != digest:
-        raise Refused(
-            f"{path}: is of a suite with digest {evidence.header['suite']['digest'][:12]}, this one has {digest[:12]}; run again"
-        )
+        theirs = evidence.header["suite"]["digest"][:12]
+        raise Refused(f"{path}: is of a suite with digest {theirs}, this one has {digest[:12]}; run again")
     wanted, there = list(row_ids), {result.row for result in evidence.results}
     if missing := [row for row in wanted if row not in there]:
         raise Refused(f"{path}: lacks {len(missing)} rows of the suite, first {missing[0]}")
     if foreign := there - set(wanted):
-        raise Refused(f"{path}: has rows that the suite does not, such as {sorted(foreign)[0]}")
+        raise Refused(f"{path}: has rows that the suite does not, such as {min(foreign)}")

@@ -75,10 +75,10 @@ def _entries_rule(step: Step) -> str:
 # ── as a case ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def case_text(case: Case, rule: str, row: Row) -> str:
+def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
     """A case as YAML, its keys in the order of case files; what is expected is what the contracts say."""
     first, *later = case.steps
-    lines = [f"id: {_name(case.id)}", f"rule: {rule}"]
+    lines = [f"id: {_name(fact)}", f"rule: {rule}"]
     if not later:
         lines += [f"{key}: {value}" for key, value in _call(first).items()]
     for key, value in _form(case).items():

@@ -202,22 +202,25 @@ class _SpecReader:
         self.lines = {entry["id"]: entry["lines"] for entry in self.every("sources")}
         self.known_rules = {entry["id"] for entry in self.every("rules")}
         self.known_operations = {entry["id"] for entry in self.every("operations")}
-        self.models = {entry["id"]: (entry["like"], entry.get("without", ())) for entry in self.every("sources") if "like" in entry}
+        self.models = {
+            entry["id"]: (entry["like"], entry.get("without", ())) for entry in self.every("sources") if "like" in entry
+        }
 
     def every(self, file: str) -> Iterable[Map]:
         return (entry for layer in self.layers for entry in layer.entries(file))
 
     def entries(self, file: str) -> Iterable[tuple[Map, Place, _Layer]]:
         """The entries of a file, each once."""
-        seen: dict[str, Place] = {}
+        seen: dict[str, tuple[Place, _Layer]] = {}
         for layer in self.layers:
             for entry in layer.entries(file):
                 place = Place(f"{layer.folder}/{file}.yaml", entry.line)
-                if first := seen.setdefault(entry["id"], place):
-                    if first is not place:
-                        where = f"line {first.line}" if first.path == place.path else first
-                        self.wrong(place, f"the id {entry['id']!r} is taken by {where}; choose another")
-                        continue
+                if entry["id"] in seen:
+                    first, whose = seen[entry["id"]]
+                    where = f"line {first.line}" if whose is layer else f"the bundled {first}"
+                    self.wrong(place, f"the id {entry['id']!r} is taken by {where}; choose another")
+                    continue
+                seen[entry["id"]] = place, layer
                 yield entry, place, layer
 
     def wrong(self, place: Place, what: str) -> None:
@@ -261,7 +264,9 @@ class _SpecReader:
     def check_model(self, entry: Map, place: Place, layer: _Layer) -> None:
         """`like` and `without`: the document that an added one follows, and the rules in which it does not."""
         if "like" in entry and not layer.extends:
-            self.wrong(_at(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules")
+            self.wrong(
+                _at(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules"
+            )
         elif "like" in entry:
             self.known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
         for number, rule in enumerate(entry.get("without", ())):

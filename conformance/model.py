@@ -310,8 +310,7 @@ class Rejected(Exception):
     """The backend's own refusal of a call, and the stage at which it came: compile or run."""
 
     def __init__(self, stage: str, message: str) -> None:
-        super().__init__(stage, message)
-        self.stage, self.message = stage, message
+        self.stage, self.message = stage, message  # BaseException.__new__ has set args
 
 
 class Unsupported(Exception):

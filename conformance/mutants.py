@@ -26,24 +26,19 @@ _SAME_BYTES = (
     "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
 )
 _SETTLED_LATER = "dst is then settled at the run, where the same check refuses or answers the same call"
-_MOVED = "if 0 not in dst and len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
-_KNOWN = (
-    "if dims is None or None in dims or any(node.shape is None or node.shape.values is None for node in graph.nodes):"
-)
+_NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
+_MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
+_EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
+_EARLY = 'return Compiled(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
 EQUIVALENTS: Mapping[str, str] = {
     "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
     "MOST_DIMS = 32 · 32 became 31": _SAME_BYTES,
     f"{_MOVED} · the body dropped": _SAME_BYTES,
     f"{_MOVED} · <= became <": _SAME_BYTES,
     f"{_MOVED} · <= became < (2)": _SAME_BYTES,
-    f"{_KNOWN} · in became not in": _SETTLED_LATER,
-    f"{_KNOWN} · is became is not (2)": _SETTLED_LATER,
-    f"{_KNOWN} · `None in dims` dropped": (
-        "lengths of src are left open only where shape arrives with the run, which the next part of the condition finds"
-    ),
-    f"{_KNOWN} · `node.shape is None` dropped": (
-        "`check` has refused a node without shape; the part is for the type checker"
-    ),
+    f"{_EMPTY} · 0 became 1": _NOTHING_THERE,
+    f"{_EMPTY} · 0 became 1 (2)": _NOTHING_THERE,
+    f"{_EARLY}  # type: ignore[arg-type] · always the second": _SETTLED_LATER,
     "src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False"
     " · False became True": "a call of the operation always gives the argument; the default is for people",
     "for said, length in zip(declared.dims, dims, strict=True): · True became False": (

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import mmap
 import os
 import random
-import resource
 import select
 import shlex
 import signal
 import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,10 @@ from . import protocol
 from .adapter import CannotStart
 from .model import Crashed, TimedOut
 from .protocol import Fault, short
+
+if sys.platform != "win32":
+    import fcntl
+    import resource
 
 Bytes = bytes | bytearray | memoryview
 
@@ -55,6 +58,7 @@ class Process:
     def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str] | None = None) -> None:
         self.command, self.limits, self.ended = list(command), limits, False
         self._said, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
+        self._allowed = limits.seconds
         self._popen = _popen(self.command, limits, env)
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
@@ -78,7 +82,17 @@ class Process:
     def pid(self) -> int:
         return self._popen.pid
 
+    @property
+    def name(self) -> str:
+        """Its command as a person would type it; of our own workers the backend."""
+        return self.command[-1] if self.command[:2] == [sys.executable, "-c"] else shlex.join(self.command)
+
     # ── requests and replies ──
+
+    def deadline(self, seconds: float | None = None) -> float:
+        """When the requests that come next must be answered."""
+        self._allowed = self.limits.seconds if seconds is None else seconds
+        return time.monotonic() + self._allowed
 
     def new_id(self) -> int:
         """An id for a request; not to be foreseen, so that nothing said unasked can pass for a reply."""
@@ -203,7 +217,7 @@ class Process:
             if left <= 0:
                 words = self._last_words()
                 self.end()
-                raise TimedOut(f"no answer within {self.limits.seconds:g} s to {what}{words}")
+                raise TimedOut(f"no answer within {self._allowed:g} s to {what}{words}")
             if not ready and self._popen.poll() is not None:
                 raise Crashed(self._obituary(what))
 
@@ -244,7 +258,7 @@ class Process:
         """Asks it to end, and ends it where it does not; what was amiss."""
         if self.ended:
             return None
-        deadline = time.monotonic() + self.limits.stop_seconds
+        deadline = self.deadline(self.limits.stop_seconds)
         try:
             number = self.new_id()
             self.send([protocol.line({"id": number, "do": "stop"})], deadline, "stop")
@@ -316,7 +330,6 @@ def keep_memory() -> None:
         mallopt(-3, MMAP)
 
 
-
 def _misplaced(got: object, expected: int, latest: int) -> str:
     if type(got) is not int:
         return f"its reply has the id {short(got)}, where {expected} was due"
@@ -338,6 +351,8 @@ def _ending(code: int) -> str:
 
 
 def _popen(command: Sequence[str], limits: Limits, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    if sys.platform == "win32":
+        raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
     try:
         popen = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
@@ -364,8 +379,3 @@ def _bury(popen: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
-
-
-def named(command: Sequence[str]) -> str:
-    """A command as a person would type it."""
-    return shlex.join(command)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
-from .process import MMAP, TRIM, USUAL, Limits, Process, SharedMemory, named
+from .process import MMAP, TRIM, USUAL, Limits, Process, SharedMemory
 from .protocol import Fault, integer, number, short
 from .types import WIDTH
 
@@ -153,12 +152,12 @@ class Session:
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         described = protocol.described(self._ask({"do": "describe"}, "describe"))
-        check_description(*described, named(self.process.command))
+        check_description(*described, self.process.name)
         return described
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """A request without payloads, and the result in its reply."""
-        deadline = time.monotonic() + self.process.limits.start_seconds
+        deadline = self.process.deadline(self.process.limits.start_seconds)
         asked = self.process.new_id()
         self.process.send([protocol.line({"id": asked, **request})], deadline, what)
         reply = self.process.reply(asked, deadline, what)
@@ -168,7 +167,7 @@ class Session:
     def _no_start(self, error: Exception) -> CannotStart:
         self.process.end()
         what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-        return CannotStart(f"{named(self.process.command)}: {what}")
+        return CannotStart(f"{self.process.name}: {what}")
 
     # ── a call ──
 
@@ -190,7 +189,7 @@ class Session:
             ask("compile", {"program": program.number, "graph": protocol.graph_record(program.graph)})
         request, payloads = self._request(program, tensors, may_overwrite)
         call = ask("run", request)
-        deadline = time.monotonic() + process.limits.seconds
+        deadline = process.deadline()
         head = b"".join(lines) if self._large else b"".join([*lines, *payloads])
         process.send([head, *payloads] if self._large else [head], deadline, "run")
         for number_, what in asked[:-1]:
@@ -356,6 +355,10 @@ def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return listed
 
 
+_START = (
+    "import sys; sys.path[:] = [path for path in sys.path if path]; "  # the working directory may hide our modules
+    "from conformance.worker import main; sys.exit(main(sys.argv[1:]))"
+)
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 
 
@@ -363,7 +366,7 @@ def worker(backend: str, limits: Limits = USUAL, share: bool = True) -> Remote:
     """A Python adapter in a process of its own."""
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**_MALLOC, **os.environ, "PYTHONPATH": path}
-    return Remote([sys.executable, "-m", "conformance.worker", backend], limits, env, share)
+    return Remote([sys.executable, "-c", _START, backend], limits, env, share)
 
 
 def program(command_line: str, limits: Limits = USUAL, share: bool = True) -> Remote:

@@ -39,7 +39,7 @@ def _either(tokens: list[str]) -> tuple[Chooser, list[str]]:
     left, rest = _both(tokens)
     while rest and rest[0] == "or":
         right, rest = _both(rest[1:])
-        left = (lambda a, b: lambda row: a(row) or b(row))(left, right)
+        left = _any(left, right)
     return left, rest
 
 
@@ -47,8 +47,16 @@ def _both(tokens: list[str]) -> tuple[Chooser, list[str]]:
     left, rest = _one(tokens)
     while rest and rest[0] == "and":
         right, rest = _one(rest[1:])
-        left = (lambda a, b: lambda row: a(row) and b(row))(left, right)
+        left = _all(left, right)
     return left, rest
+
+
+def _any(a: Chooser, b: Chooser) -> Chooser:
+    return lambda row: a(row) or b(row)
+
+
+def _all(a: Chooser, b: Chooser) -> Chooser:
+    return lambda row: a(row) and b(row)
 
 
 def _one(tokens: list[str]) -> tuple[Chooser, list[str]]:

@@ -7,7 +7,6 @@ the one judge. So a sweep says what a run would say, at a fraction of the cost.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -173,12 +172,15 @@ def blocks(domain: Domain) -> Iterator[Block]:
 # ── a place where blocks are taken ────────────────────────────────────────────────────────────────
 
 
+_spec = lru_cache(2)(load_spec)
+
+
 class Site:
     """What a process keeps between blocks: specification, contracts, the backend and what it claims."""
 
     def __init__(self, order: Order, adapter: Adapter) -> None:
         self.order, self.adapter = order, adapter
-        self.spec = load_spec(order.spec)
+        self.spec = _spec(order.spec)
         if order.digest and order.digest != self.spec.digest:
             raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {order.digest[:12]}")
         self.identity: Identity = adapter.identity
@@ -357,7 +359,7 @@ class _Taking:
             "call": str(way),
             "detail": result.detail,
             "verdicts": dict(result.verdicts),
-            "case": case_text(row.case, group[0], row),
+            "case": case_text(row.case, group[0], row, f"{group[1]} {group[0]}"),
         }
         self.failures[group] = Failure(known.count + 1 if known else 1, size, example)
 
@@ -375,7 +377,7 @@ class _Looking:
         taking, way, site = self.taking, self.way, self.taking.site
         flag, at = divmod(number, len(taking.shapes))
         call = self.source.dims, taking.shapes[at], bool(flag)
-        case = call_case(f"swept {way.operation}", "same-volume", way.type, call, way.layout)
+        case = call_case("swept", "same-volume", way.type, call, way.layout)
         operation = site.spec.operations[way.operation]
         row = row_of(case, operation, way.given, way.shape_type, site.spec, site.contracts)
         task = row.tasks[0]
@@ -418,7 +420,7 @@ def _called(
                     or memory != before
                 ):
                     look(number, answer, None)
-            elif not _is_empty(answer, type_, want, elements) or memory != before:
+            elif elements or memory != before or not _is_empty(answer, type_, want):
                 look(number, answer, None)
 
 
@@ -451,17 +453,16 @@ def _called_with(
                     or given.memory != shape.before  # type: ignore[comparison-overlap]
                 ):
                     look(number, answer, None)
-            elif not _is_empty(answer, type_, want, elements) or memory != before or shape.touched:
+            elif elements or memory != before or shape.touched or not _is_empty(answer, type_, want):
                 look(number, answer, None)
 
 
-def _is_empty(answer: Any, type_: str, want: Want, elements: bytes | memoryview) -> bool:
+def _is_empty(answer: Any, type_: str, want: Want) -> bool:
     """Whether an answer is the tensor without elements that was due."""
     return (
         type(answer) is Tensor
-        and not elements
-        and answer.type == type_
         and answer.dims == want
+        and answer.type == type_
         and answer.memory is not None
         and len(answer.strides) == len(answer.dims)
     )
@@ -535,8 +536,3 @@ def _sum(one: Mapping[str, Mapping[str, int]], other: Mapping[str, Mapping[str, 
 
 def _counter(counts: Mapping[str, int] | None) -> Counter[str]:
     return Counter({name: number for name, number in (counts or {}).items() if number})
-
-
-def sources(domain: Domain) -> int:
-    """How many srcs a domain has."""
-    return sum(math.prod([domain.longest + 1] * rank) for rank in range(domain.ranks + 1))

@@ -79,6 +79,30 @@ static Dims dims_of_rank(size_t rank) {
     return dims;
 }
 
+/* The same, given back by itself once the request is answered. */
+typedef struct Lent {
+    struct Lent *before;
+} Lent;
+static Lent *lent;
+
+static Dims scratch_of_rank(size_t rank) {
+    Lent *block = room(sizeof *block + rank * sizeof(int64_t));
+    Dims dims;
+    block->before = lent;
+    lent = block;
+    dims.at = (int64_t *)(block + 1);
+    dims.rank = rank;
+    return dims;
+}
+
+static void give_back(void) {
+    while (lent) {
+        Lent *before = lent->before;
+        free(lent);
+        lent = before;
+    }
+}
+
 /* The product of lengths; past 64 bits it stays at the greatest value, which no volume in memory has. */
 static uint64_t volume(const int64_t *at, size_t rank) {
     uint64_t product = 1;
@@ -97,7 +121,7 @@ static uint64_t volume(const int64_t *at, size_t rank) {
 static const char *resolve(Dims src, Dims shape, int special_zero, int infer_meets_zero, Dims *dst) {
     size_t i, infer = shape.rank, inferred = 0, literal = 0;
     uint64_t whole = volume(src.at, src.rank), known;
-    Dims out = dims_of_rank(shape.rank), fixed = dims_of_rank(shape.rank);
+    Dims out = scratch_of_rank(shape.rank), fixed = scratch_of_rank(shape.rank);
     if (BUG == ZEROS_LITERAL) special_zero = 0;
     fixed.rank = 0;
     for (i = 0; i < shape.rank; i++) {
@@ -130,7 +154,6 @@ static const char *resolve(Dims src, Dims shape, int special_zero, int infer_mee
     } else if (known != whole) {
         return "src and dst do not hold equally many elements";
     }
-    free(fixed.at);
     *dst = out;
     return NULL;
 }
@@ -168,7 +191,7 @@ static size_t width_of(const char *type) {
 
 static Dims entries(const Tensor *shape) {
     size_t i, k, width = width_of(shape->type);
-    Dims values = dims_of_rank((size_t)shape->dims.at[0]);
+    Dims values = scratch_of_rank((size_t)shape->dims.at[0]);
     for (i = 0; i < values.rank; i++) {
         const unsigned char *from = shape->memory + shape->offset + (ptrdiff_t)i * shape->strides.at[0];
         uint64_t bits = 0;
@@ -476,6 +499,7 @@ static void compile(const Json *request) {
         int known = 1;
         for (k = 0; k < dims.rank; k++) known &= dims.at[k] != INT64_MIN;
         if (known) why = settle(made.nodes, made.count, dims, NULL, &dst);
+        free(dims.at);
     }
     if (why) {
         drop(&made);
@@ -524,7 +548,11 @@ static void run(const Json *request) {
         before = room(tensors[0].size);
         memcpy(before, tensors[0].memory, tensors[0].size);
         if (BUG == SHAPE_FROZEN && count > 1) {
-            if (!program->frozen.at) program->frozen = entries(&tensors[1]);
+            if (!program->frozen.at) {
+                Dims first = entries(&tensors[1]);
+                program->frozen = dims_of_rank(first.rank);
+                memcpy(program->frozen.at, first.at, first.rank * sizeof *first.at);
+            }
             program->nodes[0].shape.values = program->frozen;
             program->nodes[0].shape.given = 1;
         }
@@ -591,8 +619,11 @@ int main(void) {
         else if (!strcmp(what, "stop")) { stopped = 1; done(); }
         else fail("unknown request");
         fflush(stdout);
+        give_back();
         forget(request);
         free(said);
     }
+    while (program_slots) drop(&programs[--program_slots]);
+    free(programs);
     return 0;
 }

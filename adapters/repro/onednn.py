@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.memory import volume_of
 from conformance.model import Unsupported
 from conformance.plan import Row, Task
 
@@ -199,8 +200,11 @@ def op(op: Op) -> str:
 def step(task: Task, plan: Blueprint, name: str) -> str:
     """A call."""
     at = laid(task.source)
-    held, offset = ("memory", at.offset) if at else ("words", 0)
-    place = f"c.c_void_p({held}.buffer_info()[0] + {offset} * words.itemsize)"
+    place = "c.c_void_p(words.buffer_info()[0])"
+    if at:
+        place = f"c.c_void_p(memory.buffer_info()[0] + {at.offset} * words.itemsize)"
+    elif not volume_of(task.source.dims):
+        place = "bytes(64)"  # no elements, and yet no null pointer
     ids = "".join(f", {id_}" for id_ in sources(plan))
     return "\n".join([memory(task.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])
 

@@ -167,24 +167,7 @@ static char *elements(size_t volume, int width, size_t count, const struct run *
     return words;
 }
 
-/* The same at strides, which are counted in elements. */
-static char *laid_out(const char *words, int width, int rank, const int64_t *dims, const int64_t *strides, size_t size) {
-    char *memory = calloc(size, width);
-    int64_t index[12] = {0}, at = 0;
-    for (size_t k = 0;; k++) {
-        memcpy(memory + at * width, words + k * width, width);
-        int axis = rank - 1;
-        for (; axis >= 0; axis--) {
-            at += strides[axis];
-            if (++index[axis] < dims[axis]) break;
-            at -= strides[axis] * dims[axis];
-            index[axis] = 0;
-        }
-        if (axis < 0) return memory;
-    }
-}
-
-static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
+%LAID_OUT%static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
     static const char *types[] = {"?", "f16", "bf16", "f32", "s32", "s8", "u8", "f64"};
     static const int widths[] = {1, 2, 2, 4, 4, 1, 1, 8};
     tensor_t *said = &g->known[place(g, dst)];
@@ -214,6 +197,24 @@ static void tell(struct graph *g, size_t dst, const char *words, size_t volume, 
     printf("], %zu of %zu elements changed, first %zu: %#" PRIx64 " became %#" PRIx64 "\n", changed, volume, first, was, is);
 }
 """
+LAID_OUT = r"""/* The same at strides, which are counted in elements. */
+static char *laid_out(const char *words, int width, int rank, const int64_t *dims, const int64_t *strides, size_t size) {
+    char *memory = calloc(size, width);
+    int64_t index[12] = {0}, at = 0;
+    for (size_t k = 0;; k++) {
+        memcpy(memory + at * width, words + k * width, width);
+        int axis = rank - 1;
+        for (; axis >= 0; axis--) {
+            at += strides[axis];
+            if (++index[axis] < dims[axis]) break;
+            at -= strides[axis] * dims[axis];
+            index[axis] = 0;
+        }
+        if (axis < 0) return memory;
+    }
+}
+
+"""
 MAIN = """
 int main(void) {{
     setvbuf(stdout, NULL, _IONBF, 0); /* a line is out before a crash */
@@ -235,8 +236,10 @@ def of(row: Row) -> str:
             graphs[repr(plan)] = len(graphs) + 1
             functions.append(graph(plan, graphs[repr(plan)]))
         steps.append(step(task, plan, number, graphs[repr(plan)]))
+    strided = any("laid_out(" in each for each in steps)
+    api = API.lstrip().replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
     calls = "\n".join(f'    printf("step {number}: ");\n    step_{number}();' for number in range(1, len(steps) + 1))
-    return API.lstrip() + "".join(functions) + "".join(steps) + MAIN.format(calls=calls)
+    return api + "".join(functions) + "".join(steps) + MAIN.format(calls=calls)
 
 
 # ── the graph ─────────────────────────────────────────────────────────────────────────────────────

@@ -18,9 +18,11 @@ from ..evidence import Evidence, Refused, Target, complete, read
 from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Place, Result
+from ..pieces import Elsewhere
 from ..plan import Plan, Row, plan_of
 from ..remote import Limits
 from ..select import BadExpression, chooser, ids
+from ..spread import NoCluster
 from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
 from . import Usage, emit, folder_given, unknown
@@ -41,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
             out = certify(order, lambda name: _folder(args, name), args.resume is not None, progress.at)
     except CannotStart as cannot:
         raise Usage(str(cannot), code=3) from None
+    except (NoCluster, Elsewhere) as cannot:
+        raise Usage(str(cannot), code=3) from None
     except Differs as differs:
         raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
     except Refused as refused:
@@ -57,7 +61,11 @@ def told(args: argparse.Namespace, plan: Plan, out: Path) -> int:
     if args.json:
         emit(_data(conclusion, evidence, out))
     else:
-        _show(evidence.header["backend"]["adapter"], plan, evidence, conclusion, out)
+        again = ["conformance", "run", evidence.header["backend"]["adapter"]]
+        again += [
+            str(word) for name in ("spec", "cases") if (path := getattr(args, name)) for word in (f"--{name}", path)
+        ]
+        _show(shlex.join(again), plan, evidence, conclusion, out)
     return conclusion.exit_code
 
 
@@ -84,6 +92,9 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         jobs=args.jobs,
         waivers=args.waivers,
         pinned=_pinned(args.claims),
+        dask=args.dask,
+        spec=args.spec,
+        cases=args.cases,
     )
 
 
@@ -153,7 +164,7 @@ def _data(conclusion: Conclusion, evidence: Evidence, out: Path) -> dict[str, An
     }  # fmt: skip
 
 
-def _show(backend: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
+def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
     who = evidence.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()
@@ -169,13 +180,13 @@ def _show(backend: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, 
     say(f"  {counted(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
     for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
-    _show_failures(backend, plan, evidence.results)
+    _show_failures(again, plan, evidence.results)
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")
     say(f"report: {_near(out / 'report.html')}")
 
 
-def _show_failures(backend: str, plan: Plan, results: Iterable[Result]) -> None:
+def _show_failures(again: str, plan: Plan, results: Iterable[Result]) -> None:
     by_row = {row.id: row for row in plan.rows}
     groups: dict[tuple[str, str], list[tuple[Row, Result]]] = {}
     for result in results:
@@ -191,7 +202,7 @@ def _show_failures(backend: str, plan: Plan, results: Iterable[Result]) -> None:
         row, result = members[0]
         say(f"  {paint('red', diagnosis)} · {rule} · {counted(len(members), 'row')}")
         say(wrapped(f"{row.case.place}: {row.id}: {result.detail}", 6))
-        say(paint("dim", f"      conformance run {shlex.quote(backend)} -k {shlex.quote(row.id)}"))
+        say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
     if len(ordered) > _SHOWN:
         say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
 

@@ -37,7 +37,11 @@ def words(facts: Facts) -> tuple[str, str]:
         parts.append(f"{waived} waived")
     if facts.target.select or facts.target.shard:
         parts.append("part of the suite")
-    return next(iter(claimed)), "; ".join(parts)
+    word = next(iter(claimed))
+    if word == "conforms" and facts.conclusion.exit_code:
+        word = "incomplete"
+        parts.append("not all that was asked for")
+    return word, "; ".join(parts)
 
 
 def _part(word: str, documents: tuple[str, ...], every: int) -> str:

@@ -7,8 +7,27 @@ from typing import NamedTuple
 
 from ..model import VERDICTS, Verdict
 from ..plan import Row
-from .facts import Facts, Shown, Wants, answer_of, call_of, counts_of, cut, grouped, labels, sum_of, wants, worst
+from .facts import (
+    BAD,
+    Facts,
+    Shown,
+    Wants,
+    answer_of,
+    call_of,
+    counts_of,
+    cut,
+    grouped,
+    labels,
+    sum_of,
+    visible,
+    wants,
+    worst,
+)
 from .parts import SHORT, code, mark, number_of, plain, quote, rule_link, section
+
+
+MOST_LINES = 6
+"""Lines of one case; where more would be needed, the last tells of all the others."""
 
 
 class Line(NamedTuple):
@@ -74,7 +93,7 @@ def _one_case(facts: Facts, rows: Sequence[Shown]) -> str:
     counts = counts_of(shown.worst for shown in rows)
     word = worst(shown.worst for shown in rows)
     name = plain(case.id)
-    table = "".join(_case_line(line, same) for line, same in lines_of_case(facts, rows).items())
+    table = "".join(_case_line(facts, line, same) for line, same in lines_of_case(facts, rows).items())
     return (
         f'<details class=case id="case-{name}" data-block data-r="{plain(case.rule)}"><summary>{mark(word)} {name} '
         f"<span class=sub>{number_of(len(rows), 'row')} = {sum_of(counts)}</span></summary>"
@@ -86,7 +105,7 @@ def _one_case(facts: Facts, rows: Sequence[Shown]) -> str:
 
 def lines_of_case(facts: Facts, rows: Iterable[Shown]) -> Mapping[Line, Sequence[Shown]]:
     """The rows of a case by what they have in common."""
-    return grouped(
+    found = grouped(
         (
             Line(
                 _apart(facts.want(shown.row, shown.step)), answer_of(shown, generic=True), _alike(shown),
@@ -96,6 +115,12 @@ def lines_of_case(facts: Facts, rows: Iterable[Shown]) -> Mapping[Line, Sequence
         )
         for shown in rows
     )  # fmt: skip
+    if len(found) <= MOST_LINES:
+        return found
+    kept = dict(list(found.items())[: MOST_LINES - 1])
+    others = [shown for same in list(found.values())[MOST_LINES - 1 :] for shown in same]
+    said = f"{len(found) - len(kept)} other answers; the evidence in this file has each"
+    return {**kept, Line((), said, ((worst(shown.worst for shown in others), ()),), None): others}
 
 
 def _apart(found: Wants) -> Wants:
@@ -108,13 +133,13 @@ def _alike(shown: Shown) -> tuple[tuple[Verdict, tuple[str, ...]], ...]:
     return tuple(found.items()) if len(found) > 1 else ((shown.worst, ()),)
 
 
-def _case_line(line: Line, rows: Sequence[Shown]) -> str:
+def _case_line(facts: Facts, line: Line, rows: Sequence[Shown]) -> str:
     right = "<br>".join(f"{mark(verdict)} {sub(documents)}".rstrip() for verdict, documents in line.verdicts)
     if line.diagnosis:
         right += f"<br><span class=sub>{quote(line.diagnosis)}</span>"
     documents = dict.fromkeys(document for shown in rows for document in shown.verdicts)
     return (
-        f"<tr{data_of(rows, documents)}><td>{named(rows)}<td>{due(line.want)}<td>{quote(cut(line.got, SHORT))}<td>{right}"
+        f"<tr{data_of(facts, rows, documents)}><td>{named(rows)}<td>{due(line.want)}<td>{quote(cut(line.got, SHORT))}<td>{right}"
     )
 
 
@@ -137,18 +162,22 @@ def sub(names: Iterable[str]) -> str:
     return f"<span class=sub>{plain(text)}</span>" if text else ""
 
 
-def data_of(rows: Sequence[Shown], documents: Iterable[str]) -> str:
-    """What the filters look at: verdicts, operations, types, documents, diagnosis."""
+def data_of(facts: Facts, rows: Sequence[Shown], documents: Iterable[str]) -> str:
+    """What the filters look at: verdicts, operations, types, documents, diagnosis; its number in `facts.facets`."""
     among = set(documents)
-    facts = {
-        "v": (verdict for shown in rows for document, verdict in shown.verdicts.items() if document in among),
-        "o": (shown.row.operation for shown in rows),
-        "t": (shown.row.type for shown in rows),
-        "d": (document for shown in rows for document in shown.verdicts if document in among),
-        "w": (shown.diagnosis for shown in rows if shown.failing and shown.diagnosis),
-    }
-    told = {key: "|".join(dict.fromkeys(values)) for key, values in facts.items()}
-    return "".join(f' data-{key}="{plain(value)}"' for key, value in told.items() if value)
+    told = (
+        (verdict for shown in rows for document, verdict in shown.verdicts.items() if document in among),
+        (shown.row.operation for shown in rows),
+        (shown.row.type for shown in rows),
+        (document for shown in rows for document in shown.verdicts if document in among),
+        (visible(shown.diagnosis) for shown in rows if shown.worst in BAD and shown.diagnosis),
+    )
+    key = tuple(tuple(dict.fromkeys(values)) for values in told)
+    return f" data-f={facts.facets.setdefault(key, len(facts.facets))}"
+
+
+FACETS = ("verdict", "operation", "type", "document", "diagnosis")
+"""What each part of an entry of `facts.facets` is."""
 
 
 def steps(rows: Sequence[Shown], documents: Sequence[str] = ()) -> str:

@@ -10,7 +10,7 @@ from .parts import code, mark, number_of, plain, quote, table_of
 from .shell import shell
 from .tables import observations
 
-_SHORT = 70
+_SHORT = 100
 _SECTIONS = (
     ("verdicts", "Verdicts"),
     ("rules", "Rules"),

@@ -14,35 +14,68 @@ from ..model import Result
 
 BEGIN, END = '<script type="application/json" id="evidence">', "</script>"
 _DENSE = (",", ":")
+_NOTHING = {"kind": "none"}
+
+
+class _Table:
+    """Values as JSON, each once, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, value: Any) -> int:
+        return self._numbers.setdefault(json.dumps(value, separators=_DENSE), len(self._numbers))
+
+    def __str__(self) -> str:
+        return f"[{','.join(self._numbers)}]"
 
 
 def element(evidence: Evidence) -> str:
     """The whole element.
 
     A row’s id is that of its case and a suffix. `rows` has, for each case, its id, which list of `suffixes` it has,
-    and which entry of `findings` holds the rest of each row’s record: one number where all share it.
+    and which entry of `findings` holds the rest of each row’s record: one number where all share it. A finding is the
+    number of its verdicts, that of its outcome and, where there is one, the diagnosis and the detail.
     """
-    findings: dict[str, int] = {}
-    suffixes: dict[tuple[str, ...], int] = {}
+    tables = {name: _Table() for name in ("suffixes", "verdicts", "outcomes", "findings")}
+    idle: dict[Any, int] = {}
     rows: list[tuple[str, int, int | list[int]]] = []
     for case, results in groupby(evidence.results, lambda result: result.row.partition("[")[0]):
         tails, numbers = [], []
         for result in results:
-            record = {key: value for key, value in row_record(result).items() if key not in ("record", "row")}
             tails.append(result.row[len(case) :])
-            numbers.append(findings.setdefault(json.dumps(record, separators=_DENSE), len(findings)))
-        which = suffixes.setdefault(tuple(tails), len(suffixes))
-        rows.append((case, which, numbers[0] if len(set(numbers)) == 1 else numbers))
+            numbers.append(_finding(result, tables, idle))
+        rows.append((case, tables["suffixes"].number(tails), numbers[0] if len(set(numbers)) == 1 else numbers))
     parts = {
         "header": json.dumps(evidence.header, separators=_DENSE),
-        "suffixes": json.dumps(list(suffixes), separators=_DENSE),
-        "findings": f"[{','.join(findings)}]",
+        **{name: str(table) for name, table in tables.items()},
         "rows": json.dumps(rows, separators=_DENSE),
         "footer": json.dumps(evidence.footer, separators=_DENSE),
     }
     text = ",".join(f'"{name}":{part}' for name, part in parts.items())
-    inert = text.replace("<", "\\u003c").replace(">", "\\u003e")
-    return f"{BEGIN}{{{inert}}}{END}"
+    return f"{BEGIN}{{{_written(text)}}}{END}"
+
+
+def _finding(result: Result, tables: Mapping[str, _Table], idle: dict[Any, int]) -> int:
+    """The number of a row’s finding; of rows that were not called it is looked up without writing."""
+    key = tuple(result.verdicts.items()) if result.outcome == _NOTHING and result.diagnosis is None else None
+    if key is not None and key in idle:
+        return idle[key]
+    record = row_record(result)
+    finding = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcome"])]
+    number = tables["findings"].number([*finding, *(record[key] for key in ("diagnosis", "detail") if key in record)])
+    if key is not None:
+        idle[key] = number
+    return number
+
+
+def inert(value: Any) -> str:
+    """A value as JSON that ends no element of a page."""
+    return _written(json.dumps(value, separators=_DENSE))
+
+
+def _written(text: str) -> str:
+    return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
@@ -57,7 +90,10 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
             tails = data["suffixes"][which]
             each = numbers if isinstance(numbers, list) else [numbers] * len(tails)
             for tail, number in zip(tails, each, strict=True):
-                yield {"record": "row", "row": case + tail, **data["findings"][number]}
+                verdicts, outcome, *wrong = data["findings"][number]
+                record = {"verdicts": data["verdicts"][verdicts], "outcome": data["outcomes"][outcome]}
+                record |= dict(zip(("diagnosis", "detail"), wrong, strict=True)) if wrong else {}
+                yield {"record": "row", "row": case + tail, **record}
         yield data["footer"]
     except (ValueError, TypeError, LookupError) as error:
         raise Refused(f"{path}: the evidence in it cannot be read ({type(error).__name__}); the page is damaged") from None

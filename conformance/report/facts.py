@@ -26,6 +26,7 @@ CAUGHT_LYING = 5
 SKIPPED = frozenset(("not run", "not claimed", "waived"))
 TOO_LARGE = "more than 2^31 elements: add --large"
 LOST = "the results hold no such row: run again"
+MOST_KINDS = 60
 STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
 _NOTHING: Mapping[str, Any] = {"kind": "none"}
 
@@ -77,7 +78,8 @@ class Facts:
     def rows(self) -> tuple[Shown, ...]:
         """Every row of the plan, in its order."""
         found = {result.row: result for result in self.evidence.results}
-        return tuple(_shown(row, found.get(row.id)) for row in self.plan.rows)
+        known: Known = {}
+        return tuple(_shown(row, found.get(row.id), known) for row in self.plan.rows)
 
     @cached_property
     def foreign(self) -> tuple[str, ...]:
@@ -100,10 +102,19 @@ class Facts:
     def failures(self) -> Mapping[str, Mapping[str, tuple[Shown, ...]]]:
         """What failed or erred: diagnosis → case → rows; the commonest diagnosis first."""
         bad = grouped(
-            (shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD or shown.failing
+            (shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD
         )
         order = sorted(bad, key=lambda name: (-len(bad[name]), name))
+        if len(order) > MOST_KINDS:  # our own words for what is wrong are few; a page must not burst over others
+            rest = f"{len(order) - MOST_KINDS} more kinds"
+            bad[rest] = tuple(shown for name in order[MOST_KINDS:] for shown in bad[name])
+            order = [*order[:MOST_KINDS], rest]
         return {name: grouped((shown.row.case.id, shown) for shown in bad[name]) for name in order}
+
+    @cached_property
+    def facets(self) -> dict[tuple[tuple[str, ...], ...], int]:
+        """What the lines of the page are of, numbered in the order in which they are written."""
+        return {}
 
     @cached_property
     def claims(self) -> Claims:
@@ -158,7 +169,7 @@ class Facts:
         inside: list[Verdict] = []
         aside = 0
         for shown in rows:
-            verdict = worst(shown.verdicts[document] for document in documents or shown.verdicts)
+            verdict = worst([shown.verdicts[document] for document in documents]) if documents else shown.worst
             if verdict == "not run" and not self._asked(shown.row, documents or shown.row.documents):
                 aside += 1
             else:
@@ -187,9 +198,12 @@ class Facts:
     @cached_property
     def left(self) -> Mapping[str, tuple[Shown, ...]]:
         """Rows that were left out by the run’s own choice, by what it was; reports give their number."""
-        idle = (shown for shown in self.rows if shown.worst == "not run" and not shown.failing)
-        whys = grouped((self.why_not_run(shown), shown) for shown in idle)
-        return {why: rows for why, rows in whys.items() if why not in (TOO_LARGE, LOST)}
+        return {why: rows for why, rows in self.not_run.items() if why not in (TOO_LARGE, LOST)}
+
+    @cached_property
+    def not_run(self) -> Mapping[str, tuple[Shown, ...]]:
+        """Rows that were not run, by why."""
+        return grouped((self.why_not_run(shown), shown) for shown in self.rows if shown.worst == "not run")
 
     def commands(self, row: Row) -> tuple[str, str]:
         """What repeats a row, ready to be pasted."""
@@ -232,22 +246,31 @@ def grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
     return {key: tuple(values) for key, values in found.items()}
 
 
-def _shown(row: Row, result: Result | None) -> Shown:
+Known = dict[tuple[Any, ...], tuple[Mapping[str, Verdict], Verdict]]
+
+
+def _shown(row: Row, result: Result | None, known: Known) -> Shown:
+    """A row with its result; what verdicts amount to is worked out once for all rows that have the same."""
     if result is None:
         return Shown(row, dict.fromkeys(row.documents, "not run"), "not run", _NOTHING, None, None)
-    verdicts: dict[str, Verdict] = {document: result.verdicts.get(document, "not run") for document in row.documents}
-    for document, verdict in verdicts.items():
-        if verdict not in VERDICTS:
-            raise Refused(
-                f"the row {row.id} has the verdict {verdict!r} for {document}; verdicts are {', '.join(VERDICTS)}"
-            )
-    return Shown(row, verdicts, worst(verdicts.values()), result.outcome, result.diagnosis, result.detail)
+    key = (row.documents, *result.verdicts.items())
+    if key not in known:
+        verdicts: dict[str, Verdict] = {document: result.verdicts.get(document, "not run") for document in row.documents}
+        for document, verdict in verdicts.items():
+            if verdict not in VERDICTS:
+                raise Refused(
+                    f"the row {row.id} has the verdict {verdict!r} for {document}; verdicts are {', '.join(VERDICTS)}"
+                )
+        known[key] = verdicts, worst(verdicts.values())
+    return Shown(row, *known[key], result.outcome, result.diagnosis, result.detail)
+
+
+_PLACE: Mapping[Verdict, int] = {verdict: place for place, verdict in enumerate(WORST)}
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict that decides; `not run` where there is none."""
-    there = set(verdicts)
-    return next((verdict for verdict in WORST if verdict in there), "not run")
+    return min(verdicts, key=_PLACE.__getitem__, default="not run")
 
 
 def counts_of(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:

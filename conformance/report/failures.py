@@ -17,8 +17,10 @@ _OF_A_KIND = 12
 """The same of one kind, where there are several."""
 _LONGEST = 1200
 """Characters of a backend's words that are shown; the evidence has the rest."""
-_LINES = 40
-"""Lines of one case; `All cases` has the rest."""
+_LINES = 12
+"""Lines of one case."""
+_IN_SHORT = 600
+"""Cases that are told in a line each, of all kinds together."""
 Entries = Mapping[str, Sequence[Shown]]
 
 
@@ -27,7 +29,7 @@ def failures(facts: Facts) -> Iterator[str]:
     if not facts.failures:
         yield "<p>Nothing that was run failed or erred.</p></section>"
         return
-    full = _in_full(facts)
+    full, left = _in_full(facts), _IN_SHORT
     yield "<p>Grouped by what is wrong, the commonest first. Begin with the first of each group; the command under it "
     yield "repeats the call. The picture shows what becomes of each entry of shape.</p>"
     kinds = [_kind(number, name, entries) for number, (name, entries) in enumerate(facts.failures.items(), 1)]
@@ -38,7 +40,11 @@ def failures(facts: Facts) -> Iterator[str]:
         yield f"{number_of(sum(map(len, entries.values())), 'row')} of {number_of(len(entries), 'case')}</h3>"
         for place, case in enumerate(full[diagnosis]):
             yield from _failure(facts, case, entries[case], first=place == 0)
-        yield from _compact(diagnosis, facts, {case: rows for case, rows in entries.items() if case not in full[diagnosis]})
+        others = {case: rows for case, rows in entries.items() if case not in full[diagnosis]}
+        yield from _compact(diagnosis, facts, dict(list(others.items())[:left]))
+        if len(others) > left:
+            yield f"<p>And {number_of(len(others) - left, 'case')} of this kind, which stand under “All cases”.</p>"
+        left = max(0, left - len(others))
         yield "</div>"
     yield "</section>"
 
@@ -91,11 +97,11 @@ def _failure(facts: Facts, case: str, rows: Sequence[Shown], first: bool) -> Ite
     yield f"<dt>rule</dt><dd>{_rule(rule, failing)}</dd><dt>call</dt><dd>{steps(rows, failing)}</dd></dl>"
     yield f"<figure>{_drawn(rows[0])}</figure>"
     lines = grouped(((_want(facts, s), answer_of(s, generic=True), _detail(s), s.worst), s) for s in rows)
-    table = [_line(*line, same) for line, same in lines.items()]
+    table = [_line(facts, *line, same) for line, same in lines.items()]
     heads = ("Rows", "Want", "Got", "Right?", "Detail")
     yield from table_of(f"What {case} got", heads, table[:_LINES], "stack")
     if len(table) > _LINES:
-        yield f"<p>And {len(table) - _LINES} more answers; {case_link(case)} has them in short.</p>"
+        yield f"<p>And {len(table) - _LINES} more answers; the evidence in this file has each.</p>"
     commands = "\n".join(escape(visible(command)) for command in facts.commands(rows[0].row))
     yield f'<pre tabindex="0" role="region" aria-label="Commands that repeat {plain(case)}">{commands}</pre></details>'
 
@@ -129,11 +135,11 @@ def _drawn(shown: Shown) -> str:
     return picture(shown.row.case.steps[shown.step], meaning, shown.outcome, answer_of(shown))
 
 
-def _line(want: Wants, got: str, detail: str, word: str, rows: Sequence[Shown]) -> str:
+def _line(facts: Facts, want: Wants, got: str, detail: str, word: str, rows: Sequence[Shown]) -> str:
     by_operation = grouped((shown.row.operation, shown) for shown in rows)
     where = "<br>".join(f"{named(same)} {sub(_failing(same))}" for same in by_operation.values())
     return (
-        f"<tr{data_of(rows, _failing(rows))}><td>{where}<td>{due(want)}<td>{quote(cut(got, _LONGEST))}"
+        f"<tr{data_of(facts, rows, _failing(rows))}><td>{where}<td>{due(want)}<td>{quote(cut(got, _LONGEST))}"
         f"<td>{mark(word)}<td>{quote(cut(detail, _LONGEST)) if detail else ''}"
     )
 
@@ -155,7 +161,7 @@ def _compact(diagnosis: str, facts: Facts, entries: Entries) -> Iterator[str]:
         answers = list(dict.fromkeys(answer_of(shown, generic=True) for shown in rows))
         more = f" and {len(answers) - 1} more" if len(answers) > 1 else ""
         yield (
-            f'<tbody data-block data-r="{plain(rule)}"><tr{data_of(rows, failing)}><th scope=row>{case_link(case)}'
+            f'<tbody data-block data-r="{plain(rule)}"><tr{data_of(facts, rows, failing)}><th scope=row>{case_link(case)}'
             f"<td>{rule_link(rule)}<td>{len(rows)}<td>{plain(', '.join(failing))}<td>{due(_want(facts, rows[0]))}"
             f"<td>{quote(cut(answers[0], SHORT))}{more}"
         )

@@ -61,7 +61,7 @@ font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospac
 .pic .inferred{stroke:var(--observed);stroke-width:2;stroke-dasharray:4 3}
 .pic .illegal,.pic .differs{stroke:var(--fail);stroke-width:2;fill:var(--failb)}
 :target{outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
-h2:target,h3:target{outline:0}
+h2:target,h3:target{outline:0}.filters~section h2{scroll-margin-top:4rem}
 .filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;
 background:var(--page);padding:.6rem 0;border-bottom:1px solid var(--line)}.filters[hidden]{display:none}
 .filters label{display:grid;font-size:.8rem;color:var(--soft)}
@@ -81,6 +81,7 @@ dd{margin:0;min-width:0}
 .entry .stack td:nth-child(3)::before,.case .stack td:nth-child(3)::before{content:"got "}
 .entry .stack td::before,.case .stack td::before{color:var(--soft);font-size:.86rem}
 .stack td:empty{display:none!important}}
+@page{margin:14mm 12mm}
 @media print{details::details-content{content-visibility:visible;display:block;block-size:auto}
 .case{content-visibility:visible}:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
@@ -93,16 +94,17 @@ SCRIPT = """
   'use strict';
   var form = document.getElementById('filters'), output = form.querySelector('output');
   var names = ['verdict', 'diagnosis', 'rule', 'operation', 'type', 'document', 'text'];
+  var facets = JSON.parse(document.getElementById('facets').textContent).map(function (each) {
+    return {verdict: each[0], operation: each[1], type: each[2], document: each[3], diagnosis: each[4], shown: true};
+  });
   var blocks = Array.prototype.slice.call(document.querySelectorAll('[data-block]')).map(function (element) {
     return {element: element, rule: element.getAttribute('data-r'), text: null,
-      rows: Array.prototype.slice.call(element.querySelectorAll('tr[data-v]')).map(function (row) {
-        return {element: row, verdict: words(row, 'v'), operation: words(row, 'o'),
-          type: words(row, 't'), document: words(row, 'd'), diagnosis: words(row, 'w')};
+      rows: Array.prototype.slice.call(element.querySelectorAll('tr[data-f]')).map(function (row) {
+        return {element: row, facet: facets[Number(row.getAttribute('data-f'))]};
       })};
   });
   var heads = Array.prototype.slice.call(document.querySelectorAll('[data-group]'));
   var total = blocks.filter(isCase).length, timer = 0;
-  function words(row, key) { return (row.getAttribute('data-' + key) || '').split('|'); }
   function isCase(block) { return block.element.id !== ''; }
   function wanted() {
     var found = {};
@@ -111,13 +113,16 @@ SCRIPT = """
   }
   function apply() {
     var want = wanted(), text = (want.text || '').toLowerCase(), cases = 0;
+    facets.forEach(function (facet) {
+      facet.shown = ['verdict', 'diagnosis', 'operation', 'type', 'document'].every(function (name) {
+        return !want[name] || facet[name].indexOf(want[name]) >= 0;
+      });
+    });
     blocks.forEach(function (block) {
       if (text && block.text === null) block.text = block.element.textContent.toLowerCase();
       var fits = (!want.rule || want.rule === block.rule) && (!text || block.text.indexOf(text) >= 0), some = false;
       block.rows.forEach(function (row) {
-        var shown = ['verdict', 'diagnosis', 'operation', 'type', 'document'].every(function (name) {
-          return !want[name] || row[name].indexOf(want[name]) >= 0;
-        });
+        var shown = row.facet.shown;
         if (row.element.hidden === shown) row.element.hidden = !shown;
         some = some || shown;
       });

@@ -39,6 +39,7 @@ def html(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
 
 def of(facts: Facts) -> str:
     """The same of a run whose facts have been gathered."""
+    facts.facets.clear()  # they are numbered as they are written, and a page may be written twice
     parts = [
         *_head(facts),
         "<main id=main>",
@@ -53,6 +54,7 @@ def of(facts: Facts) -> str:
         *_legend(),
         "</main>",
         embedded.element(facts.evidence),
+        f'<script type="application/json" id="facets">{embedded.inert(list(facts.facets))}</script>',
     ]
     return shell(f"{facts.name}: reshape conformance", SCRIPT, parts)
 

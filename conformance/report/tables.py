@@ -209,13 +209,10 @@ def unclaimed(facts: Facts) -> Iterator[str]:
         rows = [_waiver(waiver, shown) for waiver, shown in facts.waivers]
         heads = ("Waiver", "Rows", "Cases", "Why, who answers for it, until when")
         yield from table_of("Failures that were waived beforehand", heads, rows)
-    not_run = grouped(
-        (facts.why_not_run(shown), shown) for shown in facts.rows if shown.worst == "not run" and not shown.failing
-    )
-    if not_run:
+    if facts.not_run:
         rows = [
             f'<tr><th scope="row">{plain(why)}</th><td class="n">{len(shown)}</td><td>{_few(shown)}</td></tr>'
-            for why, shown in not_run.items()
+            for why, shown in facts.not_run.items()
         ]
         yield from table_of("Rows that were not run, and why", ("Why", "Rows", "Cases"), rows)
     else:

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.evidence import read
-from conformance.model import Claims, Identity, Result
+from conformance.model import Claims, Crashed, Identity, Result
 from conformance.plan import Plan
 from conformance.run import contained, run
 
@@ -95,9 +95,9 @@ WRITTEN = {
     "no compile": ("class It:\n identity, claims = Identity('x', '1'), Claims(())", "has no `compile`"),
     "compile is data": ("class It:\n identity, claims, compile = Identity('x', '1'), Claims(()), 3", "not a method"),
     "no reshape": ("class It(FunctionAdapter):\n name, version = 'x', '1'", "does not define reshape"),
-    "no name": ("class It(Right):\n name = ''", "the name is not empty"),
-    "a name that is a number": ("class It(Right):\n name = 3", "name and version are text"),
-    "no version": ("class It(Right):\n version = None", "name and version are text"),
+    "no name": ("class It(Right):\n name = ''", "give Identity(name, version), both text, and a name not empty"),
+    "a name that is a number": ("class It(Right):\n name = 3", "give Identity(name, version), both text"),
+    "no version": ("class It(Right):\n version = None", "give Identity(name, version), both text"),
     "an identity that is text": ("class It(Right):\n identity = 'x'", "give Identity(name, version)"),
     "an identity that raises": ("class It(Right):\n @property\n def identity(self): raise KeyError('x')", "KeyError"),
     "a detail that is no pair": ("class It(Right):\n identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
@@ -216,6 +216,28 @@ def test_whatever_is_raised_is_a_verdict_and_the_run_goes_on(
 def test_a_compilation_that_comes_to_nothing_is_an_error(plan: Plan, adapter: miniatures.Bent) -> None:
     results = list(run(plan.rows[:30], adapter))
     assert {verdict for each in results for verdict in each.verdicts.values()} == {"error"}
+
+
+def test_a_program_that_died_is_compiled_again_for_the_next_step(plan: Plan) -> None:
+    class DiesOnce(miniatures.Bent):
+        """Dies at its first call."""
+
+        compiled = 0
+
+        def compile(self, graph: Any) -> Any:
+            self.compiled += 1
+            return miniatures.Ran(dies) if self.compiled == 1 else super().compile(graph)
+
+    def dies(*_: Any) -> None:
+        raise Crashed("SIGSEGV")
+
+    adapter = DiesOnce()
+    row = next(r for r in plan.rows if r.id == "two-calls[DynamicReshape-1-f32-s32]")
+    (result,) = run([row], adapter)
+    assert adapter.compiled == 2
+    assert result.outcome["steps"] == ["crash", "f32[4, 3]"]
+    assert result.outcome["step"] == 1
+    assert set(result.verdicts.values()) == {"fail"}
 
 
 def test_an_interrupt_by_a_person_is_not_taken_for_the_backends(plan: Plan) -> None:

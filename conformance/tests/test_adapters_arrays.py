@@ -21,10 +21,10 @@ from conformance.tests import forks
 from conformance.types import name_of
 
 GOLDEN = Path(__file__).parent / "golden"
-MODULES = ("numpy_raw", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow")
+MODULES = ("numpy_raw", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle")
 BACKENDS = tuple(name for name, (module, _) in BUNDLED.items() if module in MODULES)
-RAW = ("numpy-raw", "torch-raw")
-COUNTED = ("numpy-raw", "torch", "torch-mkldnn", "array-api-strict", "dask", "mlx", "tensorflow")
+RAW = ("numpy-raw", "torch-raw", "paddle")
+COUNTED = ("numpy-raw", "torch", "torch-mkldnn", "array-api-strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle")
 """Those that are through in seconds."""
 PINNED = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))

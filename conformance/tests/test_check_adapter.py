@@ -149,7 +149,11 @@ def test_an_adapter_that_cannot_start_ends_with_three(capsys: pytest.CaptureFixt
         ("silent", "stop", "stop: no answer"),
         ("wrong-byte-order", "run", "wrong order"),
         ("changed-input", "run", "src changed"),
-        ("dies", "close", "protocol: a close of an unknown program is survived: close: the process ended"),
+        (
+            "dies",
+            "close",
+            "protocol: does not hold: a close of an unknown program is survived; close: the process ended",
+        ),
     ],
 )
 def test_a_program_that_misbehaves_is_named(

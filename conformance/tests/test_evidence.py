@@ -101,6 +101,14 @@ SPOILT: dict[str, tuple[Callable[[Lines, Path], Lines], str]] = {
         lambda lines, tmp: replaced(lines, b'"verdicts"', b'"verdict"', 3),
         ":4: the row lacks its id, verdicts or outcome",
     ),
+    "an id that is a number": (
+        lambda lines, tmp: replaced(lines, b'"row-2[StaticReshape-f32]"', b"2", 3),
+        ":4: the row lacks its id",
+    ),
+    "a verdict that is none": (
+        lambda lines, tmp: replaced(lines, b'"pass"', b'"fine"', 3),
+        ":4: 'fine' is no verdict",
+    ),
     "a list for a row": (lambda lines, tmp: [*lines[:3], b"[]\n", *lines[4:]], ":4: is no record"),
     "a footer without canaries": (
         lambda lines, tmp: replaced(lines, b'"canaries"', b'"canary"', -1),
@@ -266,8 +274,10 @@ def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Comm
         resume = ("--resume", out) if path.exists() else ("--out", out)
         child = os.fork()
         if not child:  # a process that has read everything already, so that twenty of them take no time
-            cli.main(["run", backend, "--isolation", "none", "--cases", str(command.cases), *map(str, resume)])
-            os._exit(0)
+            try:
+                cli.main(["run", backend, "--isolation", "none", "--cases", str(command.cases), *map(str, resume)])
+            finally:
+                os._exit(0)
         time.sleep(moment)
         ended, _ = os.waitpid(child, os.WNOHANG)
         if not ended:

@@ -86,6 +86,7 @@ def test_sharing_memory_with_src_is_no_fault() -> None:
         (OUTCOMES["crash"], "illegal", "crash", "SIGSEGV"),
         (OUTCOMES["timeout"], "unspecified", "timeout", "20 s"),
         (OUTCOMES["error"], "legal", "adapter error", "KeyError"),
+        (Outcome("crash"), "legal", "crash", "crash"),
     ],
 )
 def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Kind, name: str, words: str) -> None:
@@ -169,6 +170,12 @@ def test_what_is_known_of_an_unspecified_answer_is_held_against_it(
     assert given(answer, Meaning("unspecified", known, ("zero-past-rank",))).verdict == verdict
 
 
+def test_wrong_dims_are_told_with_those_due() -> None:
+    diagnosis = compare(RIGHT._replace(dims=(3, 2)), MEANINGS["legal"], SOURCE, SRC.elements)
+    assert diagnosis is not None
+    assert diagnosis.text == "answered [3, 2], due is [6]"
+
+
 def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
     diagnosis = given(RIGHT, Meaning("unspecified", (None, 3), ("zero-past-rank",))).diagnosis
     assert diagnosis is not None
@@ -243,7 +250,7 @@ SINGLE = {
     "rounded through bf16": {"f32": (0x3F808001, 0x3F810000), "f16": (0x3C01, 0x3C00)},
     "rounded through f16": {"f32": (0x3F803001, 0x3F804000), "bf16": (0x3280, 0)},
     "rounded through f32": {"f64": (0x3FF0000010000001, 0x3FF0000020000000)},
-    "wrong elements": {"f32": (0x3F800000, 0x12345678), "f16": (0x3C00, 0x1234), "bf16": (0x3F80, 0x1234)},
+    "wrong elements": {"f32": (0x3F800000, 0x12345678), "f16": (0x3C00, 0x1234), "bf16": (0x3F80, 0x1234), "f64": (1, 2)},
 }
 
 

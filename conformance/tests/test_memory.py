@@ -84,6 +84,28 @@ def test_elements_begin_with_one_and_are_consecutive_patterns() -> None:
     assert patterns(Source("s32", (2,))).tolist() == [1, 2]
 
 
+def test_integers_are_counted_and_booleans_are_booleans() -> None:
+    assert len(set(patterns(Source("s16", (30_000,))).tolist())) == 30_000
+    assert patterns(Source("bool", (5,))).tolist() == [1, 0, 1, 0, 1]
+    assert patterns(Source("bool", (2,), start=1)).tolist() == [0, 1]
+    assert strides_of((5,), "padded", 4) == (8,)
+
+
+@pytest.mark.parametrize("layout", ["dense", "offset"])
+def test_memory_that_is_large_is_laid_out_like_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source("f16", (3, 5), layout)
+    small_one = image_of(source)
+    monkeypatch.setattr("conformance.memory.HUGE", 8)
+    large_one = image_of(source)
+    assert large_one.before == small_one.before
+    assert large_one.tensor.offset == small_one.tensor.offset
+    assert bytes(large_one.elements) == bytes(small_one.elements)
+    assert large_one.tensor.array().tobytes() == bytes(large_one.elements)
+    large_one.tensor.memory[large_one.tensor.offset] ^= 1
+    assert bytes(large_one.elements) == bytes(small_one.elements), "what is due does not lie where a call may write"
+    assert large_one.touched
+
+
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_many_elements_go_round_the_normal_numbers_only(type_: str) -> None:
     bits = patterns(Source(type_, (100_000,), start=9))
@@ -257,3 +279,12 @@ def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
             return Tensor(src.type, answer.shape, answer.strides, self.last, 0)
 
     assert result(row(plan, "two-calls", "DynamicReshape-1"), Frees()).diagnosis == "answer changed later"
+
+
+def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:
+    text = small.IN_PLACE.replace("in_place: true", "large: true")
+    large, other = row(small.plan(tmp_path / "large", text), "over-itself"), row(small.plan(tmp_path / "few"), "stays")
+    for each in (large, other):
+        assert verdicts(result(each, miniatures.Bent())) == {"pass"}
+    assert "src" not in vars(large.tasks[0])
+    assert "src" in vars(other.tasks[0])

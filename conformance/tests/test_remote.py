@@ -182,6 +182,16 @@ def test_large_tensors_come_back_as_they_are(share: bool, size: int) -> None:
     remote.close()
 
 
+def test_a_working_directory_that_hides_modules_hides_none_from_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conformance").mkdir()
+    for name in ("conformance/__init__.py", "numpy.py", "json.py"):
+        (tmp_path / name).write_text("raise SystemExit('this is not what was meant')")
+    monkeypatch.chdir(tmp_path)
+    worker("numpy", LIMITS).close()
+
+
 def test_programs_that_nobody_has_any_more_are_closed() -> None:
     remote = worker("numpy", LIMITS)
     for _ in range(40):

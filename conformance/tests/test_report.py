@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import re
 import shlex
@@ -21,12 +22,14 @@ import pytest
 from conformance import report
 from conformance.adapter import FunctionAdapter
 from conformance.conclude import Conclusion, conclude
-from conformance.evidence import Evidence, Target, Writer, header_of, read, row_record
+from conformance.evidence import Evidence, Target, Writer, header_of, read
 from conformance.load import load_spec
 from conformance.load_cases import load_cases, load_suite
 from conformance.model import VERDICTS, Array, Result, Suite, Verdict
 from conformance.plan import Plan, plan_of
-from conformance.report import junit, markdown, page
+from conformance.report import badge, ctrf, junit, markdown, page
+from conformance.report.embedded import lines_in, records_in
+from conformance.report.facts import Facts
 from conformance.run import run
 from conformance.select import chooser, ids
 
@@ -138,6 +141,18 @@ class Page(HTMLParser):
         return [value for _, attribute, value in self.attributes if attribute == name]
 
 
+def rows_in(html: str) -> list[str]:
+    """The ids of the rows of which the page tells under its cases, every combination written out."""
+    found = []
+    for block in html.split('id="case-')[1:]:
+        case = block[: block.index('"')]
+        for operation, named in re.findall(r"<b>([\w-]+)</b> ([^<]*)", block):
+            for part in named.strip().split("; "):
+                parts = [each.split(", ") for each in part.split(" · ")]
+                found += [f"{case}[{'-'.join((operation, *names))}]" for names in itertools.product(*parts)]
+    return found
+
+
 def evidence_in(html: str) -> dict[str, Any]:
     """The evidence as anyone can read it from a page."""
     data: dict[str, Any] = json.loads(Page(html).raw["script"][0])
@@ -159,8 +174,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
 
     those = told(plan, Answers(), tmp_path, without_some_and_with_another)
     html, xml = page.html(*those), junit.xml(*those)
-    anchors = [value for value in Page(html).values("id") if value.startswith("row-")]
-    assert sorted(anchors) == sorted(f"row-{row.id}" for row in plan.rows)
+    assert sorted(rows_in(html)) == sorted(row.id for row in plan.rows)
     assert [case.get("name") for case in ElementTree.fromstring(xml).iter("testcase")] == [row.id for row in plan.rows]
     assert "1 row of the results are not in the suite" in " ".join(Page(html).text.split())
 
@@ -172,8 +186,9 @@ def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Pa
     skipped = case.find("skipped")
     assert skipped is not None
     assert skipped.get("message", "").startswith("not run")
-    line = next(line for line in page.html(*those).split("<tr") if f'id="row-{lost}"' in line)
-    assert "not run" in line
+    line = next(line for line in page.html(*those).split("<tr") if "not called" in line)
+    assert rows_in(f'id="case-{plan.rows[0].case.id}"<tbody><tr{line}') == [lost]
+    assert "□ not run" in line
     assert "pass" not in line
     assert "1 not run" in markdown.summary(*those)
 
@@ -208,8 +223,7 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     plan, _, conclusion = answers
     html = page.html(*answers)
     text = " ".join(Page(html).text.split())
-    data = evidence_in(html)
-    verdicts = {row: data["findings"][finding]["verdicts"] for row, finding in data["rows"]}
+    verdicts = {record["row"]: record["verdicts"] for record in records_in(html, Path("report.html")) if "row" in record}
     for standing in conclusion.standings:
         required = Counter(
             verdicts[row.id][standing.document]
@@ -226,16 +240,11 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
 
 def test_the_evidence_in_the_page_is_the_evidence(plan: Plan, tmp_path: Path) -> None:
     those = told(plan, Hostile(), tmp_path)
-    data = evidence_in(page.html(*those))
     _, evidence, _ = those
+    data = evidence_in(page.html(*those))
     assert data["header"] == evidence.header
     assert data["footer"] == evidence.footer
-    lines = [
-        json.dumps({"record": "row", "row": row, **data["findings"][finding]}, separators=(",", ":")) + "\n"
-        for row, finding in data["rows"]
-    ]
-    assert [json.loads(line) for line in lines] == [row_record(result) for result in evidence.results]
-    assert hashlib.sha256("".join(lines).encode()).hexdigest() == evidence.footer["digest"]
+    assert lines_in(page.html(*those), Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
 
 
 def test_junit_parses_and_its_counts_match(answers: Told) -> None:
@@ -269,7 +278,7 @@ def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
     html = page.html(*told(plan, Hostile(), tmp_path))
     found = Page(html)
     assert "img" not in found.tags
-    assert found.tags["script"] == 2
+    assert found.tags["script"] == 3
     assert not any(character in html for character in "\u202e\x1b\x00\ufffe")
     assert "\\u202e" in found.text
     assert "\\x00" in found.text
@@ -328,8 +337,8 @@ def test_the_content_policy_names_the_one_style_and_the_one_script(answers: Told
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
     assert len(found.raw["style"]) == 1
-    assert len(found.raw["script"]) == 2
-    for text in (found.raw["style"][0], found.raw["script"][1]):
+    assert len(found.raw["script"]) == 3
+    for text in (found.raw["style"][0], found.raw["script"][2]):
         assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
 
 
@@ -386,11 +395,15 @@ def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> 
     assert was.replace(began[:19], then[:19]).replace(str(SECONDS), "9.875") == now
 
 
-def test_the_three_files_are_written_beside_the_results(answers: Told, tmp_path: Path) -> None:
+def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Path) -> None:
     paths = report.write(tmp_path, *answers)
-    assert [path.name for path in paths] == ["report.html", "junit.xml", "summary.md"]
+    assert tuple(path.name for path in paths) == report.FILES
     assert (tmp_path / "results.jsonl").is_file()
-    assert [path.read_text(encoding="utf-8") for path in paths] == [writer(*answers) for writer in WRITERS.values()]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert texts == report.texts(*answers)
+    assert [texts[name] for name in report.FILES[:3]] == [writer(*answers) for writer in WRITERS.values()]
+    report.forget(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
 
 
 def test_ten_thousand_rows_stay_within_the_budgets() -> None:
@@ -404,13 +417,17 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
         for row in plan.rows
     ]
     wrong = [
-        each._replace(verdicts=dict.fromkeys(each.verdicts, "fail"), diagnosis=f"kind {k}", detail="`x" * 1500)
+        each._replace(verdicts=dict.fromkeys(each.verdicts, "fail"), diagnosis=f"kind {k % 50}", detail="`x" * 1500)
         for k, each in enumerate(right)
+    ]
+    distinct = [
+        each._replace(diagnosis=f"kind {len(each.row) % 30}", detail=f"1 of 6 elements differ, want {k:08x}, got 0")
+        for k, each in enumerate(wrong)
     ]
     header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "numpy")
     texts = []
     began = time.process_time()
-    for results, writer in ((right, page.html), (wrong, markdown.summary)):
+    for results, writer in ((right, page.html), (wrong, markdown.summary), (distinct, page.html)):
         conclusion = conclude(plan, {result.row: result for result in results}, Answers().claims, Target())
         texts.append(writer(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion))
     seconds = time.process_time() - began
@@ -418,4 +435,109 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     assert len(texts[0].encode()) * scale < 3_000_000
     assert len(texts[1].encode()) < 1 << 20
     assert "more failing rows are in report.html" in texts[1]
-    assert seconds * scale < 5, "a page and a summary, on a slow machine"
+    assert len(texts[2].encode()) * scale < 3_000_000, "all rows fail, each with a detail of its own"
+    assert seconds * scale < 10, "two pages and a summary, on a slow machine"
+
+
+# ── what else is written ──────────────────────────────────────────────────────────────────────────
+
+
+def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
+    xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
+    schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
+    schema.validate(junit.xml(*answers))
+    schema.validate(junit.xml(*told(plan, Hostile(), tmp_path / "hostile")))
+    with pytest.raises(xmlschema.XMLSchemaValidationError):
+        schema.validate(junit.xml(*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1))
+
+
+def test_ctrf_counts_what_it_lists(answers: Told) -> None:
+    data = json.loads(ctrf.of(Facts(*answers)))
+    assert (data["reportFormat"], data["specVersion"]) == ("CTRF", "1.0.0")
+    results = data["results"]
+    found = Counter(test["status"] for test in results["tests"])
+    assert {status: results["summary"][status] for status in ctrf.STATUSES} == {s: found[s] for s in ctrf.STATUSES}
+    assert results["summary"]["tests"] == len(results["tests"]) == len(answers[0].rows)
+    assert found["failed"] > 0
+    assert all({"name", "status", "duration"} <= set(test) for test in results["tests"])
+    assert all(test["message"] and test["trace"] for test in results["tests"] if test["status"] == "failed")
+
+
+def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -> None:
+    data = json.loads(badge.endpoint(Facts(*answers)))
+    assert data["schemaVersion"] == 1
+    assert data["isError"] is True
+    assert data["message"].startswith("does not conform to ")
+    assert "static-2021" in data["message"]
+    assert "%" not in badge.svg(Facts(*answers))
+    root = ElementTree.fromstring(badge.svg(Facts(*answers)))
+    assert root.get("aria-label", "").endswith(data["message"])
+
+
+def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) -> None:
+    plan, evidence, conclusion = answers
+    well = tuple(replace(standing, word="conforms", counts={"pass": 3}) for standing in conclusion.standings)
+    shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
+    documents = len(plan.suite.spec.documents)
+    word, message = badge.words(Facts(plan, evidence, shown))
+    assert (word, message) == ("conforms", f"conforms to all of the {documents} documents")
+    assert badge.words(Facts(plan, evidence, replace(shown, exit_code=6)))[0] == "incomplete"
+    lying = badge.words(Facts(plan, evidence, replace(shown, exit_code=5)))
+    assert lying == ("nothing shown", "no verdict holds")
+    part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}
+    assert "part of the suite" in badge.words(Facts(plan, replace(evidence, header=part), shown))[1]
+
+
+def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
+    svg = badge.svg(Facts(*told(plan, Hostile(), tmp_path)))
+    assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {"svg", "title", "rect", "g", "text"}
+    assert not any(character in svg for character in "\u202e\x1b\x00")
+
+
+def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
+    def one_case(results: list[Result]) -> list[Result]:
+        return [
+            each
+            if each.row.startswith("flattens[")
+            else Result(each.row, dict.fromkeys(each.verdicts, "not run"), {"kind": "none"})
+            for each in results
+        ]
+
+    _, evidence, _ = told(plan, Answers(), tmp_path, one_case)
+    evidence = replace(evidence, header={**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}})
+    target = replace(Target(), select="flattens")
+    results = {result.row: result for result in evidence.results}
+    those = plan, evidence, conclude(plan, results, Answers().claims, target)
+    left = sum(not row.id.startswith("flattens[") for row in plan.rows)
+    suites = list(ElementTree.fromstring(junit.xml(*those)))
+    assert suites[-1].get("name") == "not run"
+    assert [case.get("name") for case in suites[-1].iter("testcase")] == [f"{left} rows: not chosen by -k 'flattens'"]
+    assert sum(int(suite.get("tests", "")) for suite in suites) == len(plan.rows) - left + 1
+    found = Page(page.html(*those))
+    assert f"{left} not run" in " ".join(found.text.split())
+    assert {f"case-{case}" for case in plan.suite.cases} <= set(found.values("id")), "every case has its anchor"
+    tests = json.loads(ctrf.of(Facts(*those)))["results"]["tests"]
+    assert tests[-1]["name"] == f"{left} rows"
+
+
+def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
+    plan = plan_of(load_suite())
+    refused = {"kind": "rejected", "stage": "run", "message": "no"}
+    rows = [row for row in plan.rows if row.type == "f32"]
+    results = tuple(Result(r.id, dict.fromkeys(r.documents, "fail"), refused, "refused a legal call", "no") for r in rows)
+    claims = Answers().claims
+    evidence = Evidence(
+        header_of(plan.suite, Answers().identity, claims, Target(), "numpy"), results, {"seconds": 1.0, "digest": "0"}
+    )
+    html = page.html(plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
+    failing = {row.case.id for row in rows}
+    full = html.count("<details class=\"entry\"")
+    assert full == html.count("<svg class=\"pic\"") <= 60
+    assert html.count("<tbody data-block") == len(failing) - full
+
+
+def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
+    html = page.html(*answers)
+    label = re.search(r'<svg class="pic"[^>]*aria-label="([^"]*)"', html)
+    assert label is not None
+    assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from conformance.evidence import read
 from conformance.load import load_spec
 from conformance.model import Claims
 from conformance.plan import plan_of
+from conformance.select import BadExpression, chooser, ids
 
 from . import miniatures, small
 from .small import DOCUMENTS, Command, Said, command, mini, reporting
@@ -114,7 +117,10 @@ def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(
     assert said.code == 1
     assert "subnormals flushed · same-content" in said.text
     assert "few0.yaml:" in said.out
-    assert "conformance run conformance.tests.miniatures:Flushes -k 'patterns[" in said.out
+    repeats = next(line for line in said.out.splitlines() if "conformance run" in line)
+    again = command(*shlex.split(repeats)[1:], "--out", command.folder / "again")
+    assert again.code == 1
+    assert "subnormals flushed · same-content · 1 row" in again.text
     assert "does not conform to static-2022 for f32" in said.text
     assert "conforms to static-2022 for bf16 and f16" in said.text
 
@@ -290,8 +296,9 @@ def test_a_target_that_is_not_claimed_is_incomplete(
     [
         ("Bent", "layout:reversed", 0), ("Bent", "layout", 0), ("Bent", "chain", 0), ("Bent", "f16", 0),
         ("Bent", "static-2022", 0), ("Bent", "Reshape-1", 0), ("LeavesOut", "chain", 0),
-        ("LeavesOut", "layout:reversed", 4), ("LeavesOut", "layout", 4), ("LeavesOutEveryType", "type:f16", 4), ("LeavesOutOneType", "f16", 4),
-        ("LeavesOutOneType", "type:f16", 4), ("LeavesOutOneType", "type", 4), ("LeavesOutOneType", "f32", 0),
+        ("LeavesOut", "layout:reversed", 4), ("LeavesOut", "layout", 4), ("LeavesOutEveryType", "type:f16", 4),
+        ("LeavesOutOneType", "f16", 4), ("LeavesOutOneType", "type:f16", 4), ("LeavesOutOneType", "type", 4),
+        ("LeavesOutOneType", "f32", 0),
         ("ClaimsOne", "Reshape-1", 4), ("ClaimsOne", "reshape-2020", 4), ("ClaimsOne", "static-2020", 0),
         ("Mapped", "chain", 4),
     ],
@@ -320,6 +327,35 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
     assert "nothing ran" in said.last
     assert "'no-such-case' is in no row" in said.last
     assert "conforms to" not in said.out
+
+
+def chosen(expression: str, folder: Path) -> set[str]:
+    """The cases of the rows that an expression chooses."""
+    rows = small.plan(folder).rows
+    return {row.case.id for row in rows if chooser(expression, ids(rows))(row)}
+
+
+@pytest.mark.parametrize(
+    ("expression", "cases"),
+    [
+        ("flattens", {"flattens"}), ("FLAT", {"flattens"}), ("one-infer", {"two-infers", "infers"}),
+        ("infers and not two", {"infers", "infers-beside-zero"}), ("copies or stays", {"copies", "stays"}),
+        ("(copies or stays) and not copies", {"stays"}), ("not not copies", {"copies"}),
+        ("copies or stays and flattens", {"copies"}), ("'two-calls'", {"two-calls"}), ("few0.yaml::copies", {"copies"}),
+        ("cases/few0.yaml::copies[StaticReshape-f32]", {"copies"}), ("infers", {"infers"}),
+        ("infer and s64 and f7", set()),
+    ],
+)  # fmt: skip
+def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> None:
+    assert chosen(expression, tmp_path) == cases
+
+
+@pytest.mark.parametrize(
+    "expression", ["", " ", "and", "a and", "or a", "not", "(a", "a)", "()", "a b", "a (b)", "not or"]
+)
+def test_an_expression_that_cannot_be_read_is_told(expression: str) -> None:
+    with pytest.raises(BadExpression):
+        chooser(expression)
 
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
@@ -403,6 +439,36 @@ def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
     said = command.run("numpy")
     again = concluded(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
     assert said.last == f"exit {again.exit_code}: {again.why}"
+
+
+GIVES_UP = """
+import json, pathlib, sys
+begun = pathlib.Path(sys.argv[1])
+if begun.exists():
+    sys.exit("no device any more")
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"protocol": request.get("protocol")}
+    if request["do"] == "describe":
+        result = {"name": "gives up", "version": "1", "operations": ["StaticReshape"]}
+    if request["do"] in ("compile", "run"):
+        begun.touch()
+        sys.exit(1)
+    print(json.dumps({"id": request["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canary, "escaped", lambda *_: ({"Planted": 1}, ()))
+    (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
+    backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
+    said = command.run(backend, "--isolation", "worker", "--json")
+    assert said.code == 1
+    never_conforms(said)
+    assert said.data["verdicts"]["not run"] > 100
+    assert any("given up after 3 starts that failed" in note for note in said.data["notes"])
 
 
 # ── pinned claims ─────────────────────────────────────────────────────────────────────────────────

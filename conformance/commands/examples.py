@@ -1,0 +1,94 @@
+"""What the command's help tells: the story on one screen, and examples of every command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
+    "read what came of it": ("verify", "compare", "diff", "merge"),
+    "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
+    "keep the suite sound": ("check", "mutants"),
+}
+"""Commands under what a person wants; one that stands nowhere here is listed at the end."""
+OPENING = """\
+usage: conformance COMMAND …   (conformance COMMAND --help has its options and examples)
+
+An executable specification and conformance suite for the reshape operations of oneDNN Graph.
+"""
+CLOSING = """\
+begin here:
+  conformance run numpy                    the reference: what a verdict and a report look like
+  conformance new-adapter mine             a backend of yours, in one file that runs at once
+  conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
+
+exit codes: 0 conforms, or all is well · 1 something failed · 2 the command or a file cannot be read
+            3 the backend cannot start · 4 incomplete · 5 the suite caught itself lying · 6 waiver overdue
+"""
+EXAMPLES: Mapping[str, str] = {
+    "run": """\
+  conformance run numpy                                        everything on the reference
+  conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
+  conformance run cmd:./reshape --jobs 2                       a program in any language
+  conformance run onednn --document static-2022 --type bf16    a part of the target
+  conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
+  conformance run numpy --spec my/spec --cases my/cases        with rules and cases of yours beside ours
+exit codes: 0 conforms · 1 fails · 2 usage · 3 cannot start · 4 incomplete · 5 not to be trusted · 6 waiver overdue""",
+    "merge": """\
+  conformance run numpy --shard 1/2 --out build/one
+  conformance run numpy --shard 2/2 --out build/two
+  conformance merge build/one build/two --out build/whole""",
+    "new-adapter": """\
+  conformance new-adapter mine                        mine.py
+  conformance new-adapter mine --lang c --out mine.c  a program in C that speaks the protocol""",
+    "check-adapter": """\
+  conformance check-adapter mine.py:Mine
+  conformance check-adapter cmd:./reshape --timeout 5""",
+    "sweep": """\
+  conformance sweep numpy --rank 2 --max-dim 3        every call of a small world""",
+    "hunt": """\
+  conformance hunt numpy --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails""",
+    "verify": """\
+  conformance verify build/numpy                      a folder of a run
+  conformance verify report.html                      a page that somebody sent""",
+    "compare": """\
+  conformance compare build/numpy build/onednn --out compare.html""",
+    "diff": """\
+  conformance diff build/before build/after           1 where something got worse
+  conformance diff build/before build/after --format markdown""",
+    "check": """\
+  conformance check                                   the suite that comes along
+  conformance check --cases my/cases --lock           vectors of yours, and lock the ids of new ones
+  conformance check --sources DIR                     hold it against the documents themselves""",
+    "mutants": """\
+  conformance mutants                                 all of them; takes a while
+  conformance mutants -k zero""",
+    "list": """\
+  conformance list rules --level decided
+  conformance list findings --document static-2022
+  conformance list cases --rule zero-copies
+  conformance list backends""",
+    "explain": """\
+  conformance explain one-infer                       a rule: where it is stated, whom it binds
+  conformance explain copies-by-index-not-in-turn     a case: its call, what it means, how to run it
+  conformance explain static-2022                     a document""",
+    "meaning": """\
+  conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
+  conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-2021""",
+    "diff-documents": """\
+  conformance diff-documents static-2022 static-2021""",
+    "completion": """\
+  eval "$(conformance completion bash)"               in ~/.bashrc
+  eval "$(conformance completion zsh)"                in ~/.zshrc, after compinit
+  conformance completion fish > ~/.config/fish/completions/conformance.fish""",
+}
+
+
+def story(summaries: Mapping[str, str]) -> str:
+    """The whole help: every command under what it is for."""
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "and": tuple(name for name in summaries if name not in grouped)}
+    lines = [OPENING]
+    for what, names in groups.items():
+        lines += [what, *(f"  {name:<15} {summaries[name]}" for name in names if name in summaries), ""]
+    return "\n".join([*lines, CLOSING])
