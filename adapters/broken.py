@@ -1199,13 +1199,22 @@ class MissingShapeInputFlattens(Broken):
         return node._replace(shape=node.shape or (None if static else Operand("s64", (1,), (-1,))))
 
 
-class MissingOperandsDoNotMatter(Broken):
-    """Who leaves src or dst unconnected means the tensor at hand."""
+class MissingSrcDoesNotMatter(Broken):
+    """Who leaves src unconnected means the tensor at hand."""
 
     breaks, classes = "operands-required", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
-        return node._replace(inputs=max(node.inputs, 1), outputs=max(node.outputs, 1))
+        return node._replace(inputs=max(node.inputs, 1))
+
+
+class MissingDstDoesNotMatter(Broken):
+    """Who leaves dst unconnected will find the answer somewhere."""
+
+    breaks, classes = "output-required", ""
+
+    def mended(self, node: Node, src_type: str) -> Node:
+        return node._replace(outputs=max(node.outputs, 1))
 
 
 class ExtraInputsIgnored(Broken):
@@ -1226,6 +1235,17 @@ class ExtraOutputsIgnored(Broken):
         return node._replace(outputs=min(node.outputs, 1))
 
 
+class ReshapeOfWideShapesRefused(Broken):
+    """A supported integer type is one of 32 bits."""
+
+    breaks, classes = "types-demanded-of-reshape", "Q"
+
+    def check(self, node: Node, src_type: str) -> None:
+        super().check(node, src_type)
+        if node.operation == "Reshape-1" and node.shape is not None and node.shape.type == "s64":
+            raise Rejected("compile", "shapes of s64 are not supported")
+
+
 class ShapeOnlyBeforehand(Broken):
     """A shape is known at compilation, or there is none."""
 
@@ -1240,7 +1260,7 @@ class ShapeOnlyBeforehand(Broken):
 class AnyTensorIsAShape(Broken):
     """A shape may be a tensor of any rank: its elements count."""
 
-    breaks, classes = "shape-is-integer-vector", ""
+    breaks, classes = "shape-has-one-dimension", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         shape = node.shape
@@ -1253,7 +1273,7 @@ class AnyTensorIsAShape(Broken):
 class LengthsMayBeFloats(Broken):
     """A length is what is left of a number without its fraction."""
 
-    breaks, classes = "shape-is-integer-vector", ""
+    breaks, classes = "shape-is-integer", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
         shape = node.shape

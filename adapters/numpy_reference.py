@@ -85,14 +85,18 @@ def check_form(node: Node, src_type: str) -> None:
     operation, shape, special_zero, result, _, inputs, outputs = node
     if special_zero is None or (shape is None and operation == "StaticReshape"):
         raise Rejected("compile", "attributes-required")
-    if shape is None or inputs < 1 or outputs < 1:
+    if shape is None or inputs < 1:
         raise Rejected("compile", "operands-required")
+    if outputs < 1:
+        raise Rejected("compile", "output-required")
     if inputs > 1 or outputs > 1:
         raise Rejected("compile", "operands-as-listed")
     if special_zero.type != "bool":
         raise Rejected("compile", "special-zero-is-boolean")
-    if len(shape.dims) != 1 or shape.type not in INTEGERS:
-        raise Rejected("compile", "shape-is-integer-vector")
+    if shape.type not in INTEGERS:
+        raise Rejected("compile", "shape-is-integer")
+    if len(shape.dims) != 1:
+        raise Rejected("compile", "shape-has-one-dimension")
     if result is not None and result.type != src_type:
         raise Rejected("compile", "same-type")
 

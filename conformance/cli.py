@@ -279,6 +279,21 @@ def _compare(parser: _Parser) -> None:
     _cases_folder(parser)
 
 
+def _publish(parser: _Parser) -> None:
+    what = "what to run: bundled names (every one whose library is installed here)"
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=what)
+    what = "the folder of a run that was made already; may be repeated"
+    parser.add_argument("--results", type=Path, action="append", metavar="DIR", help=what)
+    parser.add_argument("--index", action="store_true", help="run nothing; only put together what is published")
+    parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="so many processes at once (2)")
+    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+    parser.add_argument(
+        "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
+    )
+    parser.add_argument("--out", type=Path, action=_Once, metavar="DIR", help="where it goes (reports)")
+    _cases_folder(parser)
+
+
 def _diff(parser: _Parser) -> None:
     parser.add_argument("old", type=Path, metavar="OLD", help="the folder of a run, or its results.jsonl")
     parser.add_argument("new", type=Path, metavar="NEW", help="that of a later one")
@@ -304,6 +319,7 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "verify": ("verify", "derive a report again from its evidence; say what does not match", _verify),
     "compare": ("compare", "put several backends side by side on one page", _compare),
     "diff": ("diff", "say what changed between two runs, and why; 1 where something got worse", _diff),
+    "publish": ("publish", "run backends whole and write the folder of published results", _publish),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
     "mutants": ("mutants", "plant bad backends, delete rules, turn the reference: is all of it noticed?", _mutants),
     "list": ("listing", "list rules, documents, operations, findings, cases or backends", _list),

@@ -11,7 +11,7 @@ from . import waive
 from .adapter import FAMILIES
 from .evidence import Evidence, Target
 from .load import cases_folder, digest_of, spec_folder
-from .model import Claims, Result, Suite, Verdict
+from .model import Claims, Result, Rule, Suite, Verdict
 from .plan import Plan, Row
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
@@ -152,7 +152,7 @@ def _standing(
         verdict = _verdict(results, row.id, document)
         rule = rules[row.case.rule]
         if verdict in ("fail", "error"):
-            against[any(pointer.document == document for pointer in rule.stated)] += 1
+            against[_states(document, _blamed(row, document, rules))] += 1
         if required(row, claims):
             counts[verdict] += 1
             if document in rule.documents and rule.level != "silent":
@@ -165,6 +165,20 @@ def _standing(
         document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),
         dict(optional), against[True], against[False], unshown, tuple(left),
     )  # fmt: skip
+
+
+def _states(document: str, blamed: Iterable[Rule]) -> bool:
+    """Whether a document itself says one of some rules."""
+    return any(rule.level == "must" and any(p.document == document for p in rule.stated) for rule in blamed)
+
+
+def _blamed(row: Row, document: str, rules: Mapping[str, Rule]) -> list[Rule]:
+    """The rules that a failing row is about in a document: the one it cites, or where that binds not, those it breaks."""
+    cited = rules[row.case.rule]
+    if document in cited.documents:
+        return [cited]
+    meanings = [judged.meaning for task in row.tasks for judged in task.meanings if document in judged.documents]
+    return [rules[name] for meaning in meanings if meaning.kind == "illegal" for name in meaning.rules] or [cited]
 
 
 def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...]) -> Word:

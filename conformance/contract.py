@@ -28,6 +28,17 @@ def agrees(dst: Sequence[int | None], declared: Sequence[int | None] | None) -> 
     )
 
 
+def narrowed(dst: Sequence[int | None], declared: Sequence[int | None], target: int | None) -> list[int | None]:
+    """What is known of dst once the lengths that were declared are known too; the volume may settle the last."""
+    known = [there if length is None else length for length, there in zip(dst, declared, strict=True)]
+    volume = product(length for length in known if length is not None)
+    free = known.count(None)
+    if free == 0 or target is None or volume == 0:
+        return known
+    quotient = target // volume
+    return [quotient if length is None else length for length in known] if free == 1 or quotient == 1 else known
+
+
 def solvable(dst: Sequence[int | None], declared: Sequence[int | None], target: int) -> bool:
     """Whether the free entries of dst, some of them declared, can be chosen so that the volume is right."""
     lengths = [b if a is None else a for a, b in zip(dst, declared, strict=True)]
@@ -170,8 +181,10 @@ class Contract:
     def __init__(self, rules: Iterable[Rule], types: tuple[str, ...] = (), shape_types: tuple[str, ...] = ()) -> None:
         compiled = clauses(rules)
         self.source = _source(compiled)
+        self.of_answer = frozenset(clause.rule for clause in (*compiled.gives, *compiled.volumes, *compiled.agreements))
+        """The rules that look at single lengths of src or at dst, and not at the call alone."""
         names: dict[str, object] = {
-            "product": product, "agrees": agrees, "solvable": solvable, "Meaning": Meaning,
+            "product": product, "agrees": agrees, "solvable": solvable, "narrowed": narrowed, "Meaning": Meaning,
             "types": types, "shape_types": shape_types,
         }  # fmt: skip
         exec(compile(self.source, "<contract>", "exec"), names)
@@ -291,4 +304,5 @@ def _agree(rules: Clauses) -> list[str]:
         "    declared = form.declared",
         f"    if not ({possible}):",
         f"        return Meaning('illegal', None, {broken!r})",
+        f"    dst = narrowed(dst, declared, {'target' if rules.volumes else 'None'})",
     ]

@@ -107,7 +107,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     pinned = tuple(_pinned(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
     rules = {row.id: row.case.rule for row in plan.rows}
-    changes = []
+    changes: list[Change] = []
     for row in dict.fromkeys((*now, *was)):
         changes += _changes(row, rules.get(row, ""), was.get(row), now.get(row), pinned, plan)
     return Difference(
@@ -192,13 +192,11 @@ def _changes(
         before, after = (each.verdicts.get(document, "not run") for each in (was, now))
         if before != after or (not same and before not in _IDLE):
             alike.setdefault((before, after), []).append(document)
-    for (before, after), documents in alike.items():
-        if before == after and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
+    for (old, new), documents in alike.items():
+        if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
             continue  # a message in other words, or a step beside the one that decided
-        causes = _causes(before, after, was, now, same, pinned, _ruled(plan, rule, documents))
-        yield Change(
-            row, case, rule, tuple(documents), direction(before, after), before, after, answer(was), answer(now), causes
-        )
+        causes = _causes((old, new), was, now, same, pinned, _ruled(plan, rule, documents))
+        yield Change(row, case, rule, tuple(documents), direction(old, new), old, new, answer(was), answer(now), causes)
 
 
 def direction(was: str, now: str) -> Direction:
@@ -235,9 +233,10 @@ def _ruled(plan: Plan, rule: str, documents: list[str]) -> bool:
 
 
 def _causes(
-    before: str, after: str, was: Result, now: Result, same: bool, pinned: tuple[Pinned, ...], ruled: bool
+    verdicts: tuple[str, str], was: Result, now: Result, same: bool, pinned: tuple[Pinned, ...], ruled: bool
 ) -> tuple[Cause, ...]:
     """Why a row may have changed: as few causes as what is pinned leaves room for."""
+    before, after = verdicts
     differs = dict.fromkeys(each.cause for each in pinned)
     if "(flaky" in f"{was.outcome.get('message')} {now.outcome.get('message')}":
         return ("flaky",)
@@ -256,4 +255,3 @@ def _others(differs: Mapping[Cause, None]) -> Iterator[Cause]:
     for cause in differs:
         if cause in ("backend", "environment", "suite"):
             yield cause
-

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import platform
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from . import __version__
 from .model import VERDICTS, Claims, Identity, Result, Suite
 
 FORMAT = "reshape-conformance-results-1"
+PACKED = ".gz"
 
 
 class Refused(Exception):
@@ -154,11 +158,27 @@ def row_record(result: Result) -> dict[str, Any]:
 
 
 def read(path: Path) -> Evidence:
-    """A results file; Refused, with the reason, where it is not whole or was changed."""
+    """A results file, packed or not; Refused, with the reason, where it is not whole or was changed."""
+    return parsed(content(path), path)
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file, unpacked where its name ends in .gz."""
     try:
-        return parsed(path.read_bytes(), path)
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == PACKED else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Refused(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def packed(data: bytes) -> bytes:
+    """The same bytes for the same data, whenever and wherever it is packed."""
+    whole = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=whole, compresslevel=9, mtime=0) as stream:
+        stream.write(data)
+    return whole.getvalue()
 
 
 def parsed(data: bytes, path: Path) -> Evidence:

@@ -337,8 +337,8 @@ class _SpecReader:
             self.wrong(place, f"rule {entry['id']!r} {what}")
         if level == "decided" and "because" not in entry:
             self.wrong(place, f"rule {entry['id']!r} is our ruling without a reason; add `because`")
-        if level != "must" and "decided_for" in entry:
-            self.wrong(place, f"rule {entry['id']!r}: `decided_for` goes with `must`; write `documents` instead")
+        if level not in ("must", "may") and "decided_for" in entry:
+            self.wrong(place, f"rule {entry['id']!r}: `decided_for` goes with must and may; write `documents` instead")
         if level in ("must", "may") and "documents" in entry:
             self.wrong(place, f"rule {entry['id']!r}: `documents` goes with silent and decided; `stated` says it here")
         for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:

@@ -202,7 +202,7 @@ class Meaning(NamedTuple):
     dst: tuple[int | None, ...] | None
     """Legal: the answer. Unspecified: what is known of it, None where free. Illegal: None."""
     rules: tuple[str, ...]
-    """Illegal: the broken rules. Unspecified: the silent ones."""
+    """Illegal: the broken rules, and in a chain the silent ones of the nodes before. Unspecified: the silent ones."""
 
 
 # ── what a backend sees ───────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from .contract import Contract, contracts
-from .memory import Image, Source, image_of, shape_image, strides_of
+from .memory import Image, Source, image_of, shape_image, strides_of, volume_of
 from .model import (
     Case,
     Declared,
@@ -335,16 +335,36 @@ def meaning_of(
     special_zero: tuple[bool, ...],
     form: Form | None,
 ) -> Meaning:
-    """What a chain of reshapes means: one after the other, the form being that of the whole."""
+    """What a chain of reshapes means, one after the other; what is open in one node excuses nothing in the next."""
+    volume = volume_of(src)
     meaning = Meaning("legal", src, ())
+    silent: tuple[str, ...] = ()
     for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
         assert meaning.dst is not None
         last = k == len(shapes) - 1
         each = form._replace(declared=None) if form and not last else form
-        meaning = contract.meaning(meaning.dst, shape, zero, each)
-        if meaning.kind != "legal":
-            return meaning if last or meaning.kind == "illegal" else meaning._replace(dst=None)
-    return meaning
+        copied = {i for i, d in enumerate(shape) if zero and d == 0 and i < len(meaning.dst) and meaning.dst[i] is None}
+        meaning = contract.meaning(supposed(meaning.dst, volume), shape, zero, each)
+        if copied and (meaning.kind != "illegal" or set(meaning.rules) & contract.of_answer):
+            return Meaning("unspecified", None, silent)  # it hangs on a length that nobody knows
+        if meaning.kind == "illegal":
+            return meaning._replace(rules=(*meaning.rules, *filter(None, silent)))
+        silent += tuple(rule for rule in meaning.rules if rule not in silent)
+        if meaning.kind == "unspecified" and not meaning.rules:
+            silent += ("",)
+    rules = tuple(rule for rule in silent if rule)
+    return Meaning("unspecified", meaning.dst, rules) if silent else meaning
+
+
+def supposed(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:
+    """Dims of that volume which agree with what is known; what is not known of them decides nothing that is asked."""
+    known = volume_of(tuple(length for length in dims if length is not None))
+    lengths = []
+    for length in dims:
+        if length is None:
+            length, known = (volume // known if known else 1), volume
+        lengths.append(length)
+    return tuple(lengths)
 
 
 def _differ_in_rank(all_dims: list[tuple[int, ...]]) -> bool:

@@ -34,8 +34,10 @@ def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
             came = result.outcome["kind"]
             yield f"{row.id}: {verdict} in {document}, where “{came}” makes it {' or '.join(possible[document])}"
     failed = any(verdict in (*_BAD, "waived") for verdict in result.verdicts.values())
-    if failed != (result.diagnosis is not None):
-        yield f"{row.id}: {'fails without a diagnosis' if failed else f'has the diagnosis {result.diagnosis!r} and fails nowhere'}"
+    if failed and result.diagnosis is None:
+        yield f"{row.id}: fails without a diagnosis"
+    elif result.diagnosis is not None and not failed:
+        yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
 
 
 def _possible(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:

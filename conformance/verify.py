@@ -12,7 +12,7 @@ from typing import NamedTuple
 from . import report
 from .certify import RESULTS
 from .conclude import Conclusion, concluded
-from .evidence import Evidence, Refused, complete, parsed
+from .evidence import PACKED, Evidence, Refused, complete, content, parsed
 from .model import Claims, Result
 from .plan import Plan
 from .rejudge import contradictions
@@ -60,12 +60,13 @@ def verify(path: Path, plan: Plan) -> Verified:
 
 def _folder(folder: Path, plan: Plan) -> Verified:
     """The results, and every report that lies beside them."""
-    if not (folder / RESULTS).exists():
+    found = [path for path in (folder / RESULTS, folder / f"{RESULTS}{PACKED}") if path.exists()]
+    if not found:
         if (folder / PAGE).exists():
             return verify(folder / PAGE, plan)
         raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in report.FILES if (folder / name).exists()}
-    return _judged(folder / RESULTS, _read(folder / RESULTS), plan, written)
+    return _judged(found[0], _read(found[0]), plan, written)
 
 
 def _page(path: Path, html: str, plan: Plan) -> Verified:
@@ -82,7 +83,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     _same_suite(path, evidence, plan)
     try:
         conclusion = concluded(plan, evidence)
-        texts = report.texts(plan, evidence, conclusion, tuple(written))
+        texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
     except (LookupError, TypeError, ValueError, AttributeError, Refused) as error:
         if not found:
             raise
@@ -108,7 +109,7 @@ def _damage(path: Path, lines: bytes, plan: Plan) -> Iterator[Mismatch]:
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except Refused as refused:
         yield Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip())
-    found = {verdict: 0 for verdict in evidence.footer["verdicts"]}
+    found = dict.fromkeys(evidence.footer["verdicts"], 0)
     for result in evidence.results:
         for verdict in result.verdicts.values():
             found[verdict] = found.get(verdict, 0) + 1
@@ -127,10 +128,7 @@ def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+    return content(path)
 
 
 def _text(path: Path) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ..certify import RESULTS
 from ..conclude import concluded
-from ..evidence import Evidence, Refused, complete, read
+from ..evidence import PACKED, Evidence, Refused, complete, read
 from ..load_cases import load_suite
 from ..plan import Plan, plan_of
-from ..report.compare import html, names_of, one_fails, differs
+from ..report.compare import differs, html, names_of, one_fails
 from ..report.facts import MARKS, Facts
 from ..terminal import counted, say, table
 from . import Usage, emit, folder_given
@@ -35,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
 def results_at(path: Path) -> Path:
     """The results file that a folder, or its own path, stands for."""
-    return path / RESULTS if path.is_dir() else path
+    if not path.is_dir():
+        return path
+    plain, short = path / RESULTS, path / f"{RESULTS}{PACKED}"
+    return short if short.exists() and not plain.exists() else plain
 
 
 def evidence_at(path: Path) -> Evidence:
@@ -61,7 +64,11 @@ def _data(runs: Sequence[Facts], out: Path) -> dict[str, object]:
     return {
         "out": str(out),
         "backends": [
-            {"name": name, "exit_code": run.conclusion.exit_code, "documents": {d: w for d, (w, _) in run.documents.items()}}
+            {
+                "name": name,
+                "exit_code": run.conclusion.exit_code,
+                "documents": {d: w for d, (w, _) in run.documents.items()},
+            }
             for name, run in zip(names_of(runs), runs, strict=True)
         ],
         "cases": len(cases),

@@ -45,7 +45,9 @@ def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     folder = "conformance.adapters.repro"
     writer = importlib.import_module(folder).WRITERS.get(BUNDLED[name][0])
     if writer is None:
-        raise Usage(f"{name} is this suite’s own reference, which is no library; try --backend numpy-raw")
+        own = name == "numpy"
+        why = "is the suite’s own reference and no library; try numpy-raw" if own else "has nobody to write its scripts"
+        raise Usage(f"--backend {name}: {name} {why}")
     if in_c and writer != "onednn":
         raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
     write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").of

@@ -46,4 +46,6 @@ def _show(found: Verified) -> None:
         say(f"✓ {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
         say("  to know who wrote the evidence takes a signature, and whether it is true another run")
     elif found.mismatches:
-        say(f"{counted(len(found.mismatches), 'mismatch').replace('mismatchs', 'mismatches')}; do not rely on this report")
+        say(
+            f"{counted(len(found.mismatches), 'thing')} that the evidence does not bear out; do not rely on this report"
+        )

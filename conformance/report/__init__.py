@@ -30,14 +30,14 @@ def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) 
 
 
 def texts(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = FILES
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = FILES, brief: bool = False
 ) -> Mapping[str, str]:
-    """The reports by the names of their files."""
+    """The reports by the names of their files; `brief`: the page for results that lie beside it."""
     from . import badge, ctrf, junit, markdown, page
     from .facts import Facts
 
     writers: Mapping[str, Callable[[Facts], str]] = {
-        "report.html": page.of,
+        "report.html": page.published if brief else page.of,
         "junit.xml": junit.of,
         "summary.md": markdown.of,
         "ctrf.json": ctrf.of,

@@ -25,7 +25,6 @@ from .facts import (
 )
 from .parts import SHORT, code, mark, number_of, plain, quote, rule_link, section
 
-
 MOST_LINES = 6
 """Lines of one case; where more would be needed, the last tells of all the others."""
 
@@ -40,7 +39,8 @@ class Line(NamedTuple):
     diagnosis: str | None
 
 
-def cases(facts: Facts) -> Iterator[str]:
+def cases(facts: Facts, brief: bool = False) -> Iterator[str]:
+    """Every case; `brief`: those of which nothing is to be told by name only."""
     yield section("cases")
     yield "<p>Every case of the suite under its rule: the call, what was due, what it answered, and whether that was "
     yield "right. T stands for each element type in turn; <b>a, b · c, d</b> stands for every combination.</p>"
@@ -53,7 +53,9 @@ def cases(facts: Facts) -> Iterator[str]:
         ran = [shown for shown in by_rule[rule] if any(each.row.id not in left for each in shown)]
         idle = [shown for shown in by_rule[rule] if all(each.row.id in left for each in shown)]
         yield f'<div data-group><h3 id="cases-of-{plain(rule)}">{rule_link(rule)}</h3>'
-        yield from (_one_case(facts, shown) for shown in ran)
+        told = [shown for shown in ran if not brief or any(each.worst in TOLD for each in shown)]
+        yield from (_one_case(facts, shown) for shown in told)
+        yield from _quiet([shown for shown in ran if shown not in told])
         yield from _idle(idle)
         yield "</div>"
     yield "</section>"
@@ -75,6 +77,21 @@ def _filters(facts: Facts) -> Iterator[str]:
         yield f'<label>{name}<select name="{name}"><option value="">any</option>{options}</select></label>'
     yield '<label>text<input name="text" type="search" autocomplete="off"></label>'
     yield '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
+
+
+TOLD: tuple[Verdict, ...] = ("fail", "error", "waived")
+"""Verdicts for which a case is told even in a page that is brief."""
+
+
+def _quiet(found: Sequence[Sequence[Shown]]) -> Iterator[str]:
+    """Cases that are right, left open or not claimed: their names, for links, and what their rows came to."""
+    if not found:
+        return
+    counts = counts_of(shown.worst for rows in found for shown in rows)
+    yield f"<details class=case><summary>{mark(worst(shown.worst for rows in found for shown in rows))} "
+    yield f"{number_of(len(found), 'case')} <span class=sub>{sum_of(counts)}</span></summary><ul class=names>"
+    yield "".join(f'<li id="case-{plain(each[0].row.case.id)}">{plain(each[0].row.case.id)}' for each in found)
+    yield "</ul></details>"
 
 
 def _idle(found: Sequence[Sequence[Shown]]) -> Iterator[str]:
@@ -138,9 +155,8 @@ def _case_line(facts: Facts, line: Line, rows: Sequence[Shown]) -> str:
     if line.diagnosis:
         right += f"<br><span class=sub>{quote(line.diagnosis)}</span>"
     documents = dict.fromkeys(document for shown in rows for document in shown.verdicts)
-    return (
-        f"<tr{data_of(facts, rows, documents)}><td>{named(rows)}<td>{due(line.want)}<td>{quote(cut(line.got, SHORT))}<td>{right}"
-    )
+    told = f"<td>{named(rows)}<td>{due(line.want)}<td>{quote(cut(line.got, SHORT))}<td>{right}"
+    return f"<tr{data_of(facts, rows, documents)}>{told}"
 
 
 # ── what failures have too ────────────────────────────────────────────────────────────────────────

@@ -43,8 +43,15 @@ class Group(NamedTuple):
 
     @property
     def answers(self) -> str:
-        was, now = ("/".join(dict.fromkeys(each)) for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True))
-        return cut(was, _LONGEST) if was == now else f"{cut(was, _LONGEST) or 'nothing'} → {cut(now, _LONGEST) or 'nothing'}"
+        was, now = (
+            "/".join(dict.fromkeys(each))
+            for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
+        )
+        return (
+            cut(was, _LONGEST)
+            if was == now
+            else f"{cut(was, _LONGEST) or 'nothing'} → {cut(now, _LONGEST) or 'nothing'}"
+        )
 
 
 def groups(found: Difference, direction: Direction) -> list[Group]:
@@ -120,7 +127,10 @@ def _markdown(found: Difference) -> Iterator[str]:
     if found.pinned:
         yield "## Why: what the headers pin and differs"
         yield ""
-        yield from (f"- {each.cause}: {code(each.what)} {code(cut(each.was, _LONGEST))} → {code(cut(each.now, _LONGEST))}" for each in found.pinned)
+        yield from (
+            f"- {each.cause}: {code(each.what)} {code(cut(each.was, _LONGEST))} → {code(cut(each.now, _LONGEST))}"
+            for each in found.pinned
+        )
     else:
         yield "The headers pin the same of both runs."
     for standing in found.standings or ():
@@ -161,7 +171,8 @@ def _html(found: Difference) -> Iterator[str]:
     yield '<main id="main"><section aria-labelledby="why"><h2 id="why">Why</h2>'
     if found.pinned:
         rows = [
-            f'<tr><th scope="row">{each.cause}</th><td>{plain(each.what)}</td><td>{quote(each.was)}</td><td>{quote(each.now)}</td></tr>'
+            f'<tr><th scope="row">{each.cause}</th><td>{plain(each.what)}</td>'
+            f"<td>{quote(each.was)}</td><td>{quote(each.now)}</td></tr>"
             for each in found.pinned
         ]
         yield from table_of("What the headers pin and differs", ("Cause", "What", "Old", "New"), rows, "stack")
@@ -185,10 +196,13 @@ def _documents(found: Difference) -> Iterator[str]:
         yield "<p>What is shown of each document and type is what it was.</p>"
     else:
         rows = [
-            f'<tr><th scope="row">{plain(each.document)} {plain(each.type)}</th><td>{mark(each.was)}</td><td>{mark(each.now)}</td></tr>'
+            f'<tr><th scope="row">{plain(each.document)} {plain(each.type)}</th>'
+            f"<td>{mark(each.was)}</td><td>{mark(each.now)}</td></tr>"
             for each in found.standings
         ]
-        yield from table_of("Documents and types of which something else is shown", ("Document and type", "Old", "New"), rows)
+        yield from table_of(
+            "Documents and types of which something else is shown", ("Document and type", "Old", "New"), rows
+        )
     yield "</section>"
 
 
@@ -196,8 +210,9 @@ def _direction(found: Difference, direction: Direction, some: Sequence[Group]) -
     if not some:
         return
     name = direction.replace(" ", "-")
-    yield f'<section aria-labelledby="{name}"><h2 id="{name}"><span class="v {_COLOUR[direction]}">{_SIGNS[direction]}</span> '
-    yield f"{direction.capitalize()}: {number_of(found.counts[direction], 'row')}</h2><p>{DIRECTIONS[direction].capitalize()}.</p>"
+    sign = f'<span class="v {_COLOUR[direction]}">{_SIGNS[direction]}</span>'
+    yield f'<section aria-labelledby="{name}"><h2 id="{name}">{sign} {direction.capitalize()}: '
+    yield f"{number_of(found.counts[direction], 'row')}</h2><p>{DIRECTIONS[direction].capitalize()}.</p>"
     heads = ("Case", "Rule", "Rows and documents", "Verdict", "It answered", "Why")
     yield from table_of(f"{direction.capitalize()}, case by case", heads, map(_row, some[:MOST]), "stack")
     if len(some) > MOST:
@@ -209,6 +224,7 @@ def _row(group: Group) -> str:
     first = group.first
     told = " → ".join(mark(word) if word in VERDICTS else plain(word) for word in dict.fromkeys((first.was, first.now)))
     return (
-        f'<tr><th scope="row">{plain(first.case)}</th><td>{plain(first.rule)}</td><td>{number_of(group.number, "row")}, '
+        f'<tr><th scope="row">{plain(first.case)}</th><td>{plain(first.rule)}</td>'
+        f"<td>{number_of(group.number, 'row')}, "
         f"{plain(group.documents)}</td><td>{told}</td><td>{quote(group.answers)}</td><td>{_why(first)}</td></tr>"
     )

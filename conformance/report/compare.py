@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..model import Rule
 from .facts import Facts, Shown, answer_of, call_of, counts_of, cut, worst
@@ -20,8 +20,8 @@ _SECTIONS = (
 )
 
 
-def html(runs: Sequence[Facts]) -> str:
-    """The whole page; the runs are of one suite."""
+def html(runs: Sequence[Facts], pages: Sequence[str] = ()) -> str:
+    """The whole page; the runs are of one suite. `pages`: where the report of each lies, as a link."""
     names = names_of(runs)
     plan = runs[0].plan
     nav = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in _SECTIONS)
@@ -32,6 +32,7 @@ def html(runs: Sequence[Facts]) -> str:
         f"<p>{_in_short(runs)}</p>",
         f'<nav aria-label="Parts of this page"><ul>{nav}</ul></nav></header><main id="main">',
         *_verdicts(runs, names),
+        *_reports(names, pages),
         *_filters(list(plan.suite.spec.rules)),
         *_rules(runs, names),
         *_cases(runs, names),
@@ -83,9 +84,16 @@ def _verdicts(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     yield "<p>In the report of each backend is the whole sentence, with what was not tested.</p></section>"
 
 
+def _reports(names: Sequence[str], pages: Sequence[str]) -> Iterator[str]:
+    """A link to the report of each."""
+    if pages:
+        links = (f'<li><a href="{plain(page)}">{quote(name)}</a>' for name, page in zip(names, pages, strict=True))
+        yield f"<p>The report of each:</p><ul>{''.join(links)}</ul>"
+
+
 def _filters(rules: Iterable[str]) -> Iterator[str]:
     options = "".join(f"<option>{plain(rule)}</option>" for rule in rules)
-    yield '<form id="filters" class="filters" role="search" aria-label="Filter rules, cases and what is left open" hidden>'
+    yield '<form id="filters" class="filters" role="search" aria-label="Filter rules, cases, what is left open" hidden>'
     yield '<label>show<select name="show"><option value="">everything</option>'
     yield '<option value="disagreements">only disagreements</option>'
     yield '<option value="one-fails">only one fails</option></select></label>'
@@ -116,7 +124,8 @@ def _rule(runs: Sequence[Facts], rule: Rule) -> str:
     cells = [run.rules[rule.id] for run in runs]
     shares = [run.share(cell) for run, cell in zip(runs, cells, strict=True)]
     told = "".join(f'<td>{mark(s.word)}<br><span class="sub">{s.number}/{s.total}</span></td>' for s in shares)
-    head = f'<th scope="row" id="rule-{plain(rule.id)}">{plain(rule.id)}<br><span class="sub">{plain(rule.sentence)}</span></th>'
+    name = plain(rule.id)
+    head = f'<th scope="row" id="rule-{name}">{name}<br><span class="sub">{plain(rule.sentence)}</span></th>'
     return f"{_row(cells, rule.id)}{head}{told}</tr>"
 
 
@@ -128,7 +137,8 @@ def _cases(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
         about = shown[0].row.case
         cells = [run.cases[case] for run in runs]
         told = "".join(f"<td>{_cell(cell)}</td>" for cell in cells)
-        head = f'<th scope="row" id="case-{plain(case)}">{plain(case)}<br><span class="sub">{plain(call_of(about, about.steps[0]))}'
+        name, call = plain(case), plain(call_of(about, about.steps[0]))
+        head = f'<th scope="row" id="case-{name}">{name}<br><span class="sub">{call}'
         rows.append(f"{_row(cells, about.rule)}{head}</span></th>{told}</tr>")
     yield from table_of("Backends against cases", ("Case and call", *map(quote, names)), rows, "compared")
     yield "</section>"
@@ -139,6 +149,11 @@ def _cell(rows: Sequence[Shown]) -> str:
     word = worst(shown.worst for shown in rows)
     share = f' <span class="sub">{counts[word]}/{len(rows)}</span>' if len(counts) > 1 else ""
     return f"{mark(word)}{share}<br>{_answers(answer_of(s, generic=True) for s in rows)}"
+
+
+def _given(rows: Sequence[Shown]) -> list[str]:
+    """What was answered; nothing where nothing was called."""
+    return list(dict.fromkeys(answer_of(shown, generic=True) for shown in rows))
 
 
 def _answers(found: Iterable[str], most: int = 2) -> str:
@@ -161,13 +176,14 @@ def _observed(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     for rules, case in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
         shown = runs[0].cases[case]
         about = shown[0].row.case
+        cells = [run.cases[case] for run in runs]
         answers = [list(each.get((rules, case), {})) for each in found]
-        ran = [each for each in answers if each]
-        told = "".join(f"<td>{_answers(each) if each else '<span class=sub>not called</span>'}</td>" for each in answers)
+        told = "".join(
+            f"<td>{_answers(each) if each else _cell(cell)}</td>" for each, cell in zip(answers, cells, strict=True)
+        )
         left = ", ".join(map(plain, rules)) or "another step"
         head = f'<th scope="row">{plain(case)}<br><span class="sub">{code(call_of(about, about.steps[0]))}</span></th>'
-        apart = len({tuple(sorted(each)) for each in ran}) > 1
-        cells = [run.cases[case] for run in runs]
+        apart = len({tuple(sorted(each or _given(cell))) for each, cell in zip(answers, cells, strict=True)}) > 1
         rows.append(f"{_row(cells, rules[0] if rules else '', apart)}{head}<td>{left}</td>{told}</tr>")
     heads = ("Case and call", "Left open by", *map(quote, names))
     yield from table_of("What was done where a document is silent", heads, rows, "compared")
@@ -177,9 +193,11 @@ def _observed(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
 def _environment(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     yield _begin("environment")
     rows = []
-    facts = {
+    facts: Mapping[str, Callable[[Facts], object]] = {
         "Started with": lambda run: run.backend,
-        "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
+        "Detail": lambda run: (
+            "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none"
+        ),
         "Leaves out": lambda run: ", ".join(run.claims.leaves_out) or "nothing",
         "Answered by the adapter": lambda run: ", ".join(run.claims.mapped) or "nothing",
         "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",

@@ -82,7 +82,9 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
     """The records of results.jsonl, from a page; Refused where it has none or several."""
     found = re.findall(f"{re.escape(BEGIN)}(.*?){re.escape(END)}", html, re.DOTALL)
     if len(found) != 1:
-        raise Refused(f"{path}: holds the evidence {len(found)} times, not once; it is no report of this suite, or damaged")
+        raise Refused(
+            f"{path}: holds the evidence {len(found)} times, not once; it is no report of this suite, or damaged"
+        )
     try:
         data = json.loads(found[0])
         yield data["header"]
@@ -96,13 +98,14 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
                 yield {"record": "row", "row": case + tail, **record}
         yield data["footer"]
     except (ValueError, TypeError, LookupError) as error:
-        raise Refused(f"{path}: the evidence in it cannot be read ({type(error).__name__}); the page is damaged") from None
+        raise Refused(
+            f"{path}: the evidence in it cannot be read ({type(error).__name__}); the page is damaged"
+        ) from None
 
 
 def lines_in(html: str, path: Path) -> bytes:
     """results.jsonl, from a page."""
     return "".join(json.dumps(record, separators=_DENSE) + "\n" for record in records_in(html, path)).encode()
-
 
 
 def loosely(lines: bytes) -> Evidence | None:

@@ -101,9 +101,7 @@ class Facts:
     @cached_property
     def failures(self) -> Mapping[str, Mapping[str, tuple[Shown, ...]]]:
         """What failed or erred: diagnosis → case → rows; the commonest diagnosis first."""
-        bad = grouped(
-            (shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD
-        )
+        bad = grouped((shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD)
         order = sorted(bad, key=lambda name: (-len(bad[name]), name))
         if len(order) > MOST_KINDS:  # our own words for what is wrong are few; a page must not burst over others
             rest = f"{len(order) - MOST_KINDS} more kinds"
@@ -255,7 +253,9 @@ def _shown(row: Row, result: Result | None, known: Known) -> Shown:
         return Shown(row, dict.fromkeys(row.documents, "not run"), "not run", _NOTHING, None, None)
     key = (row.documents, *result.verdicts.items())
     if key not in known:
-        verdicts: dict[str, Verdict] = {document: result.verdicts.get(document, "not run") for document in row.documents}
+        verdicts: dict[str, Verdict] = {
+            document: result.verdicts.get(document, "not run") for document in row.documents
+        }
         for document, verdict in verdicts.items():
             if verdict not in VERDICTS:
                 raise Refused(

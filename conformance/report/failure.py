@@ -13,9 +13,7 @@ _GAP = 11
 
 def shown_of(row: Row, result: Result) -> Shown:
     """A row with its own result."""
-    return Shown(
-        row, result.verdicts, worst(result.verdicts.values()), result.outcome, result.diagnosis, result.detail
-    )
+    return Shown(row, result.verdicts, worst(result.verdicts.values()), result.outcome, result.diagnosis, result.detail)
 
 
 def headline(shown: Shown) -> str:

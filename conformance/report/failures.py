@@ -1,11 +1,12 @@
-"""The page’s failures by what is wrong: some told in full, the others in a line each, so that no run makes a huge page."""
+"""The page’s failures by what is wrong: some told in full, the others in a line each, lest the page grow huge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
-from ..model import Meaning, Rule
+from ..model import Meaning, Rule, Verdict
 from .cases import data_of, due, named, steps, sub
 from .facts import Facts, Shown, Wants, answer_of, clauses, cut, grouped, visible
 from .parts import SHORT, case_link, mark, number_of, plain, quote, rule_link, section, table_of
@@ -24,6 +25,15 @@ _IN_SHORT = 600
 Entries = Mapping[str, Sequence[Shown]]
 
 
+class Told(NamedTuple):
+    """What failing rows of a case have in common, told in one line of a table."""
+
+    want: Wants
+    got: str
+    detail: str
+    word: Verdict
+
+
 def failures(facts: Facts) -> Iterator[str]:
     yield section("failures")
     if not facts.failures:
@@ -39,7 +49,7 @@ def failures(facts: Facts) -> Iterator[str]:
         yield f'<div data-group><h3 id="wrong-{number}">{mark(_word(entries))} {quote(diagnosis)}: '
         yield f"{number_of(sum(map(len, entries.values())), 'row')} of {number_of(len(entries), 'case')}</h3>"
         for place, case in enumerate(full[diagnosis]):
-            yield from _failure(facts, case, entries[case], first=place == 0)
+            yield from _failure(facts, diagnosis, case, entries[case], first=place == 0)
         others = {case: rows for case, rows in entries.items() if case not in full[diagnosis]}
         yield from _compact(diagnosis, facts, dict(list(others.items())[:left]))
         if len(others) > left:
@@ -87,7 +97,7 @@ def _kind(number: int, diagnosis: str, entries: Entries) -> str:
 # ── in full ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _failure(facts: Facts, case: str, rows: Sequence[Shown], first: bool) -> Iterator[str]:
+def _failure(facts: Facts, diagnosis: str, case: str, rows: Sequence[Shown], first: bool) -> Iterator[str]:
     rule = facts.plan.suite.spec.rules[rows[0].row.case.rule]
     failing = _failing(rows)
     yield f'<details class="entry"{" open" if first else ""} data-block data-r="{plain(rule.id)}">'
@@ -96,14 +106,17 @@ def _failure(facts: Facts, case: str, rows: Sequence[Shown], first: bool) -> Ite
     yield f"<dl><dt>case</dt><dd>{case_link(case)} <span class=sub>{plain(rows[0].row.case.place)}</span></dd>"
     yield f"<dt>rule</dt><dd>{_rule(rule, failing)}</dd><dt>call</dt><dd>{steps(rows, failing)}</dd></dl>"
     yield f"<figure>{_drawn(rows[0])}</figure>"
-    lines = grouped(((_want(facts, s), answer_of(s, generic=True), _detail(s), s.worst), s) for s in rows)
-    table = [_line(facts, *line, same) for line, same in lines.items()]
+    lines: Mapping[Told, Sequence[Shown]] = grouped(
+        (Told(_want(facts, s), answer_of(s, generic=True), _detail(s), s.worst), s) for s in rows
+    )
+    table = [_line(facts, line, same) for line, same in lines.items()]
     heads = ("Rows", "Want", "Got", "Right?", "Detail")
-    yield from table_of(f"What {case} got", heads, table[:_LINES], "stack")
+    yield from table_of(f"{case}: {cut(visible(diagnosis), 80)}", heads, table[:_LINES], "stack")
     if len(table) > _LINES:
         yield f"<p>And {len(table) - _LINES} more answers; the evidence in this file has each.</p>"
     commands = "\n".join(escape(visible(command)) for command in facts.commands(rows[0].row))
-    yield f'<pre tabindex="0" role="region" aria-label="Commands that repeat {plain(case)}">{commands}</pre></details>'
+    name = f"Commands that repeat {rows[0].row.id}"
+    yield f'<pre tabindex="0" role="region" aria-label="{plain(name)}">{commands}</pre></details>'
 
 
 def _failing(rows: Sequence[Shown]) -> list[str]:
@@ -116,7 +129,10 @@ def _rule(rule: Rule, failing: Sequence[str]) -> str:
 
 def _want(facts: Facts, shown: Shown) -> Wants:
     """What was due in the documents in which a row fails; these are named where they part."""
-    found = ((want, tuple(d for d in documents if d in shown.failing)) for want, documents in facts.want(shown.row, shown.step))
+    found = (
+        (want, tuple(d for d in documents if d in shown.failing))
+        for want, documents in facts.want(shown.row, shown.step)
+    )
     due = tuple((want, documents) for want, documents in found if documents)
     return due if len(due) > 1 else tuple((want, ()) for want, _ in due)
 
@@ -130,17 +146,18 @@ def _detail(shown: Shown) -> str:
 def _drawn(shown: Shown) -> str:
     task = shown.row.tasks[shown.step]
     meaning: Meaning = next(
-        (judged.meaning for judged in task.meanings if set(judged.documents) & set(shown.failing)), task.meanings[0].meaning
+        (judged.meaning for judged in task.meanings if set(judged.documents) & set(shown.failing)),
+        task.meanings[0].meaning,
     )
     return picture(shown.row.case.steps[shown.step], meaning, shown.outcome, answer_of(shown))
 
 
-def _line(facts: Facts, want: Wants, got: str, detail: str, word: str, rows: Sequence[Shown]) -> str:
+def _line(facts: Facts, told: Told, rows: Sequence[Shown]) -> str:
     by_operation = grouped((shown.row.operation, shown) for shown in rows)
     where = "<br>".join(f"{named(same)} {sub(_failing(same))}" for same in by_operation.values())
     return (
-        f"<tr{data_of(facts, rows, _failing(rows))}><td>{where}<td>{due(want)}<td>{quote(cut(got, _LONGEST))}"
-        f"<td>{mark(word)}<td>{quote(cut(detail, _LONGEST)) if detail else ''}"
+        f"<tr{data_of(facts, rows, _failing(rows))}><td>{where}<td>{due(told.want)}<td>{quote(cut(told.got, _LONGEST))}"
+        f"<td>{mark(told.word)}<td>{quote(cut(told.detail, _LONGEST)) if told.detail else ''}"
     )
 
 
@@ -161,8 +178,8 @@ def _compact(diagnosis: str, facts: Facts, entries: Entries) -> Iterator[str]:
         answers = list(dict.fromkeys(answer_of(shown, generic=True) for shown in rows))
         more = f" and {len(answers) - 1} more" if len(answers) > 1 else ""
         yield (
-            f'<tbody data-block data-r="{plain(rule)}"><tr{data_of(facts, rows, failing)}><th scope=row>{case_link(case)}'
-            f"<td>{rule_link(rule)}<td>{len(rows)}<td>{plain(', '.join(failing))}<td>{due(_want(facts, rows[0]))}"
-            f"<td>{quote(cut(answers[0], SHORT))}{more}"
+            f'<tbody data-block data-r="{plain(rule)}"><tr{data_of(facts, rows, failing)}>'
+            f"<th scope=row>{case_link(case)}<td>{rule_link(rule)}<td>{len(rows)}<td>{plain(', '.join(failing))}"
+            f"<td>{due(_want(facts, rows[0]))}<td>{quote(cut(answers[0], SHORT))}{more}"
         )
     yield "</table></div></details>"

@@ -85,7 +85,8 @@ dd{margin:0;min-width:0}
 @media print{details::details-content{content-visibility:visible;display:block;block-size:auto}
 .case{content-visibility:visible}:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
-.entry,tr,.docs li{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}.pic{max-height:9cm;width:auto}.wide{overflow:visible}
+.entry,tr,.docs li{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}.pic{max-height:9cm;width:auto}
+.wide{overflow:visible}
 a{color:inherit;text-decoration:none}table{font-size:8.5pt}}
 """
 

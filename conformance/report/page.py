@@ -37,7 +37,12 @@ def html(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
     return of(Facts(plan, evidence, conclusion))
 
 
-def of(facts: Facts) -> str:
+def published(facts: Facts) -> str:
+    """The page for results that lie beside it: without them, and with what nobody needs to look at in a line."""
+    return of(facts, brief=True)
+
+
+def of(facts: Facts, brief: bool = False) -> str:
     """The same of a run whose facts have been gathered."""
     facts.facets.clear()  # they are numbered as they are written, and a page may be written twice
     parts = [
@@ -49,11 +54,11 @@ def of(facts: Facts) -> str:
         *matrix(facts),
         *observed(facts),
         *unclaimed(facts),
-        *cases(facts),
+        *cases(facts, brief),
         *_environment(facts),
         *_legend(),
         "</main>",
-        embedded.element(facts.evidence),
+        "" if brief else embedded.element(facts.evidence),
         f'<script type="application/json" id="facets">{embedded.inert(list(facts.facets))}</script>',
     ]
     return shell(f"{facts.name}: reshape conformance", SCRIPT, parts)

@@ -14,7 +14,13 @@ Kind = Literal["length", "copied", "inferred", "literal", "illegal", "differs", 
 _MOST = 9
 """Boxes in a line; of more the first and the last are drawn."""
 _HIGH, _GAP, _STEP, _LEFT = 22, 6, 56, 66
-_WORDS: Mapping[Kind, str] = {"copied": "copied", "inferred": "inferred", "literal": "literal", "illegal": "no length", "differs": "✗ differs"}
+_WORDS: Mapping[Kind, str] = {
+    "copied": "copied",
+    "inferred": "inferred",
+    "literal": "literal",
+    "illegal": "no length",
+    "differs": "✗ differs",
+}
 
 
 class Box(NamedTuple):
@@ -127,7 +133,10 @@ def _svg(lines: Sequence[Line], told: str) -> str:
     placed = [list(_placed(line)) for line in lines]
     width = max([_LEFT + 90, *(x + w for boxes in placed for x, w in boxes)]) + 4
     height = _STEP * (len(lines) - 1) + _HIGH + 16
-    parts = [f'<svg class="pic" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}" aria-label="{escape(told)}">']
+    parts = [
+        f'<svg class="pic" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'aria-label="{escape(told)}">'
+    ]
     for number, line in enumerate(lines):
         top = 2 + _STEP * number
         parts.append(f'<text x="0" y="{top + 15}" class="name">{line.name}</text>')

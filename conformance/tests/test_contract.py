@@ -389,7 +389,7 @@ class Search:
         if not possible:
             return Meaning("illegal", None, ())
         silent = tuple(r.id for r in asked if r.when and self.value(r.when, names))
-        each = [{dst[i] for dst in open_} for i in range(len(shape))]
+        each = [{dst[i] for dst in possible} for i in range(len(shape))]
         dst = tuple(min(values) if len(values) == 1 else None for values in each)
         return Meaning("unspecified" if silent or len(open_) > 1 else "legal", dst, silent)
 
@@ -604,7 +604,9 @@ def test_a_definite_breach_is_never_excused_by_a_silence(spec: Spec, document: s
         ((2,), (3, 0), True, None, "same-volume"),
         ((2,), (2,), False, FORM._replace(src_type="s8"), "same-type"),
         ((2,), (2,), False, FORM._replace(missing_operands=("src",), extra_attributes=("x",)), "operands-required"),
-        ((2,), (2,), False, FORM._replace(shape_type="f32"), "shape-is-integer-vector"),
+        ((2,), (2,), False, FORM._replace(shape_type="f32"), "shape-is-integer"),
+        ((2,), (2,), False, FORM._replace(missing_operands=("dst",)), "output-required"),
+        ((2,), (2,), False, FORM._replace(shape_rank=2), "shape-has-one-dimension"),
         ((0, 3), (0, -1), True, FORM._replace(declared=(0, 1, 1)), "declared-output"),
         ((0, 3), (0, -1), True, FORM._replace(declared=(1, None)), "declared-output"),
         ((12,), (6, 0, -1), True, FORM._replace(declared=(6, 2, 2)), "declared-output"),
@@ -685,6 +687,7 @@ def forms() -> list[Form]:
         FORM._replace(missing_operands=("src",)),
         FORM._replace(extra_attributes=("axis",)),
         FORM._replace(extra_operands=("more",)),
+        FORM._replace(missing_operands=("dst",)),
         FORM._replace(declared=()),
         FORM._replace(declared=(1,)),
         FORM._replace(declared=(None,)),

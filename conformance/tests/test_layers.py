@@ -13,7 +13,7 @@ import conformance
 PACKAGE = Path(conformance.__file__).parent
 RANKS = dict.fromkeys(("types", "model"), 0)
 RANKS |= dict.fromkeys(("plan", "run", "check_cases", "select", "conclude", "remote", "worker", "backend", "waive", "canary", "certify"), 2)
-RANKS |= dict.fromkeys(("mutants", "reasons", "report"), 2)
+RANKS |= dict.fromkeys(("mutants", "publish", "reasons", "report"), 2)
 RANKS |= dict.fromkeys(("check_adapter", "check_program"), 2)
 RANKS |= dict.fromkeys(("plugin", "cli", "commands", "bench", "__main__"), 3)
 RANKS |= dict.fromkeys(("tests",), 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,10 +52,12 @@ pytestmark = [
 ]
 
 
-def run(*command: str | Path, cwd: Path, code: int = 0) -> str:
+def run(*command: str | Path, cwd: Path, code: int = 0, **environment: str) -> str:
     """What a command prints; nothing of this process's own Python settings reaches it."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
-    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == code, f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
 
@@ -179,10 +182,33 @@ def test_the_wheel_is_built_of_the_sdist_as_of_the_clone(built: Built, clone: Pa
     assert again.names() == built.names()
 
 
+def test_the_wheel_of_one_source_is_the_same_bytes_wherever_and_whenever_it_is_built(tmp_path: Path) -> None:
+    wheels = []
+    first = copy_of_the_clone(tmp_path / "here")
+    for number, tree in enumerate((shutil.copytree(first, tmp_path / "elsewhere" / "and" / "deeper"), first)):
+        for path in tree.rglob("*"):
+            os.utime(path, (1_000_000_000 + number, 1_700_000_000 + number))
+        build = [sys.executable, "-m", "build", "--no-isolation", "--wheel"]
+        run(*build, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED=str(number))
+        wheels.append(next((tree / "dist").glob("*.whl")))
+    assert wheels[0].name == wheels[1].name
+    assert wheels[0].read_bytes() == wheels[1].read_bytes()
+
+
+def test_every_dependency_has_its_reason_on_a_line_of_contributing() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    needed = re.search(r"^dependencies = \[(.*?)^\]", project, re.DOTALL | re.MULTILINE)
+    assert needed
+    for name in re.findall(r'"([A-Za-z_-]+)', needed[1]):
+        assert re.search(rf"^\| {name} \| \S", text, re.MULTILINE), name
+
+
 def test_the_sdist_carries_what_a_contributor_needs(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     unneeded = {name for name in carried() if name.startswith(("reports/", ".")) and name != ".ci/run"}
+    unneeded |= {name for name in carried() if name.startswith("docs/")}
     assert set(carried()) - names <= unneeded | {"MANIFEST.in"}
 
 
@@ -284,3 +310,56 @@ def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
     printed = run(guest.python, "-m", "pytest", "--help", cwd=tmp_path)
     for option in ("--adapter", "--operation", "--document", "--type", "--conformance-out"):
         assert f"{option} " in printed or f"{option}=" in printed
+
+
+# ── the product, away from the clone ──────────────────────────────────────────────────────────────
+
+
+def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict(
+    guest: Environment, tmp_path: Path
+) -> None:
+    printed = run(guest.python, "-m", "conformance", "run", "numpy", cwd=tmp_path)
+    *_, verdict, report = printed.splitlines()
+    assert verdict == "exit 0: the whole target conforms"
+    assert (tmp_path / report.removeprefix("report: ")).is_file()
+
+
+def test_an_installed_wheel_runs_a_part_of_the_suite_under_pytest(guest: Environment, tmp_path: Path) -> None:
+    words = ("-m", "pytest", "-q", "--adapter", "numpy", "cases/zero.yaml::copied-zero-keeps-three")
+    printed = run(guest.python, *words, cwd=tmp_path, code=4)
+    assert "passed" in printed
+    assert "incomplete" in printed
+
+
+def test_an_installed_wheel_tests_itself(guest: Environment, tmp_path: Path) -> None:
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "conformance.tests.test_strict_yaml")
+    assert "passed" in run(guest.python, *words, cwd=tmp_path)
+
+
+def test_an_installed_wheel_writes_an_adapter_that_runs(guest: Environment, tmp_path: Path) -> None:
+    run(guest.python, "-m", "conformance", "new-adapter", "mine", cwd=tmp_path)
+    words = ("run", "./mine.py:Mine", "-k", "copied-zero-keeps-three", "--isolation", "none")
+    assert "exit 4" in run(guest.python, "-m", "conformance", *words, cwd=tmp_path, code=4)
+
+
+# ── README ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 250
+    local = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in local if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_shows_commands_that_there_are() -> None:
+    from conformance.cli import commands_and_options
+
+    known = commands_and_options()
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    shown = re.findall(r"(?:^ {4}|`)conformance ([a-z-]+)([^\n`]*)", text, re.MULTILINE)
+    assert len(shown) > 10
+    for command, rest in shown:
+        assert command in known, command
+        for option in re.findall(r" (--[a-z-]+)", rest.partition("#")[0]):
+            assert option in known[command][1], f"conformance {command} {option}"

@@ -223,7 +223,9 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     plan, _, conclusion = answers
     html = page.html(*answers)
     text = " ".join(Page(html).text.split())
-    verdicts = {record["row"]: record["verdicts"] for record in records_in(html, Path("report.html")) if "row" in record}
+    verdicts = {
+        record["row"]: record["verdicts"] for record in records_in(html, Path("report.html")) if "row" in record
+    }
     for standing in conclusion.standings:
         required = Counter(
             verdicts[row.id][standing.document]
@@ -490,7 +492,13 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) ->
 
 def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
     svg = badge.svg(Facts(*told(plan, Hostile(), tmp_path)))
-    assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {"svg", "title", "rect", "g", "text"}
+    assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {
+        "svg",
+        "title",
+        "rect",
+        "g",
+        "text",
+    }
     assert not any(character in svg for character in "\u202e\x1b\x00")
 
 
@@ -504,7 +512,9 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
         ]
 
     _, evidence, _ = told(plan, Answers(), tmp_path, one_case)
-    evidence = replace(evidence, header={**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}})
+    evidence = replace(
+        evidence, header={**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
+    )
     target = replace(Target(), select="flattens")
     results = {result.row: result for result in evidence.results}
     those = plan, evidence, conclude(plan, results, Answers().claims, target)
@@ -524,15 +534,17 @@ def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     plan = plan_of(load_suite())
     refused = {"kind": "rejected", "stage": "run", "message": "no"}
     rows = [row for row in plan.rows if row.type == "f32"]
-    results = tuple(Result(r.id, dict.fromkeys(r.documents, "fail"), refused, "refused a legal call", "no") for r in rows)
+    results = tuple(
+        Result(r.id, dict.fromkeys(r.documents, "fail"), refused, "refused a legal call", "no") for r in rows
+    )
     claims = Answers().claims
     evidence = Evidence(
         header_of(plan.suite, Answers().identity, claims, Target(), "numpy"), results, {"seconds": 1.0, "digest": "0"}
     )
     html = page.html(plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
     failing = {row.case.id for row in rows}
-    full = html.count("<details class=\"entry\"")
-    assert full == html.count("<svg class=\"pic\"") <= 60
+    full = html.count('<details class="entry"')
+    assert full == html.count('<svg class="pic"') <= 60
     assert html.count("<tbody data-block") == len(failing) - full
 
 

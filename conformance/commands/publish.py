@@ -1,0 +1,79 @@
+"""`conformance publish`: runs backends whole and puts their results, reports and the page of all of them in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from ..adapter import CannotStart, bundled
+from ..backend import isolation_of
+from ..certify import RESULTS, Order, certify
+from ..evidence import Refused, Target
+from ..load_cases import load_suite
+from ..plan import Plan, plan_of
+from ..publish import Stale, index, publish, size
+from ..remote import Limits
+from ..report.facts import Facts
+from ..terminal import Progress, counted, say, table
+from . import Usage, folder_given
+
+DEFAULT_OUT = Path("reports")
+SLOW = ("torch-inductor",)
+"""Installed, and yet not run unless it is named: it takes hours."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Publishes what is named, or every backend that is installed; 1 where some folder is of another suite."""
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    reports = args.out or DEFAULT_OUT
+    given = args.results or []
+    names = args.backends or ([] if given or args.index else installed())
+    for path in given:
+        _published(path / RESULTS if path.is_dir() else path, plan, reports)
+    for name in names:
+        _run(args, name, plan, reports)
+    runs, stale = index(reports, plan)
+    _show(runs, stale, reports)
+    return 1 if stale else 0
+
+
+def installed() -> list[str]:
+    """The backends that come along and whose library is here."""
+    return [each.backend for each in bundled() if each.version and each.backend not in SLOW]
+
+
+def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None:
+    isolation = isolation_of(name)
+    limits = Limits(seconds=args.timeout, memory=args.memory << 20)
+    jobs = 1 if isolation == "none" else args.jobs
+    with tempfile.TemporaryDirectory(prefix="publish-") as folder:
+        progress = Progress(f"running {name}", len(plan.rows))
+        order = Order(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
+        try:
+            with closing(progress):
+                out = certify(order, lambda _: Path(folder) / "out", tick=progress.at)
+        except CannotStart as cannot:
+            raise Usage(str(cannot), code=3) from None
+        _published(out / RESULTS, plan, reports)
+
+
+def _published(results: Path, plan: Plan, reports: Path) -> None:
+    try:
+        folder = publish(results, plan, reports)
+    except (OSError, Refused) as refused:
+        raise Usage(str(refused)) from None
+    say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}")
+
+
+def _show(runs: list[Facts], stale: list[Stale], reports: Path) -> None:
+    rows = [
+        (facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in ("pass", "fail", "error", "observed")))
+        for facts in runs
+    ]
+    if rows:
+        say(table(rows, ("backend", "pass", "fail", "error", "observed"), (1, 2, 3, 4)))
+    for each in stale:
+        say(f"not on the page: {each.why}")
+    say(f"{counted(len(runs), 'backend')} in {reports / 'index.html'}; {size(reports) / 1e6:.1f} MB in all")

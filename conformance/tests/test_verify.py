@@ -1,0 +1,216 @@
+"""A report follows from its evidence; whatever was changed by hand is found, and said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import report
+from conformance.cli import main
+from conformance.evidence import Refused
+from conformance.plan import Plan
+from conformance.report import embedded
+from conformance.verify import OtherSuite, Verified, verify
+
+from .runs import Right, Wrong, few, finished
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return few(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture
+def folder(plan: Plan, tmp_path: Path) -> Path:
+    finished(plan, Wrong(), tmp_path)
+    return tmp_path
+
+
+def edited(path: Path, change: Callable[[str], str]) -> None:
+    before = path.read_text(encoding="utf-8")
+    after = change(before)
+    assert after != before
+    path.write_text(after, encoding="utf-8", newline="\n")
+
+
+def rewritten(folder: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    """Results changed by somebody who puts the digests right."""
+    records = [json.loads(line) for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    change(records)
+    lines = [json.dumps(record, separators=(",", ":")) + "\n" for record in records]
+    records[-1]["digest"] = hashlib.sha256("".join(lines[1:-1]).encode()).hexdigest()
+    records[-1]["header"] = hashlib.sha256(lines[0].encode()).hexdigest()
+    lines[-1] = json.dumps(records[-1], separators=(",", ":")) + "\n"
+    (folder / "results.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")
+    for name in report.FILES:
+        (folder / name).unlink()
+
+
+def said(found: Verified) -> str:
+    return "\n".join(map(str, found.mismatches))
+
+
+@pytest.mark.parametrize("adapter", [Right(), Wrong()], ids=["right", "wrong"])
+@pytest.mark.parametrize("what", [".", "report.html", "results.jsonl"])
+def test_what_was_not_touched_matches(plan: Plan, tmp_path: Path, adapter: Right, what: str) -> None:
+    finished(plan, adapter, tmp_path)
+    found = verify(tmp_path / what, plan)
+    assert not found.mismatches
+    assert found.conclusion is not None
+    assert found.files[0] in ("results.jsonl", "report.html")
+    assert len(found.files) == (1 + len(report.FILES) if what == "." else 1)
+
+
+def test_any_one_digit_anywhere_on_the_page_is_missed_by_nobody(plan: Plan, folder: Path) -> None:
+    page = folder / "report.html"
+    html = page.read_text(encoding="utf-8")
+    visible = html[: html.index(embedded.BEGIN)]
+    body = visible.index("<body>")
+    digits = [found.start() for found in re.finditer(r"(?<=>)[^<]*?[0-9]", visible) if found.start() > body]
+    assert len(digits) > 200
+    for begin in digits[:: len(digits) // 40]:
+        at = next(k for k in range(begin, len(html)) if html[k].isdigit())
+        page.write_text(f"{html[:at]}{(int(html[at]) + 1) % 10}{html[at + 1 :]}", encoding="utf-8", newline="\n")
+        found = verify(page, plan)
+        assert found.mismatches, html[at - 60 : at + 20]
+        assert "the evidence gives" in said(found)
+
+
+def test_any_one_digit_of_the_evidence_in_the_page_is_found(plan: Plan, folder: Path) -> None:
+    page = folder / "report.html"
+    html = page.read_text(encoding="utf-8")
+    begin = html.index(embedded.BEGIN) + len(embedded.BEGIN)
+    digits = [k for k in range(begin, html.index(embedded.END, begin)) if html[k].isdigit()]
+    for at in digits[:: len(digits) // 60]:
+        page.write_text(f"{html[:at]}{(int(html[at]) + 1) % 10}{html[at + 1 :]}", encoding="utf-8", newline="\n")
+        try:
+            found = verify(page, plan)
+        except (Refused, OtherSuite):
+            continue  # it cannot be read any more, or says that it is of another suite: refused with exit code 2
+        assert found.mismatches, html[at - 60 : at + 20]
+
+
+def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
+    edited(folder / "report.html", lambda html: html.replace(">Exit code 1.", ">Exit code 0."))
+    found = verify(folder, plan)
+    assert len(found.mismatches) == 1
+    text = said(found)
+    assert re.match(r"report\.html: line \d+", text)
+    assert "Exit code 0." in text.partition("the evidence gives")[0]
+    assert "Exit code 1." in text.partition("the evidence gives")[2]
+
+
+def test_markup_that_reads_the_same_is_told_apart(plan: Plan, folder: Path) -> None:
+    edited(folder / "report.html", lambda html: html.replace('<li class="fail">', '<li class="pass">', 1))
+    assert "reads the same, but is marked up otherwise" in said(verify(folder / "report.html", plan))
+
+
+@pytest.mark.parametrize("name", [name for name in report.FILES if name != "report.html"])
+def test_a_changed_report_beside_the_page_is_found(plan: Plan, folder: Path, name: str) -> None:
+    edited(folder / name, lambda text: text.replace("fail", "pass", 1) if "fail" in text else text.replace("1", "2", 1))
+    found = verify(folder, plan)
+    assert {each.file for each in found.mismatches} == {name}
+
+
+def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path / "a")
+    finished(plan, Wrong(), tmp_path / "b")
+    (tmp_path / "a" / "report.html").replace(tmp_path / "b" / "report.html")
+    assert {each.file for each in verify(tmp_path / "b", plan).mismatches} == {"report.html"}
+
+
+# ── evidence that contradicts itself ──────────────────────────────────────────────────────────────
+
+
+def test_a_failure_called_a_pass_with_right_digests_is_judged_again(plan: Plan, folder: Path) -> None:
+    def flattered(records: list[dict[str, Any]]) -> None:
+        for record in records[1:-1]:
+            record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
+            record.pop("diagnosis", None)
+            record.pop("detail", None)
+
+    rewritten(folder, flattered)
+    text = said(verify(folder, plan))
+    assert "turns[StaticReshape-f32]: pass in static-2022, where “tensor” makes it fail" in text
+    assert "the footer counts" in text
+
+
+def test_a_pass_called_a_failure_is_judged_again(plan: Plan, tmp_path: Path) -> None:
+    def slandered(records: list[dict[str, Any]]) -> None:
+        row = next(record for record in records[1:-1] if record["row"].startswith("flattens"))
+        row["verdicts"] = dict.fromkeys(row["verdicts"], "fail")
+
+    finished(plan, Right(), tmp_path)
+    rewritten(tmp_path, slandered)
+    assert "makes it pass" in said(verify(tmp_path, plan))
+
+
+def test_a_failure_without_a_waiver_is_not_waived(plan: Plan, folder: Path) -> None:
+    def waived(records: list[dict[str, Any]]) -> None:
+        row = next(record for record in records[1:-1] if record["row"].startswith("turns"))
+        row["verdicts"] = dict.fromkeys(row["verdicts"], "waived")
+
+    rewritten(folder, waived)
+    assert "waived in" in said(verify(folder, plan))
+
+
+def test_verdicts_of_documents_that_the_operation_does_not_have_are_found(plan: Plan, folder: Path) -> None:
+    rewritten(folder, lambda records: records[1]["verdicts"].update({"static-1999": "pass"}))
+    assert "has verdicts for" in said(verify(folder, plan))
+
+
+def test_an_outcome_that_nothing_comes_to_is_found(plan: Plan, folder: Path) -> None:
+    rewritten(folder, lambda records: records[1]["outcome"].update({"kind": "triumph"}))
+    assert "'triumph'" in said(verify(folder, plan))
+
+
+# ── what cannot be verified ───────────────────────────────────────────────────────────────────────
+
+
+def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
+    other = replace(plan, suite=replace(plan.suite, digest="another"))
+    with pytest.raises(OtherSuite, match="digest digest, and this one has another"):
+        verify(folder, other)
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "{}", "\x00\xff"])
+def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(text, encoding="latin-1")
+    assert verify(path, plan).mismatches
+
+
+def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
+    edited(
+        folder / "report.html",
+        lambda html: html.replace(embedded.BEGIN, f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"),
+    )
+    with pytest.raises(Refused, match="2 times, not once"):
+        verify(folder / "report.html", plan)
+
+
+def test_an_empty_folder_is_refused(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
+        verify(tmp_path, plan)
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["run", "numpy", "--isolation", "none", "--out", str(out)]) == 0
+    assert main(["verify", str(out)]) == 0
+    assert "every number and verdict follows from them" in capsys.readouterr().out
+    edited(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
+    assert main(["verify", str(out)]) == 1
+    assert "do not rely on this report" in capsys.readouterr().out
+    assert main(["verify", str(out / "nowhere")]) == 2
