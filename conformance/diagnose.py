@@ -48,6 +48,8 @@ def compare(
 
 def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
     want = meaning.dst
+    if any(length < 0 for length in got):
+        return Diagnosis("wrong dims", f"answered {list(got)}, and no length is below 0")
     if meaning.kind == "legal":
         return None if got == want else Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")
     if want is not None and (

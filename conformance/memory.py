@@ -68,6 +68,11 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
     return tuple(strides)
 
 
+def unreal(dims: tuple[int, ...]) -> bool:
+    """Whether no memory can hold a tensor of such dims, though a library may say that it has one; or need hold none."""
+    return any(length <= 0 for length in dims) or bool(volume_of(dims) >> 60)
+
+
 def volume_of(dims: tuple[int, ...]) -> int:
     """How many elements there are."""
     return math.prod(dims)

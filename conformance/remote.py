@@ -10,7 +10,7 @@ from typing import Any
 
 from . import protocol
 from .adapter import CannotStart, check_description
-from .memory import strides_of, volume_of
+from .memory import strides_of, unreal, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
 from .process import MMAP, TRIM, USUAL, Limits, Process, SharedMemory
 from .protocol import Fault, integer, number, short
@@ -289,9 +289,7 @@ class Session:
             whole = tuple(map(integer, dims))
         except Fault as fault:
             return RemoteError(f"the result's dims: {fault}")
-        if any(length < 0 for length in whole):
-            return RemoteError(f"the result has the dims {list(whole)}")
-        due = volume_of(whole) * WIDTH[type_]
+        due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
         if size != due:
             return RemoteError(f"the result has {size} bytes for {type_}{list(whole)}, which takes {due}")
         strides = strides_of(whole, "dense", WIDTH[type_])

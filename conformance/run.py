@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .judge import Judgement, judge, worst
-from .memory import HUGE, Image, volume_of
+from .memory import HUGE, Image, unreal
 from .model import (
     Adapter,
     Claims,
@@ -266,8 +266,6 @@ def named_type(answer: Any) -> str | Exception:
             memory: Any = answer.memory
             if memory is None:  # NumPy would take some that is left over, and what it holds may be right
                 return TypeError("run returned a Tensor without memory")
-            if any(length < 0 for length in answer.dims):
-                return ValueError(f"run returned a Tensor of dims {list(answer.dims)}; no length is below 0")
             return answer.type
         return TypeError(f"run returned a Tensor of type {answer.type!r} with {len(answer.strides)} strides")
     return TypeError(f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
@@ -284,7 +282,7 @@ def elements_of(answer: Any) -> bytes | memoryview:
             return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
         data: bytes = answer.tobytes()
         return data
-    if any(length <= 0 for length in answer.dims) or volume_of(answer.dims) >> 60:  # no memory holds so many
+    if unreal(answer.dims):
         return b""
     kept = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
     view = np.ndarray(

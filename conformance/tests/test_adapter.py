@@ -168,7 +168,7 @@ def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
     results = list(run(plan.rows, adapter))
     assert len(results) == len(plan.rows)
     assert not passed(results)
-    if kind == "more elements than there can be":  # a tensor for all we know, of wrong dims
+    if kind in ("more elements than there can be", "a length below 0"):  # a tensor for all we know, of wrong dims
         assert set(by_kind(results)) == {"tensor", "rejected"}
         return
     assert set(by_kind(results)) == {"error", "rejected"}
@@ -185,7 +185,6 @@ def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
         ("list", "run returned list, not a Tensor"),
         ("object array", "run returned an array of object, which is no element type"),
         ("big-endian array", "run returned an array of >f4"),
-        ("a length below 0", "dims [-2, -3]; no length is below 0"),
         ("an unknown type", "a Tensor of type 'f8'"),
         ("too few strides", "with 1 strides"),
     ],

@@ -21,7 +21,7 @@ from conformance.process import Limits
 from . import small
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
-CALLS = 200_000
+CALLS = 100_000
 CRASHES, HANGS = 997, 9_973
 """Every so many calls it crashes, or hangs; the second try of a row is a call too."""
 MORE_MEMORY = 8 << 20

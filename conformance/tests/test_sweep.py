@@ -1,0 +1,351 @@
+"""A sweep makes every call of its domain, judges as the suite does, and says the same whoever takes the blocks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance import cli, sweep
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.contract import clauses, contracts
+from conformance.domain import FULL, SMALL, TINY, Domain, calls
+from conformance.evidence import Refused
+from conformance.found import call_case, case_text
+from conformance.load import load_spec
+from conformance.load_cases import with_cases
+from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor
+from conformance.plan import row_of
+from conformance.run import run_row
+from conformance.swept import FILE, read, salvaged
+from conformance.tabulate import FREE, KINDS, lengths, tabulated
+
+STATIC = ("--operation", "StaticReshape", "--type", "f32")
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return load_spec()
+
+
+# ── meanings ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def differences(spec: Spec, domain: Domain) -> list[Any]:
+    """Calls whose meaning in the tables is not the contract's."""
+    found: list[Any] = []
+    sources: dict[str, str] = {}
+    for document, contract in contracts(spec).items():
+        if contract.source in sources:  # the same rules in other clothes
+            continue
+        sources[contract.source] = document
+        rules = clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
+            src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
+            shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
+            table = tabulated(rules, src, shape)
+            kinds = table.kinds.tolist()
+            dst = np.stack([np.zeros_like(table.kinds, np.int64), *table.dst], axis=-1)[..., 1:].tolist()
+            for (a, one), (b, two) in itertools.product(
+                enumerate(map(tuple, src.T.tolist())), enumerate(map(tuple, shape.T.tolist()))
+            ):
+                for flag in (False, True):
+                    meaning = contract.meaning(one, two, flag)
+                    if (kinds[flag][a][b], dst[flag][a][b]) != wanted(meaning, dst[flag][a][b]):
+                        found.append((document, one, two, flag, meaning))
+    return found
+
+
+def wanted(meaning: Meaning, any_: list[int]) -> tuple[int, list[int]]:
+    """A meaning as the tables have it; of an illegal call dst does not matter."""
+    dst = any_ if meaning.dst is None else [FREE if length is None else length for length in meaning.dst]
+    return KINDS.index(meaning.kind), dst
+
+
+def test_the_tables_are_the_contracts_on_every_small_call(spec: Spec) -> None:
+    assert differences(spec, SMALL) == []
+
+
+@pytest.mark.slow
+def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) -> None:
+    assert differences(spec, FULL) == []
+
+
+@pytest.mark.parametrize("rule", ["one-infer", "zero-copies", "same-volume", "rank-zero", "zero-literal"])
+def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: str) -> None:
+    """Without a rule the tables say what the contracts say without it."""
+    rest = [each for each in spec.rules.values() if each.id != rule and "static-2021" in each.documents]
+    from conformance.contract import Contract
+
+    meaning = Contract(rest).meaning
+    src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
+    table = tabulated(clauses(rest), src, shape)
+    whole = contracts(spec)["static-2021"].meaning
+    changed = 0
+    for a, b, flag in itertools.product(range(16), range(36), (False, True)):
+        call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), flag
+        assert KINDS[table.kinds[int(flag), a, b]] == meaning(*call).kind
+        changed += meaning(*call) != whole(*call)
+    assert changed or rule == "rank-zero"
+
+
+# ── the domain ────────────────────────────────────────────────────────────────────────────────────
+
+
+class Recording(NumpyReference):
+    """The reference, with every call that it was asked to make."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def compile(self, graph: Graph) -> Program:
+        (node,) = graph.nodes
+        assert node.shape is not None
+        assert node.special_zero is not None
+        assert node.special_zero.values is not None
+        self.made.append((graph.src.dims, node.shape.values, node.special_zero.values[0]))
+        return super().compile(graph)
+
+
+def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> sweep.Part:
+    """A sweep by a backend at hand."""
+    chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
+    order = sweep.Order("at hand", domain, sweep.ways_of(spec, **chosen))
+    site = sweep.Site(order, adapter)
+    total = sweep.NOTHING
+    for block in sweep.blocks(domain):
+        total = sweep.joined(total, sweep._Taking(site, block).part())
+    return total
+
+
+def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
+    adapter = Recording()
+    total = swept(spec, adapter)
+    assert sorted(adapter.made) == sorted(calls(TINY))
+    assert total.calls == TINY.size
+    assert len({*adapter.made}) == len(adapter.made)
+
+
+@pytest.mark.parametrize("domain", [TINY, SMALL, FULL, Domain(1, 9, 5, -2, 9)])
+def test_blocks_hold_each_call_once(domain: Domain) -> None:
+    assert sum(block.calls for block in sweep.blocks(domain)) == domain.size
+    assert list(sweep.blocks(domain)) == list(sweep.blocks(domain))
+
+
+def test_shards_share_the_blocks(tmp_path: Path) -> None:
+    whole = {}
+    for shard in ("1/3", "2/3", "3/3"):
+        words = ("sweep", "numpy", "--rank", "1", "--max-dim", "2", *STATIC, "--shard", shard, "--out", tmp_path / shard[0])
+        assert cli.main([*map(str, words)]) == 4
+        whole[shard] = read(tmp_path / shard[0] / FILE).total
+    total = sweep.joined(sweep.joined(whole["1/3"], whole["2/3"]), whole["3/3"])
+    assert total.calls == Domain(1, 2, 2, -2, 2).size
+    assert all(part.calls for part in whole.values())
+
+
+def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sweep", "numpy", "--rank", "40", "--max-dim", "9", "--out", str(tmp_path)]) == 2
+    assert "do not fit 62 bits" in capsys.readouterr().err
+
+
+# ── judging ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Off(NumpyReference):
+    """The reference with one thing wrong; `how` says what."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def compile(self, graph: Graph) -> Program:
+        how = self.how
+        if how == "leaves types out":
+            return super().compile(graph)
+        try:
+            program = super().compile(graph)
+        except Rejected as refused:
+            if how == "stage":
+                raise Rejected("anywhere", "no") from None
+            if how == "message":
+                raise Rejected("compile", 7) from refused  # type: ignore[arg-type]
+            if how == "exception":
+                raise ZeroDivisionError from None
+            raise
+        return Bent(program, how)
+
+
+class Bent:
+    """A program that answers, and then does something that it should not."""
+
+    def __init__(self, program: Program, how: str) -> None:
+        self.program, self.how = program, how
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
+        answer = self.program.run(src, shapes, may_overwrite)
+        if self.how == "src" and src.dims == (2,):
+            src.memory[src.offset] ^= 1
+        if self.how == "guard" and src.dims == (2,):
+            src.memory[0] ^= 1
+        if self.how == "shape" and shapes:
+            shapes[0].memory[-1] ^= 1
+        if isinstance(answer, Tensor):
+            if self.how == "empty dims":
+                return Tensor(answer.type, (*answer.dims, 1), (*answer.strides, 1), answer.memory, 0)
+            return answer
+        if self.how == "type":
+            return answer.view("i4")
+        if self.how == "bits" and answer.size:
+            answer.reshape(-1).view("u4")[0] ^= 1
+        if self.how == "dims":
+            return answer.reshape((*answer.shape, 1))
+        if self.how == "big":
+            return answer.astype(">f4").newbyteorder() if hasattr(answer, "newbyteorder") else answer.astype(">f4")
+        return "nothing" if self.how == "no tensor" else answer
+
+
+HOW = ("src", "guard", "shape", "empty dims", "type", "bits", "dims", "big", "no tensor", "stage", "message", "exception")
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, how: str) -> None:
+    """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""
+    domain = Domain(1, 2, 2, -2, 2)
+    ways = sweep.ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"])
+    total = swept(spec, Off(how), domain, operations=["StaticReshape", "DynamicReshape-1"])
+    slow: dict[str, Counter[str]] = {}
+    compiled, adapter = contracts(spec), Off(how)
+    for way in ways:
+        for call in calls(domain):
+            case = call_case("x", "same-volume", "f32", call)
+            row = row_of(case, spec.operations[way.operation], way.given, way.shape_type, spec, compiled)
+            for document, verdict in run_row(row, adapter, False).verdicts.items():
+                slow.setdefault(document, Counter())[verdict] += 1
+    assert {document: +Counter(counts) for document, counts in total.verdicts.items()} == slow
+    assert any(counts["fail"] + counts["error"] for counts in slow.values())
+    assert total.failures
+
+
+def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
+    adapter = NumpyReference()
+    adapter.claims = Claims(("StaticReshape",), ("type:f16",))
+    total = swept(spec, adapter, types=["f16"])
+    legal, illegal, unspecified = (total.meanings["static-2021"][kind] for kind in KINDS)
+    counts = total.verdicts["static-2021"]
+    assert counts["pass"] == legal
+    assert counts["not claimed"] == illegal + unspecified - counts["observed"] > illegal
+    other = swept(spec, adapter, operations=["DynamicReshape-1"])
+    assert set(other.verdicts["dynamic-2021"]) == {"not claimed"}
+
+
+@pytest.mark.parametrize("layout", ["transposed", "padded", "offset", "broadcast", "reversed"])
+def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_strides(spec: Spec, layout: Any) -> None:
+    from conformance.adapters.broken import StridesIgnored
+
+    domain = Domain(2, 3, 1, -2, 3)
+    assert not swept(spec, NumpyReference(), domain, layouts=[layout]).failures
+    failures = swept(spec, StridesIgnored(), domain, layouts=[layout]).failures
+    assert failures if layout not in ("offset",) else True
+    assert all(rule == "layout-is-no-content" for rule, _ in failures)
+
+
+def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_path: Path) -> None:
+    from conformance.adapters.broken import LastInferWins
+    from conformance.load import spec_folder
+    from conformance.plan import plan_of
+
+    ((rule, diagnosis), failure), *others = swept(spec, LastInferWins()).failures.items()
+    assert (rule, diagnosis, others) == ("one-infer", "answered an illegal call", [])
+    assert "src: f32[]\n    shape: [-1, -1]\n" in failure.example["case"]
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "new.yaml").write_text("about: Found.\ncases:\n" + failure.example["case"], encoding="utf-8")
+    plan = plan_of(with_cases(spec, spec_folder(), tmp_path / "cases"))
+    row = next(row for row in plan.rows if row.operation == "StaticReshape")
+    assert row.case.rule == "one-infer"
+    assert set(run_row(row, LastInferWins(), False).verdicts.values()) == {"fail"}
+    assert case_text(row.case, rule, row, f"{diagnosis} {rule}") == failure.example["case"]
+
+
+# ── the file ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def lines(path: Path) -> list[Any]:
+    keep = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [{k: v for k, v in line.items() if k not in ("started", "seconds", "header")} for line in keep]
+
+
+def command(out: Path, *more: str, backend: str = "broken:first-infer-wins") -> int:
+    return cli.main(["sweep", backend, "--rank", "1", "--max-dim", "2", *STATIC, "--out", str(out), *more])
+
+
+def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(tmp_path) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("the 248 calls with src of rank 0 to 1")
+    for words in ("each in 1 way of calling: 248 calls", "one-infer · 8 calls", "shape: [-1, -1]", "exit 1: 8 calls failed"):
+        assert words in said
+
+
+def test_the_reference_has_no_failures(tmp_path: Path) -> None:
+    assert command(tmp_path, backend="numpy") == 0
+    assert read(tmp_path / FILE).total.failures == {}
+
+
+@pytest.mark.parametrize("more", [(), pytest.param(("--jobs", "2"), marks=pytest.mark.slow)])
+def test_the_same_sweep_writes_the_same_file(tmp_path: Path, more: tuple[str, ...]) -> None:
+    assert command(tmp_path / "one") == command(tmp_path / "two", *more) == 1
+    assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
+
+
+@pytest.mark.parametrize("kept", [1, 2, 4])
+def test_an_interrupted_sweep_is_resumed(tmp_path: Path, kept: int) -> None:
+    assert command(tmp_path / "one") == 1
+    whole = (tmp_path / "one" / FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / FILE).write_text("".join(whole[:kept]) + whole[kept][:20], encoding="utf-8")
+    assert command(tmp_path / "two", "--resume") == 1
+    assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
+
+
+def test_another_sweep_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(tmp_path) == 1
+    assert command(tmp_path, "--resume") == 2
+    assert "the sweep ended" in capsys.readouterr().err
+    text = (tmp_path / FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / FILE).write_text("".join(text[:-1]), encoding="utf-8")
+    assert command(tmp_path, "--resume", backend="numpy") == 2
+    assert "not that of the sweep that was asked for" in capsys.readouterr().err
+
+
+def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path) -> None:
+    assert command(tmp_path) == 1
+    text = (tmp_path / FILE).read_text(encoding="utf-8")
+    assert read(tmp_path / FILE).total.failures
+    for changed, words in (
+        (text[:-5], "no line of a sweep"),
+        ("".join(text.splitlines(keepends=True)[:-1]), "no footer"),
+        (text.replace('"fail":8', '"fail":7', 1), "the blocks are not those"),
+        (text.replace('"shard":null', '"shard":"1/2"', 1), "the header is not the one"),
+        (text + text, "after the footer"),
+    ):
+        (tmp_path / FILE).write_text(changed, encoding="utf-8")
+        with pytest.raises(Refused, match=words):
+            read(tmp_path / FILE)
+    with pytest.raises(Refused, match="cannot be read"):
+        salvaged(tmp_path / "none.jsonl", {})
+
+
+def test_parts_join_in_any_order(spec: Spec) -> None:
+    from conformance.adapters.broken import AnyNegativeInfers
+
+    order = sweep.Order("at hand", TINY, sweep.ways_of(spec, ["StaticReshape"], ["f32"]))
+    site = sweep.Site(order, AnyNegativeInfers())
+    parts = [sweep._Taking(site, block).part() for block in sweep.blocks(TINY)]
+    forth, back = sweep.NOTHING, sweep.NOTHING
+    for one, other in zip(parts, reversed(parts), strict=True):
+        forth, back = sweep.joined(forth, one), sweep.joined(back, other)
+    assert forth == back
