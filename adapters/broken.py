@@ -108,6 +108,8 @@ class Bent(Compiled):
 
     memory: Any = None
     """What is left over from earlier calls."""
+    last: Tensor | None = None
+    """The src of the call before."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
         assert isinstance(self.backend, Broken)
@@ -1020,6 +1022,19 @@ class OneBufferForAllAnswers(Broken):
         program.memory[: answer.nbytes] = np.frombuffer(answer.tobytes(), np.uint8)
         held: Array = program.memory[: answer.nbytes].view(answer.dtype).reshape(answer.shape)
         return held
+
+
+class StagesInTheSrcOfTheCallBefore(Broken):
+    """The memory of the last src is free for use once its call is over."""
+
+    breaks, classes = "src-is-kept", "H"
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        answer = super().run(program, src, shapes, may_overwrite)
+        last, program.last = program.last, src
+        if last is not None and last.memory is not src.memory and src.type == last.type and 0 not in last.dims:
+            last.memory[last.offset] ^= 1
+        return answer
 
 
 class AnswersFromMemory(Broken):

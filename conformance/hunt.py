@@ -14,6 +14,7 @@ from hypothesis.errors import FlakyFailure, HypothesisException
 from .contract import contracts
 from .found import case_text, flawed, rule_against
 from .invent import cases
+from .lessen import least
 from .model import Adapter, Case, Claims, Outcome, Result, Spec
 from .plan import Row, rows_of
 from .run import called, run
@@ -83,6 +84,8 @@ def hunt(
         if chase.quarry is None:
             raise
         steady = False
+    if steady and chase.quarry:
+        chase.quarry = least(chase.quarry.row.case, chase.same, chase.quarry)
     return Hunted(chase.first or chase.count, chase.quarry, steady)
 
 
@@ -99,12 +102,26 @@ class _Chase:
 
     def tried(self, case: Case) -> None:
         self.count += 1
+        quarry = self.caught(case)
+        if quarry:
+            self.quarry = quarry
+            self.first = self.first or self.count
+            raise _Caught
+
+    def caught(self, case: Case) -> Quarry | None:
+        """What is wrong in the first row of a case in which anything is."""
         for row in self.rows(case):
             quarry = self.wrong(row) or (self.other and self.parting(row, self.other))
             if quarry:
-                self.quarry = quarry
-                self.first = self.first or self.count
-                raise _Caught
+                return quarry
+        return None
+
+    def same(self, case: Case) -> Quarry | None:
+        """The same, where it is wrong in the same way as what was caught."""
+        quarry, kept = self.caught(case), self.quarry
+        if quarry is None or kept is None or quarry.rule != kept.rule or bool(quarry.difference) != bool(kept.difference):
+            return None
+        return quarry
 
     def rows(self, case: Case) -> Iterator[Row]:
         for row in rows_of([case], self.ground.spec, self.compiled):

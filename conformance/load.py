@@ -113,6 +113,8 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
         case "pattern":
             what = error.schema.get("description", f"text of the form {error.validator_value}")
             return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+        case "minItems" if not error.instance:
+            return [Problem(Place(name, line), f"{where}an empty list, which should be non-empty; fill it")]
         case "type":
             kinds = error.validator_value
             wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)

@@ -105,6 +105,7 @@ class RemoteProgram:
     def __init__(self, remote: Remote, graph: Graph) -> None:
         self.remote, self.graph = remote, graph
         self.answers: dict[int, Tensor] = {}
+        self.sources: dict[int, Tensor] = {}
         """The answers so far, by the ids of the requests."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
@@ -189,6 +190,7 @@ class Session:
             ask("compile", {"program": program.number, "graph": protocol.graph_record(program.graph)})
         request, payloads = self._request(program, tensors, may_overwrite)
         call = ask("run", request)
+        program.sources[call] = tensors[0]
         deadline = process.deadline()
         head = b"".join(lines) if self._large else b"".join([*lines, *payloads])
         process.send([head, *payloads] if self._large else [head], deadline, "run")
@@ -261,6 +263,11 @@ class Session:
                 if earlier is None:
                     raise Fault(f"'changed' names the call {short(changed.get('call'))}, which is none of this program")
                 self._replace(earlier.memory, changed, deadline)
+            for overwrote in _listed(reply, "overwrote"):
+                source = program.sources.get(overwrote.get("call", -1))
+                if source is None:
+                    raise Fault(f"'overwrote' names the call {short(overwrote.get('call'))}, which is none of this program")
+                self._replace(source.memory, overwrote, deadline)
         except Fault as fault:
             raise self.process.fault(f"run: {fault}") from None
         self.process.settled("run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
 from typing import Any
 
@@ -81,12 +81,22 @@ def called(row: Row, adapter: Adapter) -> list[Outcome]:
         outcome, answer = attempt(adapter, task, programs)
         if outcome.kind in DIED:
             programs.clear()
+        if _overwrote(row.tasks[: len(outcomes)], task):
+            outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
         outcomes.append(outcome)
         answers.append(None if task.may_overwrite else answer)
     for k, answer in enumerate(answers):
         if answer is not None and outcomes[k].data is not None and _changed(answer, outcomes[k]):
             outcomes[k] = outcomes[k]._replace(faults=(*outcomes[k].faults, "answer changed later"))
     return outcomes
+
+
+def _overwrote(before: Sequence[Task], task: Task) -> bool:
+    """Whether the call wrote into what earlier calls had been given; it is put right."""
+    touched = [each.src for each in before if each.src is not task.src and each.src.touched]
+    for src in touched:
+        src.restore()
+    return bool(touched)
 
 
 def _changed(answer: Any, outcome: Outcome) -> bool:

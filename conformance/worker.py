@@ -34,6 +34,7 @@ class Server:
         self.adapter, self.stdin, self.stdout = adapter, stdin, stdout
         self.programs: dict[int, Program] = {}
         self.answers: dict[int, list[Answer]] = {}
+        self.sources: dict[int, list[tuple[int, Tensor, bytes]]] = {}
         self.shared_file: int | None = None
         self._shared: mmap.mmap | None = None
 
@@ -59,6 +60,7 @@ class Server:
             case "close":
                 self.programs.pop(request["program"], None)
                 self.answers.pop(request["program"], None)
+                self.sources.pop(request["program"], None)
                 return {"result": {}}, ()
             case "hello":
                 return self.hello(request), ()
@@ -94,6 +96,7 @@ class Server:
         self.programs.pop(number, None)
         self.programs[number] = self.adapter.compile(protocol.graph_of(request["graph"]))
         self.answers[number] = []
+        self.sources[number] = []
         return {"result": {}}, ()
 
     # ── one call ──
@@ -117,7 +120,26 @@ class Server:
             record["wrote"] = wrote
         if count:
             self.look_again(earlier[:count], record, sent)
+        self.look_at_sources(request, tensors[0], before[0], record, sent)
         return record, sent
+
+    def look_at_sources(
+        self, request: Mapping[str, Any], src: Tensor, before: bytes | None, record: dict[str, Any],
+        sent: list[bytes | memoryview],
+    ) -> None:  # fmt: skip
+        """Adds those sources of earlier calls into which this call wrote; they stay as long as the program does."""
+        kept = self.sources[request["program"]]
+        overwrote = []
+        for place, (call, tensor, was) in enumerate(kept):
+            now = bytes(tensor.memory)
+            if now != was:
+                kept[place] = (call, tensor, now)
+                overwrote.append({"call": call, "bytes": len(now)})
+                sent.append(now)
+        if overwrote:
+            record["overwrote"] = overwrote
+        if before is not None and not request["may_overwrite"]:
+            kept.append((request["id"], src, bytes(src.memory)))
 
     def look_again(self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]) -> None:
         """Adds those earlier answers that are not what they were."""

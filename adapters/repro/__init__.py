@@ -7,6 +7,7 @@ library is imported to write a script, so that one can be written where the libr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from math import prod
 from textwrap import indent
 from typing import NamedTuple
@@ -116,7 +117,7 @@ def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
         return [], 1
     run = patterns(Source(source.type, (distinct,), "dense", source.bits, source.start)).tolist()
     turns = [0, *(k for k in range(1, distinct) if run[k] != run[k - 1] + 1), distinct]
-    parts: list[range | int] = [range(run[a], run[b - 1] + 1) for a, b in zip(turns, turns[1:], strict=False)]
+    parts: list[range | int] = [range(run[a], run[b - 1] + 1) for a, b in pairwise(turns)]
     return parts, distinct
 
 
@@ -205,6 +206,17 @@ def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int
 
 def flag(node: Node) -> bool:
     return node.special_zero is not None and bool((node.special_zero.values or (False,))[0])
+
+
+def compiled(decorator: str, calls: Iterable[str]) -> list[str]:
+    """The calls in a function with a decorator that compiles it, and the call of that."""
+    return [
+        decorator,
+        "def compiled(src):",
+        *(f"    {call}" for call in calls),
+        "    return src",
+        "src = compiled(src)",
+    ]
 
 
 def body(task: Task, src: str, calls: Iterable[str], answer: str = "src") -> str:

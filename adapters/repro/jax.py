@@ -33,7 +33,12 @@ def of(row: Row, backend: str) -> str:
             src = f'jax.device_put({src}, jax.devices("{device}")[0])'
         calls = [f"src = jnp.reshape(src, {shape})" for shape, _ in function_calls(task)]
         if name == "jax-jit":
-            calls = ["@jax.jit", "def compiled(src):", indent("\n".join([*calls, "return src"]), "    "), "src = compiled(src)"]
+            calls = [
+                "@jax.jit",
+                "def compiled(src):",
+                indent("\n".join([*calls, "return src"]), "    "),
+                "src = compiled(src)",
+            ]
         steps.append(body(task, src, calls))
     imports = ["import jax", "import jax.numpy as jnp", *numpy_imports(row)]
     refusals = "(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)"

@@ -124,7 +124,7 @@ def executed(parts, memory, dst, *src):
         call("stream_wait", stream)
     return next(each for _, _, outputs in parts for each in outputs if each.id == dst), held[dst]
 '''
-LOOK = '''
+LOOK = """
 TYPES = {1: ("f16", 2), 2: ("bf16", 2), 3: ("f32", 4), 4: ("s32", 4), 5: ("s8", 1), 6: ("u8", 1), 7: ("f64", 8)}
 
 
@@ -133,7 +133,7 @@ def look(answer):
     (type_, width), dims = TYPES[said.data_type], list((c.c_int64 * said.ndims).from_buffer(said, LogicalTensor.dims.offset))
     size = 0 if 0 in dims else prod(dims) * width
     return type_, dims, memory.raw[:size]
-'''
+"""
 SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 
 
@@ -207,4 +207,3 @@ def step(task: Task, plan: Blueprint, name: str) -> str:
         place = "bytes(64)"  # no elements, and yet no null pointer
     ids = "".join(f", {id_}" for id_ in sources(plan))
     return "\n".join([memory(task.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])
-

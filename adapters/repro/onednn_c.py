@@ -246,7 +246,11 @@ def of(row: Row) -> str:
 
 
 def graph(plan: Blueprint, number: int) -> str:
-    lines = [f"static struct graph g = {{.tensors = {len(plan.tensors)}}};", "if (g.built) return &g;", "handle whole, op;"]
+    lines = [
+        f"static struct graph g = {{.tensors = {len(plan.tensors)}}};",
+        "if (g.built) return &g;",
+        "handle whole, op;",
+    ]
     for place, said in enumerate(plan.tensors.values()):
         lines += tensor(said, f"&g.known[{place}]")
     places = {id_: place for place, id_ in enumerate(plan.tensors)}
@@ -279,7 +283,9 @@ def attribute(each: Attribute) -> str:
     if each.type == "string":
         text = "".join(map(str, each.values))
         return f'str, op, {each.id:#x}, "{text}", {len(text)}'
-    length = 0 if each.scalar and each.type in ("s64", "f32") else len(each.values)  # as the C++ interface says a scalar
+    length = (
+        0 if each.scalar and each.type in ("s64", "f32") else len(each.values)
+    )  # as the C++ interface says a scalar
     if each.type == "s64":
         return f"s64, op, {each.id:#x}, {longs(map(constant, each.values))}, {length}"
     kind = {"f32": "float", "bool": "uint8_t"}[each.type]

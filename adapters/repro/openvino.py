@@ -119,7 +119,10 @@ def step(task: Task, name: str, plugin: bool) -> str:
         lines += ["request.infer()", "return words, request.get_output_tensor(0)"]
     else:
         lines.append(f"answers = [ov.Tensor(ov.Type.{TYPES[task.source.type]}, ov.Shape([0]))]")
-        lines += [f"if not {name}().evaluate(answers, [{', '.join(inputs)}]):", '    raise RuntimeError("evaluate returned false")']
+        lines += [
+            f"if not {name}().evaluate(answers, [{', '.join(inputs)}]):",
+            '    raise RuntimeError("evaluate returned false")',
+        ]
         lines.append("return words, answers[0]")
     return "\n".join(lines)
 

@@ -14,7 +14,10 @@ def look(answer):
     return answer.dtype, answer.shape.as_list(), b"" if 0 in answer.shape else answer.numpy().tobytes()
 """
 SHAPE_TYPES = {"s32": "tf.int32", "s64": "tf.int64"}
-COMPILED = {"tensorflow-function": "@tf.function(autograph=False)", "tensorflow-xla": "@tf.function(autograph=False, jit_compile=True)"}
+COMPILED = {
+    "tensorflow-function": "@tf.function(autograph=False)",
+    "tensorflow-xla": "@tf.function(autograph=False, jit_compile=True)",
+}
 ANY_RANK = """
 {decorator}
 def reshape(src, shape):  # one for every rank, as where shapes arrive with the call
@@ -37,9 +40,19 @@ def of(row: Row, backend: str) -> str:
             constant = f"tf.constant({shape}, {SHAPE_TYPES[type_]})"
             calls.append(f"src = {'reshape' if decorator and runtime else 'tf.reshape'}(src, {constant})")
         if decorator and not runtime:
-            calls = [decorator, "def compiled(src):", indent("\n".join([*calls, "return src"]), "    "), "src = compiled(src)"]
+            calls = [
+                decorator,
+                "def compiled(src):",
+                indent("\n".join([*calls, "return src"]), "    "),
+                "src = compiled(src)",
+            ]
         steps.append(body(task, src, calls))
-    imports = ["import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', *numpy_imports(row), "import tensorflow as tf"]
+    imports = [
+        "import os",
+        'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")',
+        *numpy_imports(row),
+        "import tensorflow as tf",
+    ]
     before = ANY_RANK.format(decorator=signed(decorator, row)) if decorator and runtime else ""
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, tf.errors.OpError)", LOOK, steps, before))
 

@@ -69,7 +69,10 @@ def _published(results: Path, plan: Plan, reports: Path) -> None:
 
 def _show(runs: list[Facts], stale: list[Stale], reports: Path) -> None:
     rows = [
-        (facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in ("pass", "fail", "error", "observed")))
+        (
+            facts.name,
+            *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in ("pass", "fail", "error", "observed")),
+        )
         for facts in runs
     ]
     if rows:

@@ -1,41 +1,28 @@
 """What fails on a backend that may take its process down: rows are run in a fork, and after a crash on in the next.
 
-`python -m conformance.tests.forks BACKEND OPERATION` prints the identity and each failing row with its diagnosis as
-JSON. A worker would do too, and does in a real run; forks need no second start of Python for each of many crashes.
+A worker would do too, and does in a real run; forks need no second start of Python for each of many crashes.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conformance.adapter import load_adapter
-from conformance.load_cases import load_suite
-from conformance.plan import Row, plan_of
+from conformance.plan import Row
 from conformance.run import run
 
 POSSIBLE = hasattr(os, "fork")
 CANNOT_START = 3
 
 
-def failing(backend: str, operation: str, env: Mapping[str, str]) -> dict[str, Any]:
-    """The identity's detail and the failing rows, from a process whose environment has `env` too."""
-    command = [sys.executable, "-m", "conformance.tests.forks", backend, operation]
-    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def records(rows: Sequence[Row], backend: str) -> Iterator[Any]:
     """The identity's detail, then a diagnosis for each row or None."""
     begin, told = 0, False
-    while begin < len(rows):
+    while begin < len(rows) or not told:
         lines = _forked(rows[begin:], backend)
         if not lines:
             raise SystemExit(CANNOT_START)
@@ -79,14 +66,3 @@ def _child(rows: Sequence[Row], backend: str, out: Any) -> None:
         os.dup2(quiet, stream)
     for result in run(rows, adapter):
         out.write(json.dumps(result.diagnosis).encode() + b"\n")
-
-
-def main(backend: str, operation: str) -> None:
-    rows = [row for row in plan_of(load_suite()).rows if row.operation == operation and not row.case.large]
-    detail, *diagnoses = records(rows, backend)
-    fails = {row.id: diagnosis for row, diagnosis in zip(rows, diagnoses, strict=True) if diagnosis}
-    print(json.dumps({"detail": detail, "fails": fails}))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,12 +1,7 @@
-"""Array libraries: what goes in and comes out, what the adapters resolve, and what is known to fail.
-
-`python -m conformance.tests.test_adapters_arrays` writes the golden files of the libraries that are found.
-"""
+"""Array libraries: what goes in and comes out, what the adapters resolve."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,16 +12,11 @@ from conformance.adapters.shared import Call, copied_zeros, plain
 from conformance.memory import Source, image_of, patterns, shape_image
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.run import elements_of
-from conformance.tests import forks
 from conformance.types import name_of
 
-GOLDEN = Path(__file__).parent / "golden"
 MODULES = ("numpy_raw", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle")
 BACKENDS = tuple(name for name, (module, _) in BUNDLED.items() if module in MODULES)
 RAW = ("numpy-raw", "torch-raw", "paddle")
-COUNTED = ("numpy-raw", "torch", "torch-mkldnn", "array-api-strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle")
-"""Those that are through in seconds."""
-PINNED = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
 
 
@@ -176,40 +166,3 @@ def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, .
 def test_what_no_function_call_can_say_is_not_supported(adapter: Any, more: dict[str, Any], facet: str) -> None:
     with pytest.raises(Unsupported, match=facet):
         answer(adapter, Source("f32", (2, 3)), node((6,), **more))
-
-
-# ── what is known to fail ─────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not forks.POSSIBLE, reason="needs fork")
-@pytest.mark.parametrize("backend", COUNTED)
-def test_the_same_rows_fail_with_the_same_diagnoses(backend: str) -> None:
-    file = golden(backend, loaded(backend).identity.version)
-    if not file.is_file():
-        pytest.skip(f"no golden file for {file.stem}")
-    assert failing(backend) == json.loads(file.read_text(encoding="utf-8"))
-
-
-def golden(backend: str, version: str) -> Path:
-    return GOLDEN / f"{backend}-{version.partition('+')[0]}.json"
-
-
-def failing(backend: str) -> dict[str, str]:
-    found: dict[str, str] = forks.failing(backend, "StaticReshape", PINNED)["fails"]
-    return found
-
-
-def main() -> None:
-    for backend in COUNTED:
-        try:
-            version = load_adapter(backend).identity.version
-        except CannotStart as cannot:
-            print(cannot)
-            continue
-        text = json.dumps(failing(backend), indent=0, sort_keys=True) + "\n"
-        golden(backend, version).write_text(text, encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,8 @@
-"""oneDNN Graph: what the adapter tells the library, what it makes of the answers, and what is known to fail.
-
-`python -m conformance.tests.test_adapters_onednn` writes the golden files of the version that is found.
-"""
+"""oneDNN Graph: what the adapter tells the library, what it makes of the answers."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +13,8 @@ from conformance.adapter import CannotStart, load_adapter
 from conformance.adapters import onednn, onednn_api
 from conformance.memory import Source, image_of, patterns
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
-from conformance.tests import forks
 from conformance.types import dtype_of
 
-GOLDEN = Path(__file__).parent / "golden"
-FILES = sorted(GOLDEN.glob("onednn-*.json"))
-PINNED = ("avx2", "avx512_core", "avx512_core_bf16")
 NO = Operand("bool", (), (False,))
 
 
@@ -224,33 +215,3 @@ def test_an_unknown_type_is_named() -> None:
     with pytest.raises(ValueError, match="data type 99"):
         onednn_api.type_of(onednn_api.LogicalTensor(data_type=99))
     assert dtype_of(onednn_api.type_of(onednn_api.LogicalTensor(data_type=2))).name == "bfloat16"
-
-
-# ── what is known to fail ─────────────────────────────────────────────────────────────────────────
-
-
-def failing(instruction_set: str) -> dict[str, Any]:
-    return forks.failing("onednn", "StaticReshape", {"ONEDNN_MAX_CPU_ISA": instruction_set.upper()})
-
-
-@pytest.mark.skipif(not forks.POSSIBLE, reason="needs fork")
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_the_same_rows_fail_with_the_same_diagnoses(file: Path, adapter: onednn.OneDnn) -> None:
-    _, version, instruction_set = file.stem.split("-")
-    if adapter.identity.version != version:
-        pytest.skip(f"oneDNN {adapter.identity.version} is loaded")
-    found = failing(instruction_set)
-    if found["detail"]["instruction set"] != instruction_set:
-        pytest.skip(f"this processor has no {instruction_set}")
-    assert found["fails"] == json.loads(file.read_text(encoding="utf-8"))
-
-
-if __name__ == "__main__":
-    for pinned in PINNED:
-        found = failing(pinned)
-        detail = found["detail"]
-        if detail["instruction set"] == pinned:
-            text = json.dumps(found["fails"], indent=0, sort_keys=True) + "\n"
-            name = f"onednn-{detail['version']}-{pinned}.json"
-            (GOLDEN / name).write_text(text, encoding="utf-8", newline="\n")
-            print(f"{name}: {len(found['fails'])} rows", file=sys.stderr)

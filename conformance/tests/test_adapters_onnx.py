@@ -1,13 +1,8 @@
-"""ONNX Runtime and onnx's evaluator: what the adapters hand over and take back, and what is known to fail.
-
-`python -m conformance.tests.test_adapters_onnx` writes the golden files of the versions that are found.
-"""
+"""ONNX Runtime and onnx's evaluator: what the adapters hand over and take back."""
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +12,8 @@ from conformance.adapter import CannotStart, load_adapter
 from conformance.memory import Source, image_of, patterns, shape_image
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.run import elements_of
-from conformance.tests import forks
 from conformance.types import name_of
 
-GOLDEN = Path(__file__).parent / "golden"
 BACKENDS = ("onnxruntime", "onnxruntime-plain", "onnx-reference")
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
 
@@ -169,29 +162,3 @@ def test_operands_too_few_and_too_many_are_refused_by_the_runtime(more: dict[str
     with pytest.raises(Rejected) as rejected:
         answer(loaded("onnxruntime"), graph("f32", (2,), (2,), **more), Source("f32", (2,)))
     assert rejected.value.stage == "compile"
-
-
-# ── what is known to fail ─────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not forks.POSSIBLE, reason="needs fork")
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_same_rows_fail_with_the_same_diagnoses(backend: str) -> None:
-    file = GOLDEN / f"{backend}-{loaded(backend).identity.version}.json"
-    if not file.is_file():
-        pytest.skip(f"no golden file for {file.stem}")
-    assert failing(backend) == json.loads(file.read_text(encoding="utf-8"))
-
-
-def failing(backend: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for operation in ("StaticReshape", "DynamicReshape-1"):
-        found |= forks.failing(backend, operation, {})["fails"]
-    return found
-
-
-if __name__ == "__main__":
-    for each in BACKENDS:
-        text = json.dumps(failing(each), indent=0, sort_keys=True) + "\n"
-        (GOLDEN / f"{each}-{load_adapter(each).identity.version}.json").write_text(text, encoding="utf-8", newline="\n")

@@ -1,30 +1,18 @@
-"""OpenVINO: what the adapter hands over and takes back, and what is known to fail.
-
-`python -m conformance.tests.test_adapters_openvino BACKEND` prints the failing rows, `… write` writes the golden files.
-"""
+"""OpenVINO: what the adapter hands over and takes back."""
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.adapter import CannotStart, load_adapter
-from conformance.load_cases import load_suite
 from conformance.memory import Source, image_of, patterns, shape_image
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
-from conformance.plan import Row, plan_of
-from conformance.tests import forks
 
-GOLDEN = Path(__file__).parent / "golden"
 BACKENDS = ("openvino", "openvino-one-thread", "openvino-reference")
-GOLDEN_TYPES = ("f32", "f16")
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
 
 
@@ -186,62 +174,3 @@ def test_what_cannot_be_said_is_not_supported(adapter: Adapter, more: dict[str, 
     with pytest.raises(Unsupported) as unsupported:
         adapter.compile(graph("f32", (2,), (2,), **more))
     assert unsupported.value.facet == facet
-
-
-# ── what is known to fail ─────────────────────────────────────────────────────────────────────────
-
-
-def rows_of(backend: str) -> Iterator[Row]:
-    """The rows of a golden file: two operations, few types, and nothing that destroys the process's memory."""
-    for row in plan_of(load_suite()).rows:
-        if row.operation == "Reshape-1" or row.type not in GOLDEN_TYPES or row.case.large:
-            continue
-        if row.type == "f16" and row.case.file != "cases/content.yaml":
-            continue
-        if backend != "openvino-reference" or not overruns(row):
-            yield row
-
-
-def overruns(row: Row) -> bool:
-    """Whether a copied zero may give dst another volume than src: the reference then copies past the end of dst."""
-    steps = row.case.steps
-    copies = any(
-        zero and 0 in shape for step in steps for shape, zero in zip(step.shapes, step.special_zero, strict=True)
-    )
-    return copies and any(judged.meaning.kind != "legal" for task in row.tasks for judged in task.meanings)
-
-
-def failing(backend: str) -> dict[str, Any]:
-    """The golden file's content, found in a process of its own."""
-    command = [sys.executable, "-m", "conformance.tests.test_adapters_openvino", backend]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not forks.POSSIBLE, reason="needs fork")
-@pytest.mark.parametrize("backend", ["openvino", "openvino-reference"])
-def test_the_same_rows_fail_with_the_same_diagnoses(backend: str) -> None:
-    file = GOLDEN / f"{backend}-{loaded(backend).identity.version}.json"
-    if not file.is_file():
-        pytest.skip(f"no golden file for {file.stem}")
-    assert failing(backend) == json.loads(file.read_text(encoding="utf-8"))
-
-
-def main(backend: str) -> None:
-    if backend == "write":
-        for each in ("openvino", "openvino-reference"):
-            name = f"{each}-{load_adapter(each).identity.version}.json"
-            text = json.dumps(failing(each), indent=0, sort_keys=True) + "\n"
-            (GOLDEN / name).write_text(text, encoding="utf-8", newline="\n")
-        return
-    rows = list(rows_of(backend))
-    _, *diagnoses = forks.records(rows, backend)
-    print(json.dumps({row.id: each for row, each in zip(rows, diagnoses, strict=True) if each}))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -296,7 +295,7 @@ def die_at(moment: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return plain(*given)
 
-    waive.waived = waived
+    waive.waived = waived  # type: ignore[assignment]
 
 
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
