@@ -59,9 +59,7 @@ class _Caught(Exception):
     """Tells Hypothesis that an example is what it looks for."""
 
 
-def hunt(
-    adapter: Adapter, ground: Ground, examples: int, number: int = 0, other: Adapter | None = None
-) -> Hunted:
+def hunt(adapter: Adapter, ground: Ground, examples: int, number: int = 0, other: Adapter | None = None) -> Hunted:
     """Tries so many examples; the same seed number tries the same ones."""
     chase = _Chase(adapter, ground, other)
     trial = settings(
@@ -119,7 +117,12 @@ class _Chase:
     def same(self, case: Case) -> Quarry | None:
         """The same, where it is wrong in the same way as what was caught."""
         quarry, kept = self.caught(case), self.quarry
-        if quarry is None or kept is None or quarry.rule != kept.rule or bool(quarry.difference) != bool(kept.difference):
+        if (
+            quarry is None
+            or kept is None
+            or quarry.rule != kept.rule
+            or bool(quarry.difference) != bool(kept.difference)
+        ):
             return None
         return quarry
 
@@ -140,8 +143,7 @@ class _Chase:
             for at, task in enumerate(row.tasks)
             if all(judged.meaning.kind == "unspecified" for judged in task.meanings)
         ]
-        operations = {*self.claims.operations} & {*other.claims.operations}
-        if not silent or row.operation not in operations:
+        if not silent or not all(_claimed(row, claims) for claims in (self.claims, other.claims)):
             return None
         ours, theirs = called(row, self.adapter), called(row, other)
         for at, (rule,) in silent:
@@ -153,14 +155,18 @@ class _Chase:
         return None
 
 
+def _claimed(row: Row, claims: Claims) -> bool:
+    return row.operation in claims.operations and not any(claims.leaves(facet) for facet in row.facets)
+
+
 def _seen(outcome: Outcome) -> tuple[object, ...]:
     """What two backends are compared by: the refusal, or the answer to the last byte; how it is worded does not count."""
     if outcome.kind != "tensor":
-        return ("refused" if outcome.kind in ("rejected", "unsupported") else outcome.kind,)
+        return (outcome.kind,)
     return outcome.type, outcome.dims, bytes(outcome.data or b"")
 
 
 def _told(outcome: Outcome) -> str:
     if outcome.kind == "tensor":
         return f"answers {outcome.type}{list(outcome.dims or ())}"
-    return f"{'refuses' if outcome.kind in ('rejected', 'unsupported') else outcome.kind}: {outcome.message}"
+    return f"{'refuses' if outcome.kind == 'rejected' else outcome.kind}: {outcome.message}"

@@ -1,11 +1,12 @@
 """Hypothesis strategies for calls that nobody wrote down: legal, illegal and unspecified ones, as cases.
 
-A call begins with dims whose prime factors are dealt out anew, and is twisted a little: a -1, a 0, a sign, a length that
-wraps. What it means is for the contracts to say.
+A call begins with dims whose prime factors are dealt out anew, and is twisted a little: a -1, a 0, a sign, a
+length that wraps. What it means is for the contracts to say.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,12 +19,74 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 _EXPECT = {"*": Expected("unspecified")}
 _PLACE = Place("found.yaml", 1)
 _BITS = {
-    "f32": (
-        "3f800000 80000000 00000001 807fffff 7fa00000 ffc12345 3f808000 3f800001 33000000 477ff000 7f800000 ff800001 "
-        "00000000 80000001 007fffff 00800000 7f7fffff ff800000 7fc00000 ffc00000 7f800001 7fbfffff 7fffffff ffffffff"
-    ).split(),
-    "bf16": "3f80 8000 0001 807f 7fa0 ffc1 3f81 0000 8001 007f 0080 7f7f 7f80 ff80 7fc0 7f81 ff81 7fff 3300 477f".split(),
-    "f16": "3c00 8000 0001 83ff 7d00 fe01 3c01 0000 8001 03ff 0400 7bff 7c00 fc00 7e00 7c01 fc01 7fff 1400 77ff".split(),
+    "f32": [
+        "3f800000",
+        "80000000",
+        "00000001",
+        "807fffff",
+        "7fa00000",
+        "ffc12345",
+        "3f808000",
+        "3f800001",
+        "33000000",
+        "477ff000",
+        "7f800000",
+        "ff800001",
+        "00000000",
+        "80000001",
+        "007fffff",
+        "00800000",
+        "7f7fffff",
+        "ff800000",
+        "7fc00000",
+        "ffc00000",
+        "7f800001",
+        "7fbfffff",
+        "7fffffff",
+        "ffffffff",
+    ],
+    "bf16": [
+        "3f80",
+        "8000",
+        "0001",
+        "807f",
+        "7fa0",
+        "ffc1",
+        "3f81",
+        "0000",
+        "8001",
+        "007f",
+        "0080",
+        "7f7f",
+        "7f80",
+        "ff80",
+        "7fc0",
+        "7f81",
+        "7fff",
+        "3300",
+        "477f",
+    ],
+    "f16": [
+        "3c00",
+        "8000",
+        "0001",
+        "83ff",
+        "7d00",
+        "fe01",
+        "3c01",
+        "0000",
+        "8001",
+        "03ff",
+        "0400",
+        "7bff",
+        "7c00",
+        "fc00",
+        "7e00",
+        "7c01",
+        "7fff",
+        "1400",
+        "77ff",
+    ],
 }
 """Bit patterns of the kinds that get lost on the way, by type."""
 _PLENTY = 70_000
@@ -46,14 +109,7 @@ _DIM = st.sampled_from(
 """Small ones often: what they show is shown by fewer elements."""
 _RANK = st.sampled_from((1, 2, 3, 2, 3, 0, 4, 5, 6, 9, 12, 13))
 _AT = st.integers(0, 13)
-_HUGE = tuple(2**power + more for power in (15, 16, 31, 32, 33, 62, 63) for more in (0, 1, -1) if 2**power + more < 2**63)
-
-
-def volume(dims: Lengths) -> int:
-    total = 1
-    for length in dims:
-        total *= length
-    return total
+_HUGE = tuple(2**power + more for power in (15, 16, 31, 32, 33, 62) for more in (0, 1, -1)) + (2**63 - 1,)
 
 
 def factors(number: int) -> list[int]:
@@ -73,7 +129,7 @@ def dims(draw: Draw) -> Lengths:
     rank = draw(_RANK)
     for _ in range(rank):
         length = draw(_DIM)
-        fits = length * volume(tuple(found)) <= (_PLENTY if rank <= 5 else 64)
+        fits = length * math.prod(found) <= (_PLENTY if rank <= 5 else 64)
         found.append(length if fits else 1)
     return tuple(found)
 
@@ -81,10 +137,10 @@ def dims(draw: Draw) -> Lengths:
 def dealt(draw: Draw, src: Lengths) -> Lengths:
     """As many elements in other dims: the prime factors of the volume, dealt out anew."""
     count, deal = draw(_RANK), draw(st.integers(0, 1 << 24))
-    if volume(src) == 0:
+    if math.prod(src) == 0:
         return tuple((0, 1, 2, 3)[deal >> 2 * at & 3] for at in range(min(count, 4)))
     found = [1] * count
-    for factor in factors(volume(src)) if count else ():
+    for factor in factors(math.prod(src)) if count else ():
         deal, at = divmod(deal, count)
         found[at] *= factor
     return tuple(found)
@@ -107,7 +163,7 @@ def _copies(src: Lengths, shape: list[int], at: int, more: int) -> None:
     """The dims of src, some of them as zeros, the last ones perhaps joined."""
     shape[:] = [0 if more >> place & 1 else length for place, length in enumerate(src)] or [1]
     if len(shape) > 2 and at % 2:
-        shape[-2:] = [volume(src[-2:])]
+        shape[-2:] = [math.prod(src[-2:])]
 
 
 def _negative(src: Lengths, shape: list[int], at: int, more: int) -> None:
@@ -144,15 +200,16 @@ def _wraps_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
     modulus = 2 ** (32, 64)[more % 2]
     root = 1 << (modulus.bit_length() // 2)
     for odd in (3, 5, 7, 13, 419)[at % 5 :]:
-        rest = pow(odd, -1, modulus) * volume(src) % modulus
-        if volume(src) and rest < 2**63:
+        rest = pow(odd, -1, modulus) * math.prod(src) % modulus
+        if math.prod(src) and rest < 2**63:
             shape[:] = [odd, rest]
             return
     shape[:] = [root, root]
 
 
 TWISTS: tuple[Callable[[Lengths, list[int], int, int], None], ...] = (
-    _infer, _zero, _copies, _off_by_one, _negative, _longer, _two_negatives, _shorter, _huge, _wraps_length, _wraps_volume,
+    _infer, _zero, _copies, _off_by_one, _negative, _longer, _two_negatives, _shorter,
+    _huge, _wraps_length, _wraps_volume,
 )  # fmt: skip
 
 
@@ -182,9 +239,9 @@ def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> St
     """A call in memory: layout, leave to overwrite, bit patterns."""
     layout: Layout = draw(_LAYOUT)
     bits = None
-    if type_ in _BITS and 0 < volume(call.src) <= 64 and layout != "broadcast" and draw(st.booleans()):
+    if type_ in _BITS and 0 < math.prod(call.src) <= 64 and layout != "broadcast" and draw(st.booleans()):
         words, at = _BITS[type_], draw(st.integers(0, 23))
-        bits = " ".join(words[(at + number) % len(words)] for number in range(volume(call.src)))
+        bits = " ".join(words[(at + number) % len(words)] for number in range(math.prod(call.src)))
     shapes = (call.shape, *(link.shape for link in links))
     zeros = (call.special_zero, *(link.special_zero for link in links))
     return Step(type_, call.src, shapes, zeros, _EXPECT, bits, layout, draw(_SELDOM))
@@ -240,8 +297,8 @@ def _guess(call: Plain) -> Lengths:
         call.src[at] if length == 0 and call.special_zero and at < len(call.src) else length
         for at, length in enumerate(call.shape)
     ]
-    rest = volume(tuple(length for length in known if length > 0))
-    return tuple(volume(call.src) // max(rest, 1) if length < 0 else length for length in known)
+    rest = math.prod(tuple(length for length in known if length > 0))
+    return tuple(math.prod(call.src) // max(rest, 1) if length < 0 else length for length in known)
 
 
 _FORMS: tuple[dict[str, Any], ...] = (
@@ -271,7 +328,7 @@ def _formed(draw: Draw, type_: str) -> Case:
     form = draw(st.sampled_from(_FORMS))
     call = plain(draw)
     if form.get("shape_rank") == 0:
-        call = call._replace(shape=(volume(call.src),))
+        call = call._replace(shape=(math.prod(call.src),))
     if form.get("dst_type") == type_:
         form = {}
     return _of([step(draw, type_, call)], **form)
@@ -283,5 +340,5 @@ _KINDS = (*[_one] * 6, _sequence, _sequence, _chain, _declared, _formed)
 @st.composite
 def cases(draw: Any, types: Sequence[str]) -> Case:
     """A case that says of no call what it means; the contracts do."""
-    kind = draw(st.sampled_from(_KINDS))
+    kind: Callable[[Draw, str], Case] = draw(st.sampled_from(_KINDS))
     return kind(draw, draw(st.sampled_from(list(types))))

@@ -5,6 +5,7 @@ Hypothesis shrinks the numbers from which a case is drawn; what is left of the c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -63,9 +64,7 @@ def _steps(step: Step) -> Iterator[Step]:
         yield replace(step, bits=None)
     for src, shape in _calls(step.src, step.shapes[0]):
         words = step.bits.split() if step.bits is not None else []
-        count = 1
-        for length in src:
-            count *= length
+        count = math.prod(src)
         if step.bits is None or 0 < count <= len(words):
             bits = " ".join(words[:count]) if words else None
             yield replace(step, src=src, shapes=(shape, *step.shapes[1:]), bits=bits)
@@ -86,6 +85,11 @@ def _calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Lengths]]:
         yield lesser, shape
     for lesser in _rows(shape):
         yield src, lesser
+    for lesser in _rows(src):
+        fewer = math.prod(src) - math.prod(lesser)
+        for at, length in enumerate(shape):
+            if length > fewer > 0:  # as where a length is right but for what was added to it
+                yield lesser, _with(shape, at, length - fewer)
     for i, a in enumerate(src):
         for j, b in enumerate(shape):
             for factor in (a, 2, 3, 5, 7, 11, 13):

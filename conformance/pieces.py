@@ -45,7 +45,9 @@ def _kept(errand: Errand) -> tuple[Plan, Adapter]:
     """What a worker keeps between pieces."""
     plan = plan_of(load_suite(errand.spec, errand.cases))
     if plan.suite.digest != errand.digest:
-        raise Elsewhere(f"the suite is {plan.suite.digest[:12]} at a worker, {errand.digest[:12]} here; install the same")
+        raise Elsewhere(
+            f"the suite is {plan.suite.digest[:12]} at a worker, {errand.digest[:12]} here; install the same"
+        )
     adapter = open_backend(errand.backend, errand.isolation, errand.limits)
     if (adapter.identity, adapter.claims) != (errand.identity, errand.claims):
         there, here = adapter.identity, errand.identity

@@ -35,7 +35,7 @@ def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> 
     """In so many processes."""
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
     try:
-        yield from _in_order(partial(pool.submit, take), lambda future: future.result(), work, jobs * _AHEAD)
+        yield from _in_order(lambda each: pool.submit(take, each), Future.result, work, jobs * _AHEAD)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -47,7 +47,7 @@ def cluster(address: str, take: Callable[[Work], Done], work: Iterable[Work]) ->
     except ImportError:
         raise NoCluster("--dask needs Dask; pip install 'reshape-conformance[dask]'") from None
     try:
-        client = Client(address, timeout=10, set_as_default=False)
+        client = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
         raise NoCluster(f"--dask {address}: no scheduler answers: {said}") from None

@@ -43,7 +43,7 @@ from .model import (
 from .plan import Row, row_of
 from .process import USUAL, Limits
 from .run import run_row
-from .tabulate import ILLEGAL, KINDS, LEGAL, Table, lengths, tabulated
+from .tabulate import KINDS, LEGAL, Table, lengths, tabulated
 from .types import WIDTH, dtype_of
 
 _SHAPES = 1024
@@ -110,7 +110,7 @@ class Order(NamedTuple):
 class Failure(NamedTuple):
     """Calls that failed alike: how many, and the smallest."""
 
-    count: int
+    calls: int
     size: tuple[Any, ...]
     """What makes an example smaller than another."""
     example: Mapping[str, Any]
@@ -234,7 +234,9 @@ def part(order: Order, block: Block, who: tuple[Identity, Claims] | None = None)
         site = _site(order)
         _opened[:] = [site.adapter]
         if who is not None and who != (site.identity, site.claims):
-            raise Lost(f"{order.backend} is {site.identity.name} {site.identity.version} here, {who[0].name} {who[0].version} there")
+            raise Lost(
+                f"{order.backend} is {site.identity.name} {site.identity.version} here, {who[0].name} {who[0].version} there"
+            )
         return _Taking(site, block).part()
 
 
@@ -353,7 +355,7 @@ class _Taking:
         )  # fmt: skip
         known = self.failures.get(group)
         if known is not None and known.size <= size:
-            self.failures[group] = known._replace(count=known.count + 1)
+            self.failures[group] = known._replace(calls=known.calls + 1)
             return
         example = {
             "call": str(way),
@@ -361,7 +363,7 @@ class _Taking:
             "verdicts": dict(result.verdicts),
             "case": case_text(row.case, group[0], row, f"{group[1]} {group[0]}"),
         }
-        self.failures[group] = Failure(known.count + 1 if known else 1, size, example)
+        self.failures[group] = Failure(known.calls + 1 if known else 1, size, example)
 
 
 class _Looking:
@@ -393,6 +395,13 @@ class _Looking:
 # ── the calls themselves ──────────────────────────────────────────────────────────────────────────
 
 _STAGES = ("compile", "run")
+
+
+def _memory(image: Image) -> tuple[Any, bytes]:
+    """The memory of a call, and what it held before; the one is compared with the other."""
+    return image.tensor.memory, image.before
+
+
 _Look = Callable[[int, Any, "BaseException | None"], None]
 
 
@@ -401,7 +410,8 @@ def _called(
     image: Image, look: _Look,
 ) -> None:  # fmt: skip
     """Makes calls of one src whose shapes are known beforehand; the loop in which a sweep spends its time."""
-    compiled, tensor, elements, before, memory = adapter.compile, image.tensor, image.elements, image.before, image.tensor.memory
+    compiled, tensor, elements = adapter.compile, image.tensor, image.elements
+    memory, before = _memory(image)
     type_, dtype, new, graph, array, none = src.type, dtype_of(src.type), tuple.__new__, Graph, np.ndarray, ()
     for number, (node, want) in enumerate(zip(nodes, wants, strict=True)):
         try:
@@ -429,15 +439,17 @@ def _called_with(
     image: Image, look: _Look,
 ) -> None:  # fmt: skip
     """The same with shapes that arrive with the run, which must be left as they are too."""
-    compiled, tensor, elements, before, memory = adapter.compile, image.tensor, image.elements, image.before, image.tensor.memory
+    compiled, tensor, elements = adapter.compile, image.tensor, image.elements
+    memory, before = _memory(image)
     type_, dtype, new, graph, array = src.type, dtype_of(src.type), tuple.__new__, Graph, np.ndarray
     for number, (node, want, shape) in enumerate(zip(nodes, wants, arriving, strict=True)):
-        given = shape.tensor
+        given: Any = shape.tensor
+        kept = shape.before
         try:
             answer = compiled(new(graph, (src, node))).run(tensor, (given,), False)
         except Rejected as refused:
             if (
-                want is not None or memory != before or given.memory != shape.before  # type: ignore[comparison-overlap]
+                want is not None or memory != before or given.memory != kept
                 or refused.stage not in _STAGES or type(refused.message) is not str
             ):  # fmt: skip
                 look(number, None, refused)
@@ -450,10 +462,10 @@ def _called_with(
                     or (answer.dtype is not dtype and answer.dtype != dtype)
                     or answer.tobytes() != elements
                     or memory != before
-                    or given.memory != shape.before  # type: ignore[comparison-overlap]
+                    or given.memory != kept
                 ):
                     look(number, answer, None)
-            elif elements or memory != before or shape.touched or not _is_empty(answer, type_, want):
+            elif elements or memory != before or given.memory != kept or not _is_empty(answer, type_, want):
                 look(number, answer, None)
 
 
@@ -463,7 +475,7 @@ def _is_empty(answer: Any, type_: str, want: Want) -> bool:
         type(answer) is Tensor
         and answer.dims == want
         and answer.type == type_
-        and answer.memory is not None
+        and isinstance(answer.memory, bytearray | memoryview)
         and len(answer.strides) == len(answer.dims)
     )
 
@@ -522,8 +534,10 @@ def joined(one: Part, other: Part) -> Part:
             failures[group] = failure
         else:
             smaller = min(known, failure, key=lambda each: each.size)
-            failures[group] = smaller._replace(count=known.count + failure.count)
-    return Part(one.calls + other.calls, _sum(one.meanings, other.meanings), _sum(one.verdicts, other.verdicts), failures)
+            failures[group] = smaller._replace(calls=known.calls + failure.calls)
+    return Part(
+        one.calls + other.calls, _sum(one.meanings, other.meanings), _sum(one.verdicts, other.verdicts), failures
+    )
 
 
 NOTHING = Part(0, {}, {}, {})

@@ -105,7 +105,7 @@ def recorded(part: Part) -> dict[str, Any]:
         "meanings": {document: _counts(counts) for document, counts in part.meanings.items()},
         "verdicts": {document: _counts(counts) for document, counts in part.verdicts.items()},
         "failures": [
-            {"rule": rule, "diagnosis": diagnosis, "calls": failure.count, "size": failure.size, **failure.example}
+            {"rule": rule, "diagnosis": diagnosis, "calls": failure.calls, "size": failure.size, **failure.example}
             for (rule, diagnosis), failure in sorted(part.failures.items())
         ],
     }
@@ -194,6 +194,10 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
         record = json.loads(line)
     except ValueError:
         record = None
-    if not line.endswith("\n") or not isinstance(record, dict) or record.get("record") not in ("header", "block", "footer"):
+    if (
+        not line.endswith("\n")
+        or not isinstance(record, dict)
+        or record.get("record") not in ("header", "block", "footer")
+    ):
         raise Refused(f"{path}:{number}: is no line of a sweep; the file is damaged")
     return record

@@ -118,11 +118,17 @@ def _evaluated(text: str, scope: Mapping[str, Value]) -> Value:
     return _value(_tree(text), scope)
 
 
-_ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.FloorDiv: np.floor_divide, ast.Mod: np.mod}
+_ARITHMETIC = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.FloorDiv: np.floor_divide,
+    ast.Mod: np.mod,
+}
 _ORDER = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal}
 
 
-def _value(node: ast.expr, scope: Mapping[str, Value]) -> Value:  # noqa: PLR0912 - one case a kind of node
+def _value(node: ast.expr, scope: Mapping[str, Value]) -> Value:
     """The value of an expression; conditions that all calls share are decided first, as they guard what follows."""
     match node:
         case ast.Constant(value=value):
@@ -138,7 +144,7 @@ def _value(node: ast.expr, scope: Mapping[str, Value]) -> Value:  # noqa: PLR091
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, scope)
         case ast.BinOp(left=left, op=op, right=right):
-            return _ARITHMETIC[type(op)](_value(left, scope), _value(right, scope))  # type: ignore[index]
+            return _ARITHMETIC[type(op)](_value(left, scope), _value(right, scope))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             sides = [_value(side, scope) for side in (left, *comparators)]
             pairs = zip(ops, sides, sides[1:], strict=False)
@@ -187,7 +193,7 @@ def _compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return _equal(a, b)
         case ast.NotEq():
             return _not(_equal(a, b))
-    return _plainly(_ORDER[type(op)](a, b))  # type: ignore[index]
+    return _plainly(_ORDER[type(op)](a, b))
 
 
 def _equal(a: Value, b: Value) -> Value:
@@ -204,7 +210,11 @@ def _plainly(truth: Value) -> Value:
 def _called(function: str, argument: ast.expr, scope: Mapping[str, Value]) -> Value:
     if function == "len":
         return len(_value(argument, scope))
-    values = _loop(argument, scope) if isinstance(argument, ast.GeneratorExp) else [(True, x) for x in _value(argument, scope)]
+    values = (
+        _loop(argument, scope)
+        if isinstance(argument, ast.GeneratorExp)
+        else [(True, x) for x in _value(argument, scope)]
+    )
     if function == "all":
         return _every(_not(_every([holds, _not(value)])) for holds, value in values)
     if function == "any":

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import indent
-
 from conformance.model import Unsupported
 from conformance.plan import Row
 
-from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
 
 LOOK = """
 def look(answer):
@@ -33,12 +31,7 @@ def of(row: Row, backend: str) -> str:
             src = f'jax.device_put({src}, jax.devices("{device}")[0])'
         calls = [f"src = jnp.reshape(src, {shape})" for shape, _ in function_calls(task)]
         if name == "jax-jit":
-            calls = [
-                "@jax.jit",
-                "def compiled(src):",
-                indent("\n".join([*calls, "return src"]), "    "),
-                "src = compiled(src)",
-            ]
+            calls = compiled("@jax.jit", calls)
         steps.append(body(task, src, calls))
     imports = ["import jax", "import jax.numpy as jnp", *numpy_imports(row)]
     refusals = "(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)"

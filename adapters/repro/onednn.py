@@ -94,7 +94,8 @@ def compiled(known, *ops):
     partitions = (c.c_void_p * max(count.value, 1))()
     call("graph_graph_get_partitions", graph, count, partitions)
     parts = []
-    for each in sorted(map(c.c_void_p, partitions[: count.value]), key=lambda each: min(ports(each, "output"), default=0)):
+    handles = map(c.c_void_p, partitions[: count.value])
+    for each in sorted(handles, key=lambda handle: min(ports(handle, "output"), default=0)):
         call("graph_partition_is_supported", each, c.byref(supported))
         if not supported:
             raise Refused("not supported, says dnnl_graph_partition_is_supported")
@@ -130,7 +131,8 @@ TYPES = {1: ("f16", 2), 2: ("bf16", 2), 3: ("f32", 4), 4: ("s32", 4), 5: ("s8", 
 
 def look(answer):
     said, memory = answer
-    (type_, width), dims = TYPES[said.data_type], list((c.c_int64 * said.ndims).from_buffer(said, LogicalTensor.dims.offset))
+    type_, width = TYPES[said.data_type]
+    dims = list((c.c_int64 * said.ndims).from_buffer(said, LogicalTensor.dims.offset))  # past 12 it reads on, as C does
     size = 0 if 0 in dims else prod(dims) * width
     return type_, dims, memory.raw[:size]
 """

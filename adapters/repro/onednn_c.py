@@ -194,11 +194,13 @@ static char *elements(size_t volume, int width, size_t count, const struct run *
     uint64_t was = 0, is = 0;
     memcpy(&was, words + first * width, width);
     memcpy(&is, got + first * width, width);
-    printf("], %zu of %zu elements changed, first %zu: %#" PRIx64 " became %#" PRIx64 "\n", changed, volume, first, was, is);
+    printf("], %zu of %zu elements changed, first %zu: ", changed, volume, first);
+    printf("%#" PRIx64 " became %#" PRIx64 "\n", was, is);
 }
 """
 LAID_OUT = r"""/* The same at strides, which are counted in elements. */
-static char *laid_out(const char *words, int width, int rank, const int64_t *dims, const int64_t *strides, size_t size) {
+static char *laid_out(
+        const char *words, int width, int rank, const int64_t *dims, const int64_t *strides, size_t size) {
     char *memory = calloc(size, width);
     int64_t index[12] = {0}, at = 0;
     for (size_t k = 0;; k++) {

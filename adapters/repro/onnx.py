@@ -28,7 +28,12 @@ def look(answer):
     size = prod(answer.shape()) * BYTES[answer.data_type()]
     return answer.data_type(), answer.shape(), string_at(answer.data_ptr(), size) if size else b""
 """
-BYTES = '\nBYTES = {"tensor(float16)": 2, "tensor(bfloat16)": 2, "tensor(float)": 4, "tensor(double)": 8, "tensor(bool)": 1,\n         "tensor(int32)": 4, "tensor(int64)": 8, "tensor(uint8)": 1, "tensor(uint64)": 8}\n'
+BYTES = """
+BYTES = {
+    "tensor(float16)": 2, "tensor(bfloat16)": 2, "tensor(float)": 4, "tensor(double)": 8, "tensor(bool)": 1,
+    "tensor(int32)": 4, "tensor(int64)": 8, "tensor(uint8)": 1, "tensor(uint64)": 8,
+}
+"""
 RUNTIME_REFUSALS = """(
     ValueError, RuntimeError, OverflowError,
     *(each for each in vars(native).values() if isinstance(each, type) and issubclass(each, Exception)),

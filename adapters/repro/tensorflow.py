@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import indent
-
 from conformance.model import Unsupported
 from conformance.plan import Row
 
-from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
 
 LOOK = """
 def look(answer):
@@ -40,19 +38,10 @@ def of(row: Row, backend: str) -> str:
             constant = f"tf.constant({shape}, {SHAPE_TYPES[type_]})"
             calls.append(f"src = {'reshape' if decorator and runtime else 'tf.reshape'}(src, {constant})")
         if decorator and not runtime:
-            calls = [
-                decorator,
-                "def compiled(src):",
-                indent("\n".join([*calls, "return src"]), "    "),
-                "src = compiled(src)",
-            ]
+            calls = compiled(decorator, calls)
         steps.append(body(task, src, calls))
-    imports = [
-        "import os",
-        'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")',
-        *numpy_imports(row),
-        "import tensorflow as tf",
-    ]
+    quiet = 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")'
+    imports = ["import os", quiet, *numpy_imports(row), "import tensorflow as tf"]
     before = ANY_RANK.format(decorator=signed(decorator, row)) if decorator and runtime else ""
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, tf.errors.OpError)", LOOK, steps, before))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from textwrap import indent
-
 from conformance.memory import Source, volume_of
 from conformance.model import Unsupported
 from conformance.plan import Row
 
-from . import Parts, body, dense, function_calls, laid, script
+from . import Parts, body, compiled, dense, function_calls, laid, script
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "s8": "int8",
@@ -30,9 +28,10 @@ def of(row: Row, backend: str) -> str:
         src = tensor(task.source) + (f'.to("{device}")' if device else "")
         calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(task, mapped=name != "torch-raw")]
         if name in COMPILED:
+            if row.given == "runtime":
+                raise Unsupported("given:runtime")
             decorator = f'@torch.compile(fullgraph=True, dynamic=False, backend="{COMPILED[name]}")'
-            calls = [decorator, "def compiled(src):", indent("\n".join([*calls, "return src"]), "    ")]
-            steps.append(body(task, src, [*calls, "with torch.no_grad():", "    src = compiled(src)"]))
+            steps.append(body(task, src, ["torch.set_grad_enabled(False)", *compiled(decorator, calls)]))
         elif name == "torch-mkldnn":
             steps.append(body(task, f"{src}.to_mkldnn()", calls, "src.to_dense()"))
         else:

@@ -55,7 +55,7 @@ def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     for row in rows:
         try:
             return row, write(row) if in_c else write(row, backend)
-        except Unsupported as unsupported:
+        except Unsupported as unsupported:  # noqa: PERF203 - which row it has words for is seen by trying
             facets.append(unsupported.facet)
     raise Usage(f"{name} has no words for {rows[0].case.id}: it does not offer {', '.join(dict.fromkeys(facets))}")
 

@@ -108,9 +108,20 @@ def of_call(call: Call) -> dict[str, Any]:
     return data
 
 
+INEXPRESSIBLE = "not expressible"
+
+
+def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
+    """What a call means in a document, or why the document's operation has no such call."""
+    operation = spec.operations[spec.documents[document].operation]
+    if reason := inexpressible(operation, call):
+        return {"operation": operation.id, "kind": INEXPRESSIBLE, "dst": None, "because": [], "reason": reason}
+    return of_meaning(spec, document, contract.meaning(*call))
+
+
 def meanings(spec: Spec, call: Call, contracts: Mapping[str, Contract]) -> dict[str, Any]:
     """What one call means in every document."""
-    return {name: of_meaning(spec, name, contracts[name].meaning(*call)) for name in spec.documents}
+    return {name: meaning_in(spec, name, call, contracts[name]) for name in spec.documents}
 
 
 def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
@@ -151,3 +162,32 @@ def _form_options(form: Form) -> Iterable[str]:
         yield f"--extra-operands {','.join(form.extra_operands)}"
     if form.declared is not None:
         yield f"--declared='{_typed(form.declared).strip(chr(39))}'" if form.declared else "--declared='()'"
+
+
+# ── what an operation can express ─────────────────────────────────────────────────────────────────
+
+
+def _bounds(integer: str) -> tuple[int, int]:
+    bits = int(integer[1:])
+    return (0, 2**bits - 1) if integer[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _misfit(integer: str, shape: tuple[int, ...]) -> int | None:
+    """The first entry that a type of integers cannot hold."""
+    if integer[0] not in "su" or not integer[1:].isdigit():
+        return None
+    lowest, highest = _bounds(integer)
+    return next((d for d in shape if not lowest <= d <= highest), None)
+
+
+def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:
+    """The first listed type that holds every entry, or else the first."""
+    fitting = (each for each in operation.shape_types if _misfit(each, shape) is None)
+    return next(fitting, operation.shape_types[0])
+
+
+def inexpressible(operation: Operation, call: Call) -> str | None:
+    """Why the operation has no such call, or None where it has."""
+    shape_type = call.form.shape_type if call.form else holding_type(operation, call.shape)
+    misfit = _misfit(shape_type, call.shape)
+    return None if misfit is None else f"its shape is {shape_type}, which cannot hold {misfit}"

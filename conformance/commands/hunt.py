@@ -42,7 +42,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _opened(args: argparse.Namespace, backend: str) -> Any:
-    return opened(backend, isolation_of(backend, args.isolation), Limits(seconds=args.timeout, memory=args.memory << 20))
+    return opened(
+        backend, isolation_of(backend, args.isolation), Limits(seconds=args.timeout, memory=args.memory << 20)
+    )
 
 
 def _check(args: argparse.Namespace, spec: Spec) -> None:
@@ -89,7 +91,9 @@ def _show(args: argparse.Namespace, hunted: Any, name: str, notes: list[str], sp
         return
     what = quarry.difference or quarry.result.detail
     tried = counted(hunted.examples, "example")
-    say(f"{paint('red', 'differs' if quarry.difference else 'failed')} after {tried} of seed {args.seed}; the smallest such call:")
+    say(
+        f"{paint('red', 'differs' if quarry.difference else 'failed')} after {tried} of seed {args.seed}; the smallest such call:"
+    )
     say()
     say(quarry.text.rstrip())
     say()

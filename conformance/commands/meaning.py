@@ -12,14 +12,13 @@ from ..model import Call, Form, Operation, Spec
 from ..terminal import paint, say, table, wrapped
 from ..types import WIDTH
 from . import Usage, emit, pick, spec_of
-from .facts import of_call, of_meaning
+from .facts import holding_type, meaning_in, of_call
 from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _TYPES = (*WIDTH, "string")
 _MISSING = {"shape": "shape", "special-zero": "special_zero", "src": "src", "dst": "dst"}
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow"}
-INEXPRESSIBLE = "not expressible"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,12 +31,7 @@ def run(args: argparse.Namespace) -> int:
     for name in chosen:
         operation = spec.operations[spec.documents[name].operation]
         call = typed.call(operation)
-        reason = inexpressible(operation, call)
-        found[name] = (
-            {"operation": operation.id, "kind": INEXPRESSIBLE, "dst": None, "because": [], "reason": reason}
-            if reason
-            else of_meaning(spec, name, compiled[name].meaning(*call))
-        )
+        found[name] = meaning_in(spec, name, call, compiled[name])
         found[name]["call"] = of_call(call)
     plain = Call(typed.src, typed.shape, typed.special_zero)
     if args.json:
@@ -97,7 +91,7 @@ class _Typed:
         missing = given.pop("missing", [])
         attributes = ["special_zero", *(["shape"] if "attribute" in operation.given else [])]
         src_type = given.pop("src_type", operation.types[0])
-        shape_type = given.pop("shape_type", None) or _shape_type(operation, self.shape)
+        shape_type = given.pop("shape_type", None) or holding_type(operation, self.shape)
         form = Form(
             src_type,
             given.pop("dst_type", src_type),
@@ -131,35 +125,6 @@ def _rank(text: str) -> int:
 def bracketed(lengths: Any) -> str:
     """`[3, ?]`, as the cases write it."""
     return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
-
-
-# ── what an operation can express ─────────────────────────────────────────────────────────────────
-
-
-def _bounds(integer: str) -> tuple[int, int]:
-    bits = int(integer[1:])
-    return (0, 2**bits - 1) if integer[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-def _misfit(integer: str, shape: tuple[int, ...]) -> int | None:
-    """The first entry that a type of integers cannot hold."""
-    if integer[0] not in "su" or not integer[1:].isdigit():
-        return None
-    lowest, highest = _bounds(integer)
-    return next((d for d in shape if not lowest <= d <= highest), None)
-
-
-def _shape_type(operation: Operation, shape: tuple[int, ...]) -> str:
-    """The first listed type that holds every entry, or else the first."""
-    fitting = (each for each in operation.shape_types if _misfit(each, shape) is None)
-    return next(fitting, operation.shape_types[0])
-
-
-def inexpressible(operation: Operation, call: Call) -> str | None:
-    """Why the operation has no such call, or None where it has."""
-    shape_type = call.form.shape_type if call.form else _shape_type(operation, call.shape)
-    misfit = _misfit(shape_type, call.shape)
-    return None if misfit is None else f"its shape is {shape_type}, which cannot hold {misfit}"
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""`conformance publish`: runs backends whole and puts their results, reports and the page of all of them in a folder."""
+"""`conformance publish`: runs backends whole; puts their results, reports and the page of all of them in a folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..backend import isolation_of
 from ..certify import RESULTS, Order, certify
 from ..evidence import Refused, Target
 from ..load_cases import load_suite
+from ..model import Verdict
 from ..plan import Plan, plan_of
 from ..publish import Stale, index, publish, size
 from ..remote import Limits
@@ -22,6 +23,8 @@ from . import Usage, folder_given
 DEFAULT_OUT = Path("reports")
 SLOW = ("torch-inductor",)
 """Installed, and yet not run unless it is named: it takes hours."""
+
+SHOWN: tuple[Verdict, ...] = ("pass", "fail", "error", "observed")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,15 +71,9 @@ def _published(results: Path, plan: Plan, reports: Path) -> None:
 
 
 def _show(runs: list[Facts], stale: list[Stale], reports: Path) -> None:
-    rows = [
-        (
-            facts.name,
-            *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in ("pass", "fail", "error", "observed")),
-        )
-        for facts in runs
-    ]
+    rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in SHOWN)) for facts in runs]
     if rows:
-        say(table(rows, ("backend", "pass", "fail", "error", "observed"), (1, 2, 3, 4)))
+        say(table(rows, ("backend", *SHOWN), tuple(range(1, 1 + len(SHOWN)))))
     for each in stale:
         say(f"not on the page: {each.why}")
     say(f"{counted(len(runs), 'backend')} in {reports / 'index.html'}; {size(reports) / 1e6:.1f} MB in all")

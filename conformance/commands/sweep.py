@@ -83,7 +83,9 @@ def _swept(args: argparse.Namespace, order: Order, spec: Spec, canaries: dict[st
             already = writer.total.calls
             for each in _spread(args, order, who)(rest):
                 writer.part(each)
-                progress.at(writer.total.calls, _left(began, writer.total.calls - already, _size(args, order) - already))
+                progress.at(
+                    writer.total.calls, _left(began, writer.total.calls - already, _size(args, order) - already)
+                )
     except BaseException:
         writer.leave()
         raise
@@ -164,7 +166,7 @@ def _left(began: float, done: int, of: int) -> str:
 
 def _conclusion(args: argparse.Namespace, swept: Swept) -> tuple[int, str]:
     escaped = [name for name, failures in swept.footer["canaries"].items() if not failures]
-    wrong = sum(failure.count for failure in swept.total.failures.values())
+    wrong = sum(failure.calls for failure in swept.total.failures.values())
     made = {verdict for counts in swept.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:
         return 5, f"the planted backend {escaped[0]} was not caught: nothing here holds"
@@ -192,7 +194,9 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
     say(f"{counted(total.calls, 'call')} in {seconds} s{rate}")
     for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda each: (-each[1].count, each[0])):
         say()
-        say(f"{paint('red', diagnosis)} · {rule} · {counted(failure.count, 'call')}; the smallest, {failure.example['call']}:")
+        say(
+            f"{paint('red', diagnosis)} · {rule} · {counted(failure.calls, 'call')}; the smallest, {failure.example['call']}:"
+        )
         say(failure.example["case"].rstrip())
         say(paint("dim", f"    # {failure.example['detail']}"))
     say()

@@ -99,7 +99,7 @@ def _idle(found: Sequence[Sequence[Shown]]) -> Iterator[str]:
     if not found:
         return
     rows = sum(map(len, found))
-    yield f"<details class=case><summary>{mark('not run')} {number_of(len(found), 'case')} "
+    yield f"<details class=case data-idle><summary>{mark('not run')} {number_of(len(found), 'case')} "
     yield f"<span class=sub>{number_of(rows, 'row')}, which this run was not to make</span></summary><ul class=names>"
     yield "".join(f'<li id="case-{plain(each[0].row.case.id)}">{plain(each[0].row.case.id)}' for each in found)
     yield "</ul></details>"

@@ -196,7 +196,9 @@ class Facts:
     @cached_property
     def left(self) -> Mapping[str, tuple[Shown, ...]]:
         """Rows that were left out by the run’s own choice, by what it was; reports give their number."""
-        return {why: rows for why, rows in self.not_run.items() if why not in (TOO_LARGE, LOST)}
+        chosen = self.target.select or self.target.shard
+        told = (LOST,) if chosen else (LOST, TOO_LARGE)
+        return {why: rows for why, rows in self.not_run.items() if why not in told}
 
     @cached_property
     def not_run(self) -> Mapping[str, tuple[Shown, ...]]:

@@ -104,6 +104,7 @@ SCRIPT = """
         return {element: row, facet: facets[Number(row.getAttribute('data-f'))]};
       })};
   });
+  var idle = Array.prototype.slice.call(document.querySelectorAll('[data-idle]'));
   var heads = Array.prototype.slice.call(document.querySelectorAll('[data-group]'));
   var total = blocks.filter(isCase).length, timer = 0;
   function isCase(block) { return block.element.id !== ''; }
@@ -131,7 +132,9 @@ SCRIPT = """
       if (block.element.hidden === shown) block.element.hidden = !shown;
       if (shown && isCase(block)) cases += 1;
     });
-    heads.forEach(function (head) { head.hidden = !head.querySelector('[data-block]:not([hidden])'); });
+    var any = Object.keys(want).length > 0;
+    idle.forEach(function (each) { each.hidden = any; });
+    heads.forEach(function (head) { head.hidden = any && !head.querySelector('[data-block]:not([hidden])'); });
     output.textContent = cases + ' of ' + total + ' cases shown';
   }
   function keep() {

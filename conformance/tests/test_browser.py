@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from conformance.diff import difference
+from conformance.model import Result
 from conformance.plan import Plan
 from conformance.report import changes, compare
 
@@ -22,7 +23,7 @@ from .runs import Right, Wrong, few, finished
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PAGES = ("report", "well", "compare", "diff")
+PAGES = ("report", "well", "part", "compare", "diff")
 pytestmark = pytest.mark.slow
 
 
@@ -38,6 +39,16 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+def one_case(results: list[Result]) -> list[Result]:
+    """The results of a run that was to make one case only."""
+    return [
+        each
+        if each.row.startswith("flattens[")
+        else Result(each.row, dict.fromkeys(each.verdicts, "not run"), {"kind": "none"})
+        for each in results
+    ]
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of each sort."""
@@ -45,11 +56,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plan: Plan = few(folder)
     right, wrong = finished(plan, Right(), folder / "right"), finished(plan, Wrong(), folder / "wrong")
     (folder / "compare.html").write_text(compare.html([right, wrong]), encoding="utf-8")
+    target = {**right.evidence.header["target"], "select": "flattens"}
+    finished(plan, Right(), folder / "part", one_case, target=target)
     found = difference(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(changes.html(found), encoding="utf-8")
     return {
         "report": folder / "wrong" / "report.html",
         "well": folder / "right" / "report.html",
+        "part": folder / "part" / "report.html",
         "compare": folder / "compare.html",
         "diff": folder / "diff.html",
     }
@@ -127,6 +141,16 @@ def test_a_link_to_a_case_opens_it_even_where_a_filter_hides_it(opened: Open) ->
     page.evaluate("location.hash = '#case-zero-beside-infer'")
     page.wait_for_selector("#case-zero-beside-infer[open]")
     assert page.locator("#case-zero-beside-infer").bounding_box()["y"] < 900
+
+
+def test_cases_that_were_not_run_are_there_and_give_way_to_a_filter(opened: Open) -> None:
+    page = opened("part", "#case-turns")
+    assert page.locator("#case-turns").is_visible()
+    page.select_option("[name=verdict]", "pass")
+    assert not page.locator("#case-turns").is_visible()
+    assert shown_cases(page) == ["case-flattens"]
+    page.evaluate("location.hash = '#case-zero-beside-infer'")
+    page.wait_for_selector("#case-zero-beside-infer", state="visible")
 
 
 def test_three_clicks_lead_from_the_top_to_clause_reason_and_command(opened: Open) -> None:

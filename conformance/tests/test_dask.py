@@ -48,7 +48,7 @@ class Cluster:
     def workers(self) -> int:
         from distributed import Client
 
-        with Client(self.address, timeout=10, set_as_default=False) as client:
+        with Client(self.address, timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
             return len(client.scheduler_info(n_workers=-1)["workers"])
 
     def wait_for(self, condition: Any, seconds: float = 60) -> None:
@@ -137,7 +137,9 @@ def test_a_suite_on_a_cluster_writes_what_one_here_writes(shared: Cluster, tmp_p
 
 
 @pytest.mark.slow
-def test_a_sweep_survives_the_death_of_a_worker(mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_survives_the_death_of_a_worker(
+    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
     words = ["sweep", backend, "--isolation", "none", *SWEEP]
@@ -147,7 +149,9 @@ def test_a_sweep_survives_the_death_of_a_worker(mortal: Cluster, tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_a_suite_survives_the_death_of_a_worker(mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_survives_the_death_of_a_worker(
+    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
     words = ["run", backend, "--isolation", "none"]

@@ -12,9 +12,10 @@ import conformance
 
 PACKAGE = Path(conformance.__file__).parent
 RANKS = dict.fromkeys(("types", "model"), 0)
-RANKS |= dict.fromkeys(("plan", "run", "check_cases", "select", "conclude", "remote", "worker", "backend", "waive", "canary", "certify"), 2)
-RANKS |= dict.fromkeys(("mutants", "publish", "reasons", "report"), 2)
-RANKS |= dict.fromkeys(("check_adapter", "check_program"), 2)
+RANKS |= dict.fromkeys(("plan", "run", "select", "conclude", "remote", "worker", "backend", "waive", "canary"), 2)
+RANKS |= dict.fromkeys(("certify", "check_cases", "reasons", "mutants", "check_adapter", "check_program"), 2)
+RANKS |= dict.fromkeys(("report", "publish", "diff", "verify", "rejudge"), 2)
+RANKS |= dict.fromkeys(("sweep", "swept", "pieces", "found", "hunt", "invent", "spread", "tabulate"), 2)
 RANKS |= dict.fromkeys(("plugin", "cli", "commands", "bench", "__main__"), 3)
 RANKS |= dict.fromkeys(("tests",), 4)
 ORDINARY = 1

@@ -357,7 +357,7 @@ def test_the_readme_shows_commands_that_there_are() -> None:
 
     known = commands_and_options()
     text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
-    shown = re.findall(r"(?:^ {4}|`)conformance ([a-z-]+)([^\n`]*)", text, re.MULTILINE)
+    shown = re.findall(r"(?:^ {4,6}(?:\$ )?|`|run: )conformance ([a-z][a-z-]+)([^\n`]*)", text, re.MULTILINE)
     assert len(shown) > 10
     for command, rest in shown:
         assert command in known, command

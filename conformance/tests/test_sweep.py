@@ -140,7 +140,19 @@ def test_blocks_hold_each_call_once(domain: Domain) -> None:
 def test_shards_share_the_blocks(tmp_path: Path) -> None:
     whole = {}
     for shard in ("1/3", "2/3", "3/3"):
-        words = ("sweep", "numpy", "--rank", "1", "--max-dim", "2", *STATIC, "--shard", shard, "--out", tmp_path / shard[0])
+        words = (
+            "sweep",
+            "numpy",
+            "--rank",
+            "1",
+            "--max-dim",
+            "2",
+            *STATIC,
+            "--shard",
+            shard,
+            "--out",
+            tmp_path / shard[0],
+        )
         assert cli.main([*map(str, words)]) == 4
         whole[shard] = read(tmp_path / shard[0] / FILE).total
     total = sweep.joined(sweep.joined(whole["1/3"], whole["2/3"]), whole["3/3"])
@@ -208,7 +220,20 @@ class Bent:
         return "nothing" if self.how == "no tensor" else answer
 
 
-HOW = ("src", "guard", "shape", "empty dims", "type", "bits", "dims", "big", "no tensor", "stage", "message", "exception")
+HOW = (
+    "src",
+    "guard",
+    "shape",
+    "empty dims",
+    "type",
+    "bits",
+    "dims",
+    "big",
+    "no tensor",
+    "stage",
+    "message",
+    "exception",
+)
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -282,11 +307,18 @@ def command(out: Path, *more: str, backend: str = "broken:first-infer-wins") -> 
     return cli.main(["sweep", backend, "--rank", "1", "--max-dim", "2", *STATIC, "--out", str(out), *more])
 
 
-def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_size_is_said_and_the_failures_are_shown_with_a_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command(tmp_path) == 1
     said = capsys.readouterr().out
     assert said.startswith("the 248 calls with src of rank 0 to 1")
-    for words in ("each in 1 way of calling: 248 calls", "one-infer · 8 calls", "shape: [-1, -1]", "exit 1: 8 calls failed"):
+    for words in (
+        "each in 1 way of calling: 248 calls",
+        "one-infer · 8 calls",
+        "shape: [-1, -1]",
+        "exit 1: 8 calls failed",
+    ):
         assert words in said
 
 

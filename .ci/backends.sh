@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Real libraries on the stand, each group in an environment of its own under build/backends.
+#
+#   .ci/backends.sh test [GROUP…]      are the known faults still caught, and do the reproductions show them?
+#   .ci/backends.sh publish [GROUP…]   run every backend whole, and write reports/
+#
+# Without groups: onednn openvino onnx torch for `test`, all for `publish`. Versions are those of conformance/tests/golden.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+exec </dev/null
+
+readonly HOME_OF_ALL=build/backends
+readonly TESTED="onednn openvino onnx torch"
+readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle"
+
+needs() { # what pip installs for a group
+    case $1 in
+        onednn) ;; # its library is one file of another project's wheel
+        onednn-sycl) echo onednn==2026.1.0 ;;
+        openvino) echo openvino==2026.4.1 ;;
+        onnx) echo onnx==1.23.2 onnxruntime==1.31.1 ;;
+        torch) echo torch==2.13.0 ;;
+        jax) echo jax==0.10.2 ;;
+        tensorflow) echo tensorflow-cpu==2.21.0 ;;
+        arrays) echo 'mlx[cpu]==0.32.4' dask==2026.8.0 array-api-strict==2.6.1 ndonnx==0.23.0 onnxruntime==1.31.1 ;;
+        paddle) echo paddlepaddle==3.3.1 'numpy<2.4' ;;
+        *) echo "backends.sh: no group $1; there are $EVERY" >&2 && exit 2 ;;
+    esac
+}
+
+backends() { # what a group puts on the stand
+    case $1 in
+        onednn | onednn-sycl) echo onednn ;;
+        openvino) echo openvino openvino-reference ;;
+        onnx) echo onnxruntime onnxruntime-plain onnx-reference ;;
+        torch) echo torch torch-raw torch-mkldnn torch-compile ;;
+        jax) echo jax jax-jit ;;
+        tensorflow) echo tensorflow tensorflow-function tensorflow-xla ;;
+        arrays) echo mlx dask array-api-strict ndonnx numpy numpy-raw ;;
+        paddle) echo paddle ;;
+    esac
+}
+
+words() { # what picks the tests of a group
+    case $1 in
+        onednn*) echo "onednn or c_program" ;;
+        arrays) echo "mlx or dask or array-api or ndonnx or numpy-raw" ;;
+        onnx) echo "onnx and not ndonnx" ;;
+        torch) echo "torch and not inductor" ;;
+        *) echo "$1" ;;
+    esac
+}
+
+install() {
+    local home=$HOME_OF_ALL/$1 packages
+    packages=$(needs "$1")
+    if [ "$(cat "$home/installed" 2>/dev/null)" != "$packages" ] || ! "$home/bin/python" -c '' 2>/dev/null; then
+        rm -rf "$home"
+        "${PYTHON:-python3}" -m venv "$home"
+        # shellcheck disable=SC2086 - several packages
+        "$home/bin/python" -m pip --disable-pip-version-check install --quiet --editable . $packages
+        [ "$1" != onednn ] || unpack "$home"
+        echo "$packages" >"$home/installed"
+    fi
+}
+
+unpack() { # oneDNN 3.6.2, one file of a wheel of 195 MB
+    "$1/bin/python" -m pip --disable-pip-version-check download --quiet --no-deps --dest "$1/wheel" paddlepaddle==3.3.1
+    "$1/bin/python" - "$1" <<'EOF'
+import pathlib, sys, zipfile
+home = pathlib.Path(sys.argv[1])
+(wheel,) = home.glob("wheel/*.whl")
+(home / "libdnnl.so.3").write_bytes(zipfile.ZipFile(wheel).read("paddle/libs/libdnnl.so.3"))
+EOF
+    rm -rf "$1/wheel"
+}
+
+within() { # a command in the environment of a group
+    local home=$HOME_OF_ALL/$1
+    shift
+    if [ -e "$home/libdnnl.so.3" ]; then
+        ONEDNN_LIBRARY=$PWD/$home/libdnnl.so.3 "$home/bin/python" "$@"
+    else
+        env -u ONEDNN_LIBRARY "$home/bin/python" "$@"
+    fi
+}
+
+job=${1:-}
+shift || true
+case $job in
+    test) groups=${*:-$TESTED} ;;
+    publish) groups=${*:-$EVERY} ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+esac
+for group in $groups; do
+    needs "$group" >/dev/null
+    printf '\n== %s\n' "$group"
+    SECONDS=0
+    install "$group"
+    echo "installed after $SECONDS s"
+    if [ "$job" = test ]; then
+        within "$group" -m pytest -q -p no:cacheprovider -k "$(words "$group")" \
+            conformance/tests/test_golden.py conformance/tests/test_repro.py conformance/tests/test_adapters_*.py
+    else
+        # shellcheck disable=SC2046 - several backends
+        within "$group" -m conformance publish $(backends "$group")
+    fi
+    echo "done after $SECONDS s"
+done

@@ -1,0 +1,146 @@
+"""What is published: packed the same each time, only whole runs of this suite, and current."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.evidence import Refused, packed, read
+from conformance.load_cases import load_suite
+from conformance.plan import plan_of
+from conformance.publish import PAGE, PUBLISHED, size
+from conformance.report.facts import counts_of
+from conformance.run import run
+from conformance.tests.small import ROOT, Command, Said, command
+
+__all__ = ["command"]
+REPORTS = ROOT / "reports"
+HERE = pytest.mark.skipif(
+    not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
+)
+MOST = 15_000_000
+
+
+def published(command: Command, *words: object) -> Said:
+    return command("publish", "--cases", command.cases, "--out", command.folder / "reports", *words)
+
+
+def of(command: Command, backend: str, *words: object) -> Path:
+    """The folder of a backend that was run and published."""
+    command.run(backend, *words)
+    assert published(command, "--results", command.out).code == 0
+    (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
+    return folder
+
+
+def test_the_folder_says_backend_and_version(command: Command) -> None:
+    assert of(command, "numpy").name == f"numpy-{NumpyReference.identity.version}"
+
+
+def test_the_same_data_is_packed_the_same() -> None:
+    data = b"one\ntwo\n" * 1000
+    assert packed(data) == packed(data)
+    assert gzip.decompress(packed(data)) == data
+    assert packed(data)[4:8] == bytes(4), "a time would be a difference"
+
+
+def test_results_are_published_as_they_are(command: Command) -> None:
+    folder = of(command, "numpy")
+    assert gzip.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
+
+
+def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
+    folder = of(command, "broken:zero-flag-ignored")
+    said = command("verify", "--cases", command.cases, folder)
+    assert said.code == 0
+    assert PAGE in said.out
+    page = folder / PAGE
+    page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
+    assert command("verify", "--cases", command.cases, folder).code == 1
+
+
+def test_packed_results_can_be_compared(command: Command) -> None:
+    folder = of(command, "numpy")
+    said = command("diff", "--cases", command.cases, folder, command.out)
+    assert said.code == 0
+
+
+def test_what_fails_is_told_and_what_passes_is_named(command: Command) -> None:
+    page = (of(command, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
+    whole = (command.out / PAGE).read_text(encoding="utf-8")
+    for case in ("stays", "flattens", "copies", "empties"):
+        assert f'id="case-{case}"' in page
+    assert "Answers to stays" in whole
+    assert "Answers to stays" not in page
+    assert "Answers to empties" in page
+    assert len(page) < len(whole)
+
+
+def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
+    folder = of(command, "numpy")
+    page = (folder.parent / "index.html").read_text(encoding="utf-8")
+    assert f'href="{folder.name}/{PAGE}"' in page
+
+
+def test_a_part_of_a_run_is_not_published(command: Command) -> None:
+    command.run("numpy", "-k", "flattens")
+    said = published(command, "--results", command.out)
+    assert said.code == 2
+    assert "only whole runs are published" in said.err
+
+
+def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
+    folder = of(command, "numpy")
+    before = (folder.parent / "index.html").read_bytes()
+    said = command("publish", "--index", "--out", folder.parent)
+    assert said.code == 1
+    assert "not on the page" in said.out
+    assert "run again" in said.text
+    assert (folder.parent / "index.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" + data[41:], lambda _: b"text"]
+)
+def test_packed_results_that_are_damaged_are_one_line(command: Command, damage: object) -> None:
+    path = of(command, "numpy") / PUBLISHED
+    assert callable(damage)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(Refused, match=r"cannot be unpacked.*damaged") as refused:
+        read(path)
+    assert "\n" not in str(refused.value)
+
+
+# ── what is published here ────────────────────────────────────────────────────────────────────────
+
+
+@HERE
+def test_the_published_results_of_the_reference_are_current() -> None:
+    (folder,) = REPORTS.glob("numpy-[0-9]*")
+    evidence, plan = read(folder / PUBLISHED), plan_of(load_suite())
+    again = "`conformance publish numpy` makes them anew"
+    assert evidence.header["suite"]["digest"] == plan.suite.digest, again
+    there = {result.row: (dict(result.verdicts), result.outcome["kind"]) for result in evidence.results}
+    rows = [row for row in plan.rows if not row.case.large]
+    for result in run(rows, NumpyReference()):
+        assert there[result.row] == (dict(result.verdicts), result.outcome["kind"]), again
+    assert len(there) == len(plan.rows)
+
+
+@HERE
+def test_what_is_published_of_a_backend_is_whole() -> None:
+    for path in REPORTS.glob(f"*/{PUBLISHED}"):
+        evidence = read(path)
+        assert evidence.header["target"]["select"] is None
+        assert sum(counts_of(v for r in evidence.results for v in r.verdicts.values()).values()) == sum(
+            evidence.footer["verdicts"].values()
+        )
+        assert (path.parent / PAGE).is_file()
+
+
+@HERE
+def test_what_is_published_stays_small() -> None:
+    assert size(REPORTS) < MOST
