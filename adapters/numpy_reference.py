@@ -30,7 +30,13 @@ def resolve(
     src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False
 ) -> tuple[int, ...]:
     """The dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
-    check_entries(shape, special_zero, zero_may_meet_infer)
+    if shape.count(-1) > 1:
+        raise Illegal("one-infer")
+    for length in shape:
+        if length < -1:
+            raise Illegal("lower-bound")
+    if not (special_zero or zero_may_meet_infer) and 0 in shape and -1 in shape:
+        raise Illegal("zero-meets-infer")
     volume = 1
     for length in src:
         volume *= length
@@ -56,17 +62,6 @@ def resolve(
     if past_rank:
         raise Open("zero-past-rank", tuple(dst))
     return tuple(dst)  # type: ignore[arg-type]
-
-
-def check_entries(shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool) -> None:
-    """Refuses a shape whose entries are wrong whatever src is."""
-    if shape.count(-1) > 1:
-        raise Illegal("one-infer")
-    for length in shape:
-        if length < -1:
-            raise Illegal("lower-bound")
-    if not (special_zero or zero_may_meet_infer) and 0 in shape and -1 in shape:
-        raise Illegal("zero-meets-infer")
 
 
 def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool) -> list[int | None]:

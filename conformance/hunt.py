@@ -160,7 +160,7 @@ def _claimed(row: Row, claims: Claims) -> bool:
 
 
 def _seen(outcome: Outcome) -> tuple[object, ...]:
-    """What two backends are compared by: the refusal, or the answer to the last byte; how it is worded does not count."""
+    """What two backends are compared by: that they refuse, however it is worded, or the answer to the last byte."""
     if outcome.kind != "tensor":
         return (outcome.kind,)
     return outcome.type, outcome.dims, bytes(outcome.data or b"")

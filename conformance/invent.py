@@ -109,7 +109,7 @@ _DIM = st.sampled_from(
 """Small ones often: what they show is shown by fewer elements."""
 _RANK = st.sampled_from((1, 2, 3, 2, 3, 0, 4, 5, 6, 9, 12, 13))
 _AT = st.integers(0, 13)
-_HUGE = tuple(2**power + more for power in (15, 16, 31, 32, 33, 62) for more in (0, 1, -1)) + (2**63 - 1,)
+_HUGE = (*(2**power + more for power in (15, 16, 31, 32, 33, 62) for more in (0, 1, -1)), 2**63 - 1)
 
 
 def factors(number: int) -> list[int]:

@@ -11,6 +11,7 @@ from . import report
 from .certify import RESULTS
 from .conclude import concluded
 from .evidence import PACKED, Evidence, Refused, complete, packed, parsed, read
+from .model import Verdict
 from .plan import Plan
 from .report.compare import html
 from .report.facts import Facts
@@ -72,6 +73,7 @@ def index(reports: Path, plan: Plan) -> tuple[list[Facts], list[Stale]]:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
         text = html([facts for _, facts in runs], pages)
         (reports / INDEX).write_text(text, encoding="utf-8", newline="\n")
+        _write_counts(reports / "README.md", runs)
     return [facts for _, facts in runs], stale
 
 
@@ -84,6 +86,32 @@ def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, Facts | str]]:
             yield folder, str(refused)
         else:
             yield folder, Facts(plan, evidence, concluded(plan, evidence))
+
+
+# ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
+
+BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
+_COLUMNS: tuple[Verdict, ...] = ("pass", "fail", "error", "observed", "not claimed")
+
+
+def _write_counts(text: Path, runs: Sequence[tuple[Path, Facts]]) -> None:
+    """The table of counts in a text that has a place for it."""
+    if not text.is_file():
+        return
+    before, begin, rest = text.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if begin and end:
+        text.write_text(f"{before}{begin}{''.join(_counts(runs))}{end}{after}", encoding="utf-8", newline="\n")
+
+
+def _counts(runs: Sequence[tuple[Path, Facts]]) -> Iterator[str]:
+    yield f"| backend | rows called | {' | '.join(_COLUMNS)} | failing cases, by what is wrong |\n"
+    yield f"|---{'|---:' * (1 + len(_COLUMNS))}|---|\n"
+    for folder, facts in runs:
+        called = sum(result.outcome["kind"] != "none" for result in facts.evidence.results)
+        counts = [f"{facts.conclusion.counts.get(verdict, 0):,}" for verdict in _COLUMNS]
+        kinds = "; ".join(f"{name} {len(cases)}" for name, cases in facts.failures.items()) or "none"
+        yield f"| [{folder.name}]({folder.name}/{PAGE}) | {called:,} | {' | '.join(counts)} | {kinds} |\n"
 
 
 def size(reports: Path) -> int:

@@ -67,7 +67,7 @@ def _from_cluster(client: Any, address: str, future: Any) -> Any:
     while True:
         try:
             return future.result(timeout=_PATIENCE)
-        except TimeoutError:
+        except TimeoutError:  # noqa: PERF203 - it waits
             if client.status != "running" or not client.scheduler_info(n_workers=-1)["workers"]:
                 raise NoCluster(f"--dask {address}: no worker is left; what was done can be resumed") from None
         except FutureCancelledError:

@@ -154,7 +154,7 @@ def ways_of(
 def too_large(domain: Domain) -> bool:
     """Whether a product of lengths would not fit the columns in which they are counted."""
     longest = max(domain.longest, domain.highest, -domain.lowest, 1)
-    return longest ** max(domain.ranks, domain.entries, 1) >= _MOST
+    return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MOST)
 
 
 def blocks(domain: Domain) -> Iterator[Block]:
@@ -234,9 +234,8 @@ def part(order: Order, block: Block, who: tuple[Identity, Claims] | None = None)
         site = _site(order)
         _opened[:] = [site.adapter]
         if who is not None and who != (site.identity, site.claims):
-            raise Lost(
-                f"{order.backend} is {site.identity.name} {site.identity.version} here, {who[0].name} {who[0].version} there"
-            )
+            there, here = who[0], site.identity
+            raise Lost(f"{order.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
         return _Taking(site, block).part()
 
 
@@ -325,13 +324,13 @@ class _Taking:
         nodes = _nodes(way[:3], self.block.entries, self.shapes)
         arriving = _arriving(way.shape_type, self.block.entries, self.shapes) if way.given == "runtime" else None
         left_out = any(self.site.claims.leaves(facet) for facet in way.facets)
+        if left_out:  # the judge knows what is not claimed
+            wants = [[_LOOK] * (2 * self.block.shapes)] * self.block.srcs
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = Source(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             image = image_of(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout not in ("dense", "offset") else None
             looking = _Looking(self, way, source, image, left_out)
-            if left_out:
-                wanted = [_LOOK] * len(wanted)  # the judge knows what is not claimed
             made = _called if arriving is None else _called_with
             made(self.site.adapter, Declared(way.type, src, strides), nodes, arriving or [], wanted, image, looking.at)
 
@@ -416,7 +415,7 @@ def _called(
     for number, (node, want) in enumerate(zip(nodes, wants, strict=True)):
         try:
             answer = compiled(new(graph, (src, node))).run(tensor, none, False)
-        except Rejected as refused:
+        except Rejected as refused:  # noqa: PERF203 - what a call comes to is the point
             if want is not None or memory != before or refused.stage not in _STAGES or type(refused.message) is not str:
                 look(number, None, refused)
         except BaseException as error:
@@ -475,7 +474,7 @@ def _is_empty(answer: Any, type_: str, want: Want) -> bool:
         type(answer) is Tensor
         and answer.dims == want
         and answer.type == type_
-        and isinstance(answer.memory, bytearray | memoryview)
+        and type(answer.memory) is bytearray
         and len(answer.strides) == len(answer.dims)
     )
 

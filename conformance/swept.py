@@ -43,7 +43,8 @@ def header_of(order: Order, spec: Spec, who: tuple[Identity, Claims], shard: str
         "calls": order.domain.size * len(order.ways),
         "shard": shard,
         "backend": {
-            "name": identity.name, "version": identity.version, "adapter": order.backend, "detail": dict(identity.detail),
+            "name": identity.name, "version": identity.version,
+            "adapter": order.backend, "detail": dict(identity.detail),
         },
         "claims": claims._asdict(),
         "isolation": order.isolation,
@@ -163,7 +164,7 @@ def read(path: Path) -> Swept:
 
 
 def salvaged(path: Path, header: Mapping[str, Any]) -> list[Part]:
-    """The whole blocks of a sweep that was interrupted; Refused where they are not of the sweep that `header` begins."""
+    """The whole blocks of an interrupted sweep; Refused where they are not of the one that `header` begins."""
     parts: list[Part] = []
     wanted = json.loads(json.dumps(header))
     for number, line in _lines(path):

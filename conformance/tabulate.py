@@ -1,4 +1,4 @@
-"""What every call of a block means, for all of them at once: the contracts' own expressions, evaluated on NumPy columns.
+"""What every call of a block means, all of them at once: the contracts' own expressions on NumPy columns.
 
 No rule is written a second time here. A row such as `shape` becomes one column for each of its entries, a loop over it
 is unrolled, and columns of src, shape and special_zero lie along axes of their own, so that what depends on one of them

@@ -119,7 +119,10 @@ def _damage(path: Path, lines: bytes, plan: Plan) -> Iterator[Mismatch]:
 
 
 def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
-    suite = evidence.header["suite"]
+    try:
+        suite = {"version": str(evidence.header["suite"]["version"]), "digest": str(evidence.header["suite"]["digest"])}
+    except (LookupError, TypeError):
+        raise Refused(f"{path}: does not say which suite it is of; the file is damaged") from None
     if suite["digest"] != plan.suite.digest:
         raise OtherSuite(
             f"{path}: is of suite {suite['version']} with digest {suite['digest'][:12]}, and this one has "

@@ -12,8 +12,8 @@ from ..domain import FULL, SMALL, TINY, Domain, calls
 from ..model import Call, Form, Operation, Rule, Spec
 from ..terminal import Progress, labelled, paint, say, table, wrapped
 from . import Usage, emit, pick, spec_of
-from .facts import command_of, of_call, of_meaning, standing
-from .meaning import inexpressible, show, source
+from .facts import command_of, inexpressible, of_call, of_meaning, standing
+from .meaning import show, source
 
 CHANGES = ("added", "dropped", "reworded in effect")
 _EXAMPLE = "for example: conformance diff-documents static-2022 static-2021"

@@ -91,9 +91,8 @@ def _show(args: argparse.Namespace, hunted: Any, name: str, notes: list[str], sp
         return
     what = quarry.difference or quarry.result.detail
     tried = counted(hunted.examples, "example")
-    say(
-        f"{paint('red', 'differs' if quarry.difference else 'failed')} after {tried} of seed {args.seed}; the smallest such call:"
-    )
+    how = paint("red", "differs" if quarry.difference else "failed")
+    say(f"{how} after {tried} of seed {args.seed}; the smallest such call:")
     say()
     say(quarry.text.rstrip())
     say()

@@ -1,4 +1,4 @@
-"""`conformance sweep BACKEND`: every call of a bounded domain, what failed by rule, and the smallest example of each."""
+"""`conformance sweep BACKEND`: every call of a bounded domain, what fails by rule, the smallest example of each."""
 
 from __future__ import annotations
 
@@ -192,11 +192,10 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
     seconds = swept.footer["seconds"]
     rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
     say(f"{counted(total.calls, 'call')} in {seconds} s{rate}")
-    for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda each: (-each[1].count, each[0])):
+    for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda each: (-each[1].calls, each[0])):
         say()
-        say(
-            f"{paint('red', diagnosis)} · {rule} · {counted(failure.calls, 'call')}; the smallest, {failure.example['call']}:"
-        )
+        way, number = failure.example["call"], counted(failure.calls, "call")
+        say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")
         say(failure.example["case"].rstrip())
         say(paint("dim", f"    # {failure.example['detail']}"))
     say()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,6 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
 
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
-        from functools import partial
-
         list(cluster(shared.address, partial(part, order), blocks(TINY)))
 
 

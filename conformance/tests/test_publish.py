@@ -14,9 +14,9 @@ from conformance.plan import plan_of
 from conformance.publish import PAGE, PUBLISHED, size
 from conformance.report.facts import counts_of
 from conformance.run import run
-from conformance.tests.small import ROOT, Command, Said, command
+from conformance.tests.small import ROOT, Command, Said, command, reporting
 
-__all__ = ["command"]
+__all__ = ["command", "reporting"]
 REPORTS = ROOT / "reports"
 HERE = pytest.mark.skipif(
     not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
@@ -68,14 +68,14 @@ def test_packed_results_can_be_compared(command: Command) -> None:
     assert said.code == 0
 
 
-def test_what_fails_is_told_and_what_passes_is_named(command: Command) -> None:
-    page = (of(command, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
-    whole = (command.out / PAGE).read_text(encoding="utf-8")
+def test_what_fails_is_told_and_what_passes_is_named(reporting: Command) -> None:
+    page = (of(reporting, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
+    whole = (reporting.out / PAGE).read_text(encoding="utf-8")
     for case in ("stays", "flattens", "copies", "empties"):
         assert f'id="case-{case}"' in page
     assert "Answers to stays" in whole
     assert "Answers to stays" not in page
-    assert "Answers to empties" in page
+    assert "Answers to copies" in page
     assert len(page) < len(whole)
 
 
@@ -83,6 +83,17 @@ def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
     folder = of(command, "numpy")
     page = (folder.parent / "index.html").read_text(encoding="utf-8")
     assert f'href="{folder.name}/{PAGE}"' in page
+
+
+def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> None:
+    text = command.folder / "reports" / "README.md"
+    text.parent.mkdir()
+    text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
+    folder = of(command, "numpy")
+    lines = text.read_text(encoding="utf-8").splitlines()
+    assert (lines[0], lines[-1]) == ("# Ours", "the end")
+    assert "old" not in lines
+    assert any(line.startswith(f"| [{folder.name}]({folder.name}/{PAGE})") for line in lines)
 
 
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -194,6 +195,21 @@ def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> 
     )
     with pytest.raises(Refused, match="2 times, not once"):
         verify(folder / "report.html", plan)
+
+
+@pytest.mark.parametrize("name", ["report.html", "results.jsonl"])
+def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name: str) -> None:
+    data, chance = (folder / name).read_bytes(), random.Random(7)
+    begin = data.index(b'{"header"') if name == "report.html" else 0
+    for _ in range(60):
+        at, length = chance.randrange(begin, len(data) - 200), chance.choice((1, 3, 40))
+        damaged = bytearray(data)
+        damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))
+        (folder / name).write_bytes(damaged)
+        try:
+            assert bytes(damaged) == data or verify(folder / name, plan).mismatches
+        except (Refused, OtherSuite) as refusal:
+            assert str(refusal).startswith(str(folder))
 
 
 def test_an_empty_folder_is_refused(plan: Plan, tmp_path: Path) -> None:
