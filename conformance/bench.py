@@ -1,31 +1,21 @@
 """Measures the suite's own speed: `python -m conformance.bench [--json]` prints what it costs beside a baseline.
 
 Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
-slows both. To add a measurement, write a function under `@measurement` that returns a Measured.
+slows both. To add a measurement, write a function that returns a Measured, under `@measurement` or in measured.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-REPEATS = 7
-
-
-class Measured(NamedTuple):
-    """What something costs, in seconds of CPU time, and what the least that could do the same costs."""
-
-    ours: float
-    baseline: float
-    against: str
-    """What the baseline is."""
+from .clock import REPEATS, Measured, cpu, cpu_of_command
+from .measured import MEASURED
 
 
 class Measurement(NamedTuple):
@@ -48,42 +38,6 @@ def measurement(what: str, budget: float | None = None) -> Callable[[Callable[[]
         return take
 
     return add
-
-
-# ── ways to measure ───────────────────────────────────────────────────────────────────────────────
-
-
-def cpu(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """CPU seconds of this process, the least of several runs; one more before them warms caches."""
-    work()
-    return min(_once(work) for _ in range(repeats))
-
-
-def _once(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def cpu_of_command(command: Sequence[str], repeats: int = REPEATS) -> float:
-    """CPU seconds of a command and of what it starts, the least of several runs."""
-    subprocess.run(command, check=True, capture_output=True, env=_environment())
-    return min(_command_once(command) for _ in range(repeats))
-
-
-def _command_once(command: Sequence[str]) -> float:
-    import resource  # not on every system
-
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True, env=_environment())
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def _environment() -> dict[str, str]:
-    """The environment of this process, with the very package that is being measured found first."""
-    found = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, found))}
 
 
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────
@@ -295,6 +249,11 @@ def _large(share: bool) -> Measured:
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────
 
 
+for what, needs, take in MEASURED:
+    if needs is None or find_spec(needs) is not None:
+        measurement(what)(take)
+
+
 class Row(NamedTuple):
     """A measurement, taken."""
 
@@ -306,12 +265,13 @@ class Row(NamedTuple):
     budget: float | None
     within: bool | None
     """Whether it keeps its budget; None where it has none."""
+    unit: str = "s"
 
 
 def taken(each: Measurement) -> Row:
-    ours, baseline, against = each.take()
+    ours, baseline, against, unit = each.take()
     within = None if each.budget is None else ours <= each.budget
-    return Row(each.what, ours, baseline, against, ours / max(baseline, 1e-9), each.budget, within)
+    return Row(each.what, ours, baseline, against, ours / max(baseline, 1e-9), each.budget, within, unit)
 
 
 def seconds(value: float) -> str:
@@ -323,13 +283,20 @@ def seconds(value: float) -> str:
     return f"{value / 1e-6:.3g} µs"
 
 
+def amount(value: float, unit: str) -> str:
+    """A figure with its unit: 12 ms, 12 ms elapsed, 3.4 MB."""
+    if unit == "B":
+        return f"{value / 1e6:.3g} MB"
+    return seconds(value) + unit.removeprefix("s")
+
+
 def table(rows: Sequence[Row]) -> str:
     """The rows under their headings, in columns."""
     lines = [("what", "ours", "baseline", "ratio", "budget", "the baseline is")]
     for row in rows:
         budget = "" if row.budget is None else seconds(row.budget)
         verdict = {None: "", True: " kept", False: " exceeded"}[row.within]
-        figures = (seconds(row.ours), seconds(row.baseline), f"{row.ratio:.1f}×")
+        figures = (amount(row.ours, row.unit), amount(row.baseline, row.unit), f"{row.ratio:.2f}×")
         lines.append((row.what, *figures, f"{budget}{verdict}", row.against))
     widths = [max(len(line[column]) for line in lines) for column in range(6)]
     return "\n".join(_aligned(line, widths) for line in lines)
@@ -345,13 +312,14 @@ def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.bench", description="what the suite's own work costs")
     parser.add_argument("--json", action="store_true", help="for machines: seconds, one object a measurement")
+    parser.add_argument("-k", dest="select", default="", metavar="WORD", help="only those with that in their name")
     chosen = parser.parse_args(arguments)
-    rows = [taken(each) for each in MEASUREMENTS]
+    rows = [taken(each) for each in MEASUREMENTS if chosen.select in each.what]
     if chosen.json:
         print(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
     else:
         print(table(rows))
-        print("CPU time, the least of several runs")
+        print("CPU time, the least of several runs, but where it says elapsed")
     return 0
 
 

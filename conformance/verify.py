@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape
@@ -13,7 +14,7 @@ from . import report
 from .certify import RESULTS
 from .conclude import Conclusion, concluded
 from .evidence import PACKED, Evidence, Refused, complete, content, parsed
-from .model import Claims, Result
+from .model import VERDICTS, Claims, Result
 from .plan import Plan
 from .rejudge import contradictions
 from .report import embedded
@@ -109,13 +110,18 @@ def _damage(path: Path, lines: bytes, plan: Plan) -> Iterator[Mismatch]:
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except Refused as refused:
         yield Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip())
-    found = dict.fromkeys(evidence.footer["verdicts"], 0)
+    if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
+        yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
+    counted: dict[str, int] = dict.fromkeys(VERDICTS, 0)
     for result in evidence.results:
         for verdict in result.verdicts.values():
-            found[verdict] = found.get(verdict, 0) + 1
-    for verdict, number in found.items():
-        if (said := evidence.footer["verdicts"].get(verdict)) != number:
-            yield Mismatch(path.name, f"the footer counts {said} {verdict}, the rows have {number}")
+            counted[verdict] += 1
+    said = evidence.footer["verdicts"]
+    for name in dict.fromkeys((*counted, *said)):
+        if said.get(name) != counted.get(name):
+            yield Mismatch(
+                path.name, f"the footer counts {said.get(name)} {name}, the rows have {counted.get(name, 0)}"
+            )
 
 
 def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:

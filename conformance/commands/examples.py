@@ -8,7 +8,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
     "read what came of it": ("verify", "compare", "diff", "merge"),
     "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
-    "keep the suite sound": ("check", "mutants"),
+    "keep the suite sound": ("check", "mutants", "publish"),
 }
 """Commands under what a person wants; one that stands nowhere here is listed at the end."""
 OPENING = """\
@@ -63,6 +63,9 @@ exit codes: 0 conforms · 1 fails · 2 usage · 3 cannot start · 4 incomplete �
     "mutants": """\
   conformance mutants                                 all of them; takes a while
   conformance mutants -k zero""",
+    "publish": """\
+  conformance publish numpy                           run it whole, and put its report into reports/
+  conformance publish --results build/mine --index    a run made already; put the page together""",
     "list": """\
   conformance list rules --level decided
   conformance list findings --document static-2022

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from ..publish import Stale, index, publish, size
 from ..remote import Limits
 from ..report.facts import Facts
 from ..terminal import Progress, counted, say, table
-from . import Usage, folder_given
+from . import Usage, emit, folder_given
 
 DEFAULT_OUT = Path("reports")
 SLOW = ("torch-inductor",)
@@ -38,7 +39,14 @@ def run(args: argparse.Namespace) -> int:
     for name in names:
         _run(args, name, plan, reports)
     runs, stale = index(reports, plan)
-    _show(runs, stale, reports)
+    if args.json:
+        emit({
+            "folder": str(reports),
+            "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in runs],
+            "stale": [each.why for each in stale],
+        })  # fmt: skip
+    else:
+        _show(runs, stale, reports)
     return 1 if stale else 0
 
 
@@ -67,7 +75,7 @@ def _published(results: Path, plan: Plan, reports: Path) -> None:
         folder = publish(results, plan, reports)
     except (OSError, Refused) as refused:
         raise Usage(str(refused)) from None
-    say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}")
+    say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}", sys.stderr)
 
 
 def _show(runs: list[Facts], stale: list[Stale], reports: Path) -> None:

@@ -61,13 +61,14 @@ def test_a_measurement_is_added_by_decorating_it(
             "ratio": 4.0,
             "budget": 1.0,
             "within": False,
+            "unit": "s",
         }
     ]
     assert bench.main([]) == 0
     head, row, note = capsys.readouterr().out.splitlines()
     assert head.split("  ")[0] == "what"
-    assert " ".join(row.split()) == "nothing at all 2 s 500 ms 4.0× 1 s exceeded less than nothing"
-    assert note == "CPU time, the least of several runs"
+    assert " ".join(row.split()) == "nothing at all 2 s 500 ms 4.00× 1 s exceeded less than nothing"
+    assert note == "CPU time, the least of several runs, but where it says elapsed"
     assert nothing().ours == 2.0
 
 

@@ -52,11 +52,11 @@ pytestmark = [
 ]
 
 
-def run(*command: str | Path, cwd: Path, code: int = 0, **environment: str) -> str:
+def run(*command: str | Path, cwd: Path, code: int = 0, timeout: int = 120, **environment: str) -> str:
     """What a command prints; nothing of this process's own Python settings reaches it."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
     done = subprocess.run(
-        command, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False, timeout=timeout
     )
     assert done.returncode == code, f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
@@ -208,7 +208,6 @@ def test_the_sdist_carries_what_a_contributor_needs(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     unneeded = {name for name in carried() if name.startswith(("reports/", ".")) and name != ".ci/run"}
-    unneeded |= {name for name in carried() if name.startswith("docs/")}
     assert set(carried()) - names <= unneeded | {"MANIFEST.in"}
 
 
@@ -336,10 +335,34 @@ def test_an_installed_wheel_tests_itself(guest: Environment, tmp_path: Path) -> 
     assert "passed" in run(guest.python, *words, cwd=tmp_path)
 
 
-def test_an_installed_wheel_writes_an_adapter_that_runs(guest: Environment, tmp_path: Path) -> None:
+def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_readme_says(
+    guest: Environment, tmp_path: Path
+) -> None:
     run(guest.python, "-m", "conformance", "new-adapter", "mine", cwd=tmp_path)
-    words = ("run", "./mine.py:Mine", "-k", "copied-zero-keeps-three", "--isolation", "none")
-    assert "exit 4" in run(guest.python, "-m", "conformance", *words, cwd=tmp_path, code=4)
+    words = ("run", "./mine.py:Mine", "--isolation", "none", "-k")
+    assert "exit 4" in run(guest.python, "-m", "conformance", *words, "copied-zero-keeps-three", cwd=tmp_path, code=4)
+    printed = run(guest.python, "-m", "conformance", *words, "minus-two-in-front-is-no-infer", cwd=tmp_path, code=1)
+    shown = (ROOT / "README.md").read_text(encoding="utf-8")
+    for said in (
+        "answered an illegal call · lower-bound",
+        "minus-two-in-front-is-no-infer[StaticReshape-f32]: answered",
+    ):
+        assert said in printed
+        assert said in shown
+
+
+@pytest.mark.slow
+def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(tmp_path: Path) -> None:
+    """Needs an index for pip, as the command does."""
+    home = tmp_path / "home"
+    home.mkdir()
+    tree = copy_of_the_clone(tmp_path / "clone")
+    assert "python3 make.py report" in (ROOT / "README.md").read_text(encoding="utf-8")
+    printed = run(sys.executable, "make.py", "report", cwd=tree, timeout=900, HOME=str(home))
+    *_, verdict, report = printed.splitlines()
+    assert verdict == "exit 0: the whole target conforms"
+    assert report == "report: build/numpy/report.html"
+    assert (tree / "build" / "numpy" / "report.html").is_file()
 
 
 # ── README ────────────────────────────────────────────────────────────────────────────────────────

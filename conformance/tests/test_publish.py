@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,15 @@ HERE = pytest.mark.skipif(
     not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
 )
 MOST = 15_000_000
+
+
+def told_in_words() -> list[tuple[str, str]]:
+    """The backend and the case or row of each command in reports/README.md."""
+    text = (REPORTS / "README.md").read_text(encoding="utf-8") if (REPORTS / "README.md").is_file() else ""
+    commands = [
+        shlex.split(line, comments=True) for line in text.splitlines() if line.startswith("    conformance run ")
+    ]
+    return [(words[2], words[words.index("-k") + 1]) for words in commands]
 
 
 def published(command: Command, *words: object) -> Said:
@@ -150,6 +161,21 @@ def test_what_is_published_of_a_backend_is_whole() -> None:
             evidence.footer["verdicts"].values()
         )
         assert (path.parent / PAGE).is_file()
+
+
+@HERE
+@pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
+def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
+    assert any(each == row or each.startswith(f"{row}[") for each in failing(backend))
+
+
+@cache
+def failing(backend: str) -> frozenset[str]:
+    """The rows that fail in what is published of a backend, whatever its version."""
+    found = [read(path) for path in REPORTS.glob(f"{backend}-[0-9]*/{PUBLISHED}")]
+    return frozenset(
+        r.row for each in found for r in each.results if r.diagnosis and {"fail", "error"} & {*r.verdicts.values()}
+    )
 
 
 @HERE
