@@ -186,6 +186,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) -> None:
     """But for installing, which needs an index: pip and the environment are stood in for."""

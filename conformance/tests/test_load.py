@@ -217,7 +217,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "decided_for of a silence": (
         silent("decided_for:", "  only: So."),
         "rules.yaml:2",
-        "`decided_for` goes with `must`",
+        "`decided_for` goes with must and may",
     ),
     "stated and decided": (
         {"rules": one_rule("decided_for:", "  only: So.")},
