@@ -50,7 +50,11 @@ def resolve(
         if known != volume:
             raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
         return tuple(dst)  # type: ignore[arg-type]
-    past_rank = special_zero and 0 in shape[len(src) :]
+    return inferred(volume, known, dst, special_zero and 0 in shape[len(src) :])
+
+
+def inferred(volume: int, known: int, dst: list[int | None], past_rank: bool) -> tuple[int, ...]:
+    """dst with the lengths that were left open; `past_rank`: one of them was to be copied from where src has none."""
     if known == 0:
         if volume != 0:  # then nothing was copied from src but lengths, and the 0 is a literal one
             raise Illegal("zero-empties")

@@ -212,7 +212,8 @@ def _limits(parser: _Parser) -> None:
 
 
 def _some_calls(parser: _Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help="as for run: a name, module:Class, file.py:Class, cmd:PROGRAM")
+    what = "as for run: a name, module:Class, file.py:Class, cmd:PROGRAM"
+    parser.add_argument("backend", metavar="BACKEND", help=what)
     for option, metavar, what in (
         ("--operation", "ID", "this operation only"), ("--type", "TYPE", "this element type only"),
     ):  # fmt: skip
@@ -284,6 +285,9 @@ def _publish(parser: _Parser) -> None:
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=what)
     what = "the folder of a run that was made already; may be repeated"
     parser.add_argument("--results", type=Path, action="append", metavar="DIR", help=what)
+    for option, what in (("--operation", "this operation only"), ("--type", "this element type only")):
+        said = f"{what}, for a backend that takes long; may be repeated"
+        parser.add_argument(option, action="append", metavar="ID", help=said)
     parser.add_argument("--index", action="store_true", help="run nothing; only put together what is published")
     parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="so many processes at once (2)")
     parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")

@@ -309,6 +309,8 @@ class Claims(NamedTuple):
 class Rejected(Exception):
     """The backend's own refusal of a call, and the stage at which it came: compile or run."""
 
+    __slots__ = ("message", "stage")
+
     def __init__(self, stage: str, message: str) -> None:
         self.stage, self.message = stage, message  # BaseException.__new__ has set args
 

@@ -55,7 +55,7 @@ def tell(number, step):
 WRITERS = {
     "numpy_raw": "numpy", "array_api_strict": "numpy", "dask": "numpy", "torch": "torch", "jax": "jax", "mlx": "mlx",
     "tensorflow": "tensorflow", "onnxruntime": "onnx", "onnx_reference": "onnx", "openvino": "openvino",
-    "onednn": "onednn",
+    "onednn": "onednn", "paddle": "paddle", "ndonnx": "numpy",
 }  # fmt: skip
 """An adapter's module → the module here that writes its scripts."""
 

@@ -1,4 +1,4 @@
-"""numpy.reshape as a script; and array-api-strict and Dask, which are called in the same words."""
+"""numpy.reshape as a script; and array-api-strict, Dask and ndonnx, which are called in the same words."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ KINDS = {
         ("import dask.array as da",), "da.from_array({}, chunks=-1)", "src = da.reshape(src, {})",
         'src.compute(scheduler="synchronous")',
     ),
+    "ndonnx": (
+        ("import ndonnx as ndx", "from onnx import shape_inference"), "ndx.asarray({})",
+        "src = ndx.reshape(src, {})", "src.unwrap_numpy()",
+    ),
 }  # fmt: skip
 """Imports, src, the call and the answer of each backend."""
 
@@ -34,7 +38,10 @@ def of(row: Row, backend: str) -> str:
     for task in row.tasks:
         if backend == "array-api-strict" and task.source.type in ("f16", "bf16"):
             raise Unsupported(f"type:{task.source.type}")  # the standard has neither
+        if backend == "ndonnx" and (task.source.type == "bf16" or row.given == "runtime"):
+            raise Unsupported("type:bf16" if task.source.type == "bf16" else "given:runtime")
         calls = [call.format(shape) for shape, _ in function_calls(task, mapped=backend != "numpy-raw")]
         steps.append(body(task, src.format(numpy_array(task.source)), calls, answer))
-    refusals = "(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError)"
+    own = ", shape_inference.InferenceError" if backend == "ndonnx" else ""
+    refusals = f"(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError{own})"
     return script(Parts([*numpy_imports(row), *imports], refusals, LOOK, steps))

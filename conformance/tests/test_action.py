@@ -53,8 +53,8 @@ class Runner:
 
     def __init__(self, folder: Path, **inputs: str) -> None:
         self.folder = folder
-        given = {name: value.get("default", "") for name, value in action()["inputs"].items()}
-        self.inputs = given | {"python": sys.executable} | inputs
+        given: dict[str, str] = {name: value.get("default", "") for name, value in action()["inputs"].items()}
+        self.inputs: dict[str, str] = given | {"python": sys.executable} | inputs
         self.outputs: dict[str, str] = {}
         commands = folder / "bin"
         commands.mkdir(exist_ok=True)
@@ -80,7 +80,8 @@ class Runner:
             case found if found[1].startswith("steps.run.outputs."):
                 return self.outputs[found[1].removeprefix("steps.run.outputs.")]
             case found:
-                return {"github.action_path": str(ROOT)}[found[1]]
+                assert found[1] == "github.action_path"
+                return str(ROOT)
 
     def run(self, step: str) -> Done:
         for name in ("output", "summary"):

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from conformance import bench
+from conformance.clock import Measured
 from conformance.contract import contracts
 from conformance.domain import SMALL, calls
 from conformance.load import load_spec
@@ -48,8 +49,8 @@ def test_a_measurement_is_added_by_decorating_it(
     monkeypatch.setattr(bench, "MEASUREMENTS", [])
 
     @bench.measurement("nothing at all", budget=1.0)
-    def nothing() -> bench.Measured:
-        return bench.Measured(2.0, 0.5, "less than nothing")
+    def nothing() -> Measured:
+        return Measured(2.0, 0.5, "less than nothing")
 
     assert bench.main(["--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [

@@ -42,7 +42,8 @@ BACKENDS = [name for name, (module, _) in BUNDLED.items() if module in repro.WRI
 DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
 TYPES = {
     "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
-    "tensor(float)": "f32", "bfloat16": "bf16", "torch.bfloat16": "bf16", "mlx.core.bfloat16": "bf16",
+    "tensor(float)": "f32", "paddle.float32": "f32",
+    "paddle.bfloat16": "bf16", "bfloat16": "bf16", "torch.bfloat16": "bf16", "mlx.core.bfloat16": "bf16",
     "<dtype: 'bfloat16'>": "bf16", "tensor(bfloat16)": "bf16",
 }  # fmt: skip
 

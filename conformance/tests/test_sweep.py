@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from conformance import cli, sweep
 from conformance.adapters.numpy_reference import NumpyReference
+from conformance.clock import once
 from conformance.contract import clauses, contracts
 from conformance.domain import FULL, SMALL, TINY, Domain, calls
 from conformance.evidence import Refused
@@ -322,6 +324,26 @@ def test_the_size_is_said_and_the_failures_are_shown_with_a_case(
         assert words in said
 
 
+@pytest.mark.slow
+def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path) -> None:
+    backend = "conformance.adapters.broken_process:DiesRatherThanRefuse"
+    words = ("--rank", "1", "--max-dim", "1", "--entries", "1", "--isolation", "worker", *STATIC)
+    assert cli.main(["sweep", backend, *words, "--out", str(tmp_path)]) == 1
+    failures = read(tmp_path / FILE).total.failures
+    assert {diagnosis for _, diagnosis in failures} == {"crash"}
+    assert all("deterministic" in failure.example["detail"] for failure in failures.values())
+
+
+@pytest.mark.slow
+def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) -> None:
+    def peak(rank: str) -> int:
+        words = ("--rank", rank, "--max-dim", "3", "--out", str(tmp_path), "--operation", "StaticReshape")
+        return once([sys.executable, "-m", "conformance", "sweep", "numpy", *words])[2]
+
+    few, many = peak("2"), peak("3")
+    assert many < 1.3 * few
+
+
 def test_the_reference_has_no_failures(tmp_path: Path) -> None:
     assert command(tmp_path, backend="numpy") == 0
     assert read(tmp_path / FILE).total.failures == {}
@@ -360,7 +382,7 @@ def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path) -> None:
     for changed, words in (
         (text[:-5], "no line of a sweep"),
         ("".join(text.splitlines(keepends=True)[:-1]), "no footer"),
-        (text.replace('"calls":60', '"calls":61', 1), "the blocks are not those"),
+        (text.replace('"block","calls":2,', '"block","calls":3,', 1), "the blocks are not those"),
         (text.replace('"shard":null', '"shard":"1/2"', 1), "the header is not the one"),
         (text + text, "after the footer"),
     ):

@@ -1,0 +1,38 @@
+"""paddle.reshape as a script; a shape that comes with the call is a tensor."""
+
+from __future__ import annotations
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+
+TYPES = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
+    "s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "s64": "int64",
+}  # fmt: skip
+LOOK = """
+def look(answer):
+    return answer.dtype, answer.shape, b"" if 0 in answer.shape else answer.numpy().tobytes()
+"""
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    steps = []
+    for task in row.tasks:
+        source, calls = task.source, []
+        if source.type not in TYPES:
+            raise Unsupported(f"type:{source.type}")
+        src = f"paddle.to_tensor(np.array({numpy_array(source)}))"
+        if 0 in source.dims:
+            src = f'paddle.zeros({source.dims}, "{TYPES[source.type]}")'
+        elif source.type == "bf16":
+            src = f'paddle.to_tensor(np.array({numpy_array(source)}).view(np.int16)).view("bfloat16")'
+        for shape, type_ in function_calls(task, mapped=False):
+            if row.given == "runtime":
+                shape = f"paddle.to_tensor(np.array({shape}, {NUMPY[type_]}))"  # noqa: PLW2901 - as it is given
+            calls.append(f"src = paddle.reshape(src, {shape})")
+        steps.append(body(task, src, calls))
+    imports = [*numpy_imports(row), "import paddle"]
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, OSError)", LOOK, steps))
