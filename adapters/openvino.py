@@ -41,7 +41,9 @@ class OpenVino:
 
     name: ClassVar[str] = "openvino"
     threads: ClassVar[int] = 2
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("declared", "form:outputs", "form:types", "unknown-rank"))
+    claims = Claims(
+        ("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("declared", "form:outputs", "form:types", "unknown-rank")
+    )
 
     def __init__(self) -> None:
         self.core = ov.Core()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from importlib import metadata, resources
@@ -150,6 +152,30 @@ def load_adapter(backend: str) -> Adapter:
         raise
     except BaseException as error:
         raise CannotStart(f"{backend}: cannot be started: {type(error).__name__}: {error}") from error
+
+
+def digest_of_adapter(backend: str) -> str | None:
+    """The sha256 of the file that an adapter or a program is written in; None where there is none to be found."""
+    path = _file_of(backend)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
+
+
+def _file_of(backend: str) -> Path | None:
+    if backend.startswith("cmd:"):
+        program = next(iter(backend.removeprefix("cmd:").split()), "")
+        return Path(shutil.which(program) or program)
+    match = _ON_DEVICE.fullmatch(backend)
+    name = match["backend"] if match else backend
+    module = f"conformance.adapters.{BUNDLED[name][0]}" if name in BUNDLED else name.rpartition(":")[0]
+    if module == "broken":
+        module = "conformance.adapters.broken"
+    if module.endswith(".py"):
+        return Path(module)
+    try:
+        found = importlib.util.find_spec(module) if module else None
+    except (ImportError, ValueError):
+        return None
+    return Path(found.origin) if found is not None and found.origin else None
 
 
 def _class(backend: str) -> Any:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal
 
-from .adapter import BUNDLED, load_adapter
+from .adapter import BUNDLED, CannotStart, load_adapter
 from .model import Adapter, Claims, Isolated, Result
 from .plan import Row
 from .process import USUAL, Limits
@@ -92,6 +92,11 @@ def run_in_parallel(
             idle.append(adapter)
 
     try:
+        for other in everyone[1:]:
+            if (other.identity, other.claims) != (first.identity, claims):
+                raise CannotStart(
+                    f"{backend}: started twice, it describes itself differently: {other.identity} and {first.identity}"
+                )
         with ThreadPoolExecutor(len(everyone)) as pool:
             for done in pool.map(results, chunks):
                 yield from done

@@ -10,18 +10,9 @@ from .backend import Isolation, opened, run_isolated
 from .conclude import conclude
 from .evidence import Target, Writer, header_of, read
 from .plan import Plan, Row
+from .planted import CANARIES, IN_PROCESSES
 from .remote import Limits
 
-CANARIES: dict[str, tuple[str, ...]] = {
-    "conformance.adapters.broken:AcceptsEverything": ("one-infer", "same-volume"),
-    "conformance.adapters.broken:RefusesEverything": ("literal-lengths", "one-infer"),
-    "conformance.adapters.broken:FlushesSubnormals": ("same-content", "literal-lengths"),
-}
-"""A planted backend → the rules whose rows it is driven over: some that it must fail, some that it may pass."""
-IN_PROCESSES: dict[str, tuple[str, ...]] = {
-    "conformance.adapters.broken_process:DiesRatherThanRefuse": ("one-infer", "literal-lengths"),
-}
-"""The same for those that would take this process with them."""
 _ROWS = 24
 """Rows of each rule that a planted backend is driven over."""
 _DEATHS = 2

@@ -19,6 +19,7 @@ from .model import Adapter, Claims, Result
 from .pieces import Errand, afield
 from .plan import Plan, Row
 from .process import USUAL, Limits
+from .rejudge import contradictions
 from .run import contained, result_without_call, stay_in
 
 RESULTS = "results.jsonl"
@@ -72,6 +73,7 @@ def certify(
             header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
             done = salvaged(folder / RESULTS, header) if resume else []
             _check_order(order.plan.rows, done, folder / RESULTS)
+            refuse_contradictions(order.plan, done, claims, folder / RESULTS)
             report.forget(folder)
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
@@ -81,6 +83,13 @@ def certify(
         said = remarks(adapter)
     writer.close(time.perf_counter() - began, (*notes, *said), caught)
     return folder
+
+
+def refuse_contradictions(plan: Plan, results: Sequence[Result], claims: Claims, path: Path) -> None:
+    """Refuses rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
+    rows = {result.row: result for result in results}
+    if wrong := next(contradictions((row for row in plan.rows if row.id in rows), rows, claims), None):
+        raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
 
 
 def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from . import waive
+from . import planted, waive
 from .adapter import FAMILIES
 from .evidence import Evidence, Target
 from .load import cases_folder, digest_of, spec_folder
@@ -82,7 +82,7 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     canaries = evidence.footer["canaries"]
     conclusion = conclude(
         plan, results, claims, target,
-        escaped=tuple(name for name, failures in canaries.items() if not failures) if canaries else ("none of those",),
+        escaped=tuple(name for name in dict.fromkeys((*planted.names(), *canaries)) if not canaries.get(name)),
         overdue=() if partial else waive.overdue(header, results, plan.rows),
     )  # fmt: skip
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
@@ -173,7 +173,7 @@ def _states(document: str, blamed: Iterable[Rule]) -> bool:
 
 
 def _blamed(row: Row, document: str, rules: Mapping[str, Rule]) -> list[Rule]:
-    """The rules that a failing row is about in a document: the one it cites, or where that binds not, those it breaks."""
+    """The rules that a failing row is about in a document: the one it cites; where that binds not, those it breaks."""
     cited = rules[row.case.rule]
     if document in cited.documents:
         return [cited]
@@ -273,13 +273,13 @@ def _sentences(standings: tuple[Standing, ...], claims: Claims, target: Target) 
     for standing in standings:
         documents.setdefault(standing.document, []).append(standing)
     for document, group in documents.items():
-        yield f"{_verdict_of(document, group)}{_limits(group, claims, target)}"
+        yield f"{_verdict_of(document, group, target)}{_limits(group, claims, target)}"
 
 
 _SAID: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 
 
-def _verdict_of(document: str, group: list[Standing]) -> str:
+def _verdict_of(document: str, group: list[Standing], target: Target) -> str:
     by_word: dict[Word, list[Standing]] = {}
     for standing in group:
         by_word.setdefault(standing.word, []).append(standing)
@@ -288,7 +288,7 @@ def _verdict_of(document: str, group: list[Standing]) -> str:
         types = [standing.type for standing in by_word.get(word, [])]
         if not types:
             continue
-        whole = word == "conforms" and len(types) == len(group)
+        whole = word == "conforms" and len(types) == len(group) and not target.types
         about = "" if whole else f" for {_list(types)}"
         detail = ""
         if word == "does not conform":
@@ -316,6 +316,8 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     parts = []
     if limits:
         parts.append(f"not claimed: {', '.join(limits)}")
+    if target.types:
+        parts.append(f"no more than {_list(list(target.types))} was asked for")
     if target.shard:
         parts.append(f"only shard {target.shard}")
     if target.select:

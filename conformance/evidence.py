@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from . import __version__
+from .adapter import digest_of_adapter
 from .model import VERDICTS, Claims, Identity, Result, Suite
 
 FORMAT = "reshape-conformance-results-1"
@@ -71,6 +72,7 @@ def header_of(suite: Suite, identity: Identity, claims: Claims, target: Target, 
         },
         "backend": {
             "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
+            "digest": digest_of_adapter(backend),
         },
         "claims": claims._asdict(),
         "target": {
@@ -227,17 +229,18 @@ def _check_keys(path: Path, header: Mapping[str, Any], footer: Mapping[str, Any]
             raise Refused(f"{path}: the {name} lacks {', '.join(missing)}; the file is damaged")
 
 
+def _check_row(path: Path, number: int, row: Mapping[str, Any]) -> None:
+    kinds = (("row", str), ("verdicts", dict), ("outcome", dict))
+    if not all(isinstance(row.get(key), kind) for key, kind in kinds):
+        raise Refused(f"{path}:{number}: the row lacks its id, verdicts or outcome; the file is damaged")
+    if unknown := set(map(str, row["verdicts"].values())) - set(VERDICTS):
+        raise Refused(f"{path}:{number}: {min(unknown)!r} is no verdict; the file is damaged")
+
+
 def _check_footer(path: Path, lines: list[str], rows: list[dict[str, Any]], footer: Mapping[str, Any]) -> None:
     seen: set[str] = set()
     for number, row in enumerate(rows, 2):
-        if (
-            not isinstance(row.get("row"), str)
-            or not isinstance(row.get("verdicts"), dict)
-            or not isinstance(row.get("outcome"), dict)
-        ):
-            raise Refused(f"{path}:{number}: the row lacks its id, verdicts or outcome; the file is damaged")
-        if unknown := set(map(str, row["verdicts"].values())) - set(VERDICTS):
-            raise Refused(f"{path}:{number}: {min(unknown)!r} is no verdict; the file is damaged")
+        _check_row(path, number, row)
         if row["row"] in seen:
             raise Refused(f"{path}:{number}: the row {row['row']} stands twice")
         seen.add(row["row"])
@@ -271,6 +274,7 @@ def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
         record = _record(path, number, line)
         if record.get("record") == "footer":
             raise Refused(f"{path}: the run ended; there is nothing to resume")
+        _check_row(path, number, record)
         results.append(_result(record))
     return results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, Union, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -335,7 +335,7 @@ class TimedOut(Exception):
 class Program(Protocol):
     """A compiled graph, to be run any number of times."""
 
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Union[Tensor, Array]: ...
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array: ...
 
 
 @runtime_checkable

@@ -142,11 +142,9 @@ def expressible(case: Case, operation: Operation, given: Given, shape_type: str)
         return False
     if not static and ("shape" in case.attributes or shape_type not in WIDTH):
         return False
-    if (
-        case.inputs.get("shape") == 0 or "shape" in case.attributes
-    ):  # a shape that is not there is given in one way only
-        if (given, shape_type) != (operation.given[0], operation.shape_types[0]):
-            return False
+    absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
+    if absent and (given, shape_type) != (operation.given[0], operation.shape_types[0]):
+        return False  # a shape that is not there is given in one way only
     if shape_type[0] in "su" and shape_type[1:].isdigit():
         bits = 8 * WIDTH[shape_type]
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if shape_type[0] == "s" else (0, (1 << bits) - 1)
@@ -249,10 +247,7 @@ class _Lowering:
 
     def graph(self, step: Step) -> Graph:
         type_ = self.src_type(step)
-        if self.runtime:
-            dims = _in_common([each.src for each in self.case.steps])
-        else:
-            dims = step.src
+        dims = _in_common([each.src for each in self.case.steps]) if self.runtime else step.src
         strides = None
         if step.layout not in _DENSE and dims == step.src:
             strides = strides_of(step.src, step.layout, WIDTH[type_])
@@ -361,9 +356,11 @@ def supposed(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:
     known = volume_of(tuple(length for length in dims if length is not None))
     lengths = []
     for length in dims:
-        if length is None:
-            length, known = (volume // known if known else 1), volume
-        lengths.append(length)
+        if length is not None:
+            lengths.append(length)
+        else:
+            lengths.append(volume // known if known else 1)
+            known = volume
     return tuple(lengths)
 
 

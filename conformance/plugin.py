@@ -45,9 +45,9 @@ from .load import cases_folder
 from .load_cases import load_suite
 from .model import Adapter, Claims, Isolated, Malformed, Result
 from .plan import Plan, Row, plan_of
+from .remote import Limits
 from .report.facts import BAD
 from .report.failure import headline, shown_of, told
-from .remote import Limits
 from .run import contained, result_without_call, run
 from .terminal import counted, printable
 

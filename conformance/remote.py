@@ -92,7 +92,8 @@ class Remote:
     def _started(self) -> Session:
         self.restart()
         self.generation += 1
-        self._session = Session(Process(self.command, self.limits, self.env), self._shared)
+        process = Process(self.command, self.limits, self.env)
+        self._session = Session(process, self._shared, patient=self.generation == 1)
         return self._session
 
 
@@ -105,14 +106,16 @@ class RemoteProgram:
     def __init__(self, remote: Remote, graph: Graph) -> None:
         self.remote, self.graph = remote, graph
         self.answers: dict[int, Tensor] = {}
-        self.sources: dict[int, Tensor] = {}
         """The answers so far, by the ids of the requests."""
+        self.sources: dict[int, Tensor] = {}
+        """What each of those requests gave as src."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         session = self.remote.session()
         if self.session is not session:
             self.session, self.number = None, session.new_program()
             self.answers.clear()
+            self.sources.clear()
         return session.run(self, (src, *shapes), may_overwrite)
 
     def __del__(self) -> None:
@@ -123,8 +126,9 @@ class RemoteProgram:
 class Session:
     """The calls of one process."""
 
-    def __init__(self, process: Process, shared: SharedMemory | None) -> None:
-        self.process = process
+    def __init__(self, process: Process, shared: SharedMemory | None, patient: bool = False) -> None:
+        self.process, self._patient = process, patient
+        """The very first call of a backend may take as long as its start: some compile or load what they need then."""
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
@@ -191,7 +195,8 @@ class Session:
         request, payloads = self._request(program, tensors, may_overwrite)
         call = ask("run", request)
         program.sources[call] = tensors[0]
-        deadline = process.deadline()
+        deadline = process.deadline(process.limits.start_seconds if self._patient else None)
+        self._patient = False
         head = b"".join(lines) if self._large else b"".join([*lines, *payloads])
         process.send([head, *payloads] if self._large else [head], deadline, "run")
         for number_, what in asked[:-1]:
@@ -266,7 +271,9 @@ class Session:
             for overwrote in _listed(reply, "overwrote"):
                 source = program.sources.get(overwrote.get("call", -1))
                 if source is None:
-                    raise Fault(f"'overwrote' names the call {short(overwrote.get('call'))}, which is none of this program")
+                    raise Fault(
+                        f"'overwrote' names the call {short(overwrote.get('call'))}, which is none of this program"
+                    )
                 self._replace(source.memory, overwrote, deadline)
         except Fault as fault:
             raise self.process.fault(f"run: {fault}") from None

@@ -209,6 +209,8 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
             if programs is not None:
                 programs[task.graph] = program
         answer = program.run(src.tensor, tuple([shape.tensor for shape in arriving]), task.may_overwrite)
+        if isinstance(answer, np.generic):  # what NumPy itself makes of a tensor of rank 0
+            answer = np.asarray(answer)
         outcome = answered(answer, src)
     except Rejected as rejected:
         outcome = _rejected(rejected)
@@ -267,6 +269,8 @@ def answered(answer: Any, src: Image) -> Outcome:
 def named_type(answer: Any) -> str | Exception:
     """The element type of an answer, or why it is no answer."""
     if isinstance(answer, np.ndarray):
+        if answer.dtype.byteorder == ">":
+            return TypeError(f"run returned a big-endian array of {answer.dtype}; give it in little-endian byte order")
         name = name_of(answer.dtype)
         return (
             name if name in WIDTH else TypeError(f"run returned an array of {answer.dtype}, which is no element type")

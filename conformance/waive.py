@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from .load import validated
 from .model import Identity, Malformed, Place, Problem, Result, Verdict
 from .plan import Row
 from .strict_yaml import require
+
+_LONGEST = timedelta(days=732)
+"""How far ahead a waiver may end."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ def entries(path: Path) -> list[Waiver]:
         place = Place(str(path), entry.line)
         if not any(key in entry for key in ("case", "rule", "row")):
             problems.append(Problem(place, "the waiver names no case, rule or row; say what it is for"))
+        elif all(set(entry[key]) <= set("*?") for key in ("case", "rule", "row") if key in entry):
+            problems.append(Problem(place, "the waiver is for everything; name what fails"))
         problems += _bad_date(entry, place)
         waivers.append(Waiver(number, dict(entry), place))
     require(problems)
@@ -61,6 +66,10 @@ def _bad_date(entry: Mapping[str, Any], place: Place) -> list[Problem]:
             raise ValueError
     except ValueError:
         return [Problem(place, f"expires {entry['expires']!r} is no date; write it as '2027-06-30'")]
+    if date.fromisoformat(entry["expires"]) > datetime.now(timezone.utc).date() + _LONGEST:
+        return [
+            Problem(place, f"expires {entry['expires']!r} is more than two years ahead; a waiver is looked at again")
+        ]
     return []
 
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from . import protocol
 from .adapter import CannotStart, load_adapter
 from .model import Adapter, Array, Program, Rejected, Tensor, Unsupported
@@ -158,6 +160,8 @@ class Server:
 
     def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> Reply:
         value = self.programs[request["program"]].run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
+        if isinstance(value, np.generic):
+            value = np.asarray(value)
         type_ = named_type(value)
         if isinstance(type_, Exception):
             return {"error": {"message": str(type_)}}, ()
@@ -202,8 +206,6 @@ class Server:
 
 
 def _shares(value: Tensor | Array, src: Tensor) -> bool:
-    import numpy as np
-
     if isinstance(value, Tensor):
         return value.memory is src.memory
     return value.base is not None and bool(np.may_share_memory(value, np.frombuffer(src.memory, np.uint8)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..adapter import CannotStart
@@ -27,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"hunt needs Hypothesis ({error}); pip install 'reshape-conformance[hunt]'", code=3) from None
     ground = Ground(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
-        with contained() as notes, ExitStack() as backends:
+        with contained() as notes, _no_traces(), ExitStack() as backends:
             adapter = backends.enter_context(_opened(args, args.backend))
             other = backends.enter_context(_opened(args, args.differential)) if args.differential else None
             hunted = hunt(adapter, ground, args.examples, args.seed, other)
@@ -39,6 +41,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(args, hunted, name, notes, spec)
     return 1 if hunted.quarry else 0
+
+
+@contextmanager
+def _no_traces() -> Iterator[None]:
+    """Keeps Hypothesis from leaving a folder where the command is called."""
+    from hypothesis.configuration import set_hypothesis_home_dir
+
+    with tempfile.TemporaryDirectory(prefix="reshape-conformance-", ignore_cleanup_errors=True) as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 def _opened(args: argparse.Namespace, backend: str) -> Any:

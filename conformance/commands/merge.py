@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from ..certify import RESULTS
+from ..certify import RESULTS, refuse_contradictions
 from ..evidence import Refused, Writer, merged, read
 from ..load_cases import load_suite
+from ..model import Claims
 from ..plan import plan_of
 from . import Usage, folder_given
 from .run import told
@@ -21,6 +22,8 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--out {args.out} holds one of the shards; name another folder")
     try:
         header, results = merged(paths)
+        claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
+        refuse_contradictions(plan, results, claims, out / RESULTS)
         footers = [read(path).footer for path in paths]
         writer = Writer(out / RESULTS, header)
         for result in results:

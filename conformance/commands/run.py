@@ -38,6 +38,9 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
     order = _order(args, plan)
     progress = Progress("running", len(plan.rows))
+    if args.out is not None and args.resume is None and (args.out / RESULTS).is_file():
+        report.forget(args.out)  # what an earlier run said must not stand there when this one cannot start
+        (args.out / RESULTS).unlink()
     try:
         with closing(progress):
             out = certify(order, lambda name: _folder(args, name), args.resume is not None, progress.at)

@@ -38,10 +38,22 @@ def words(facts: Facts) -> tuple[str, str]:
     if facts.target.select or facts.target.shard:
         parts.append("part of the suite")
     word = next(iter(claimed))
+    if word == "conforms" and (limits := _limits(facts)):
+        parts.append(limits)
     if word == "conforms" and facts.conclusion.exit_code:
         word = "incomplete"
         parts.append("not all that was asked for")
     return word, "; ".join(parts)
+
+
+def _limits(facts: Facts) -> str:
+    """What a verdict leaves aside, in a few words: types that were not shown, facets that are left out."""
+    shown = dict.fromkeys(standing.type for standing in facts.standings if standing.word == "conforms")
+    listed = {type_ for operation in facts.plan.suite.spec.operations.values() for type_ in operation.types}
+    parts = [f"for {', '.join(shown)} only"] if listed - shown.keys() else []
+    if any(standing.not_claimed for standing in facts.standings):
+        parts.append("with limits")
+    return " ".join(parts)
 
 
 def _part(word: str, documents: tuple[str, ...], every: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance import report
+from conformance import planted, report
 from conformance.adapter import FunctionAdapter
 from conformance.conclude import concluded
 from conformance.evidence import Target, Writer, header_of, read
@@ -67,7 +67,7 @@ def finished(
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)
-    writer.close(4321.125, (), {"Planted": 3})
+    writer.close(4321.125, (), dict.fromkeys(planted.names(), 3))
     evidence = read(folder / "results.jsonl")
     conclusion = concluded(plan, evidence)
     report.write(folder, plan, evidence, conclusion)

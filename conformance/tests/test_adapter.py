@@ -184,7 +184,7 @@ def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
         ("None", "run returned NoneType, not a Tensor or a NumPy array"),
         ("list", "run returned list, not a Tensor"),
         ("object array", "run returned an array of object, which is no element type"),
-        ("big-endian array", "run returned an array of >f4"),
+        ("big-endian array", "run returned a big-endian array of >f4"),
         ("an unknown type", "a Tensor of type 'f8'"),
         ("too few strides", "with 1 strides"),
     ],

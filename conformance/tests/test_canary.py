@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance import canary
+from conformance import canary, planted
 from conformance.evidence import read
 from conformance.plan import Plan
 from conformance.process import Limits
@@ -16,7 +16,7 @@ from . import small
 from .small import Command, command, mini, reporting
 
 __all__ = ["command", "reporting"]
-NAMES = [backend.rpartition(":")[2] for backend in canary.CANARIES]
+NAMES = [backend.rpartition(":")[2] for backend in planted.CANARIES]
 
 
 def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Command) -> None:
@@ -77,6 +77,6 @@ def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> Non
     """What each of them may pass, it passes: it is caught by the rule that it breaks."""
     caught, _ = canary.escaped(small.plan(tmp_path), "none", Limits())
     rows = [row for row in small.plan(tmp_path).rows if row.type == "f32"]
-    for (_, rules), failures in zip(canary.CANARIES.items(), caught.values(), strict=True):
+    for (_, rules), failures in zip(planted.CANARIES.items(), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in rules)
         assert 0 < failures < verdicts

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import conformance.commands.run as commands_run
-from conformance import canary, conclude, evidence, judge, run, waive
+from conformance import canary, conclude, evidence, judge, planted, run, waive
 from conformance.commands import Usage
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan import Plan, Row
@@ -62,7 +62,7 @@ def no_failures_conform(counts: Any, optional: Any, unshown: Any) -> str:
     return "does not conform" if {"fail", "error"} & {*counts, *optional} else "conforms"
 
 
-UNPLANTED = (canary, "escaped", lambda *_: ({"Planted": 1}, ()))
+UNPLANTED = (canary, "escaped", lambda *_: (dict.fromkeys(planted.names(), 1), ()))
 """No bad backend is driven."""
 UNCOUNTED = (commands_run, "complete", lambda *_: None)
 """Rows and digest are not compared with the suite's."""
@@ -141,7 +141,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
 
     def careless(path: Path) -> evidence.Evidence:
         records = [json.loads(line) for line in path.read_bytes().splitlines()]
-        footer = {"canaries": {"Planted": 1}, "notes": [], "seconds": 1.0}
+        footer = {"canaries": dict.fromkeys(planted.names(), 1), "notes": [], "seconds": 1.0}
         return evidence.Evidence(records[0], tuple(map(evidence._result, records[1:])), footer)
 
     said = as_we_are_and_without(

@@ -280,6 +280,12 @@ def test_the_command_says_when_nothing_failed(capsys: pytest.CaptureFixture[str]
     assert "nothing failed in 50 examples of seed 0" in capsys.readouterr().out
 
 
+def test_the_command_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["hunt", "numpy", "--examples", "20"]) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_type_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["hunt", "numpy", "--type", "f23"]) == 2
     assert "unknown type 'f23'; did you mean 'f32'?" in capsys.readouterr().err

@@ -19,7 +19,9 @@ def contract() -> Contract:
     return contracts(load_spec())["static-2021"]
 
 
-def chain(contract: Contract, src: tuple[int, ...], *links: tuple[tuple[int, ...], bool], form: Form | None = None) -> Meaning:
+def chain(
+    contract: Contract, src: tuple[int, ...], *links: tuple[tuple[int, ...], bool], form: Form | None = None
+) -> Meaning:
     return meaning_of(contract, src, tuple(shape for shape, _ in links), tuple(zero for _, zero in links), form)
 
 

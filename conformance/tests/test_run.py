@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance import canary
+from conformance import canary, planted
 from conformance.conclude import concluded
 from conformance.evidence import read
 from conformance.load import load_spec
@@ -24,7 +25,8 @@ from .small import DOCUMENTS, Command, Said, command, mini, reporting
 __all__ = ["command", "reporting"]
 PLANTED = "FlushesSubnormals"
 TYPES = {"f32", "f16", "bf16"}
-GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": "2999-01-01"}
+SOON = (date.today() + timedelta(days=200)).isoformat()
+GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": SOON}
 
 
 def sentences(said: Said) -> dict[str, str]:
@@ -175,7 +177,7 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
     text = head + scalar.splitlines()[0] + "\n"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canary, "escaped", lambda *_: ({"Planted": 1}, ()))
+        patch.setattr(canary, "escaped", lambda *_: (dict.fromkeys(planted.names(), 1), ()))
         said = command.run("numpy", "--json")
     never_conforms(said)
     assert words(said) == {"nothing shown"}
@@ -461,7 +463,7 @@ for line in sys.stdin:
 def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canary, "escaped", lambda *_: ({"Planted": 1}, ()))
+    monkeypatch.setattr(canary, "escaped", lambda *_: (dict.fromkeys(planted.names(), 1), ()))
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
     said = command.run(backend, "--isolation", "worker", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from . import miniatures
 from .small import Command, command, mini
 
 __all__ = ["command"]
-GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": "2999-01-01"}
+SOON = (date.today() + timedelta(days=200)).isoformat()
+GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": SOON}
 FLUSHES = mini("Flushes")
 
 
@@ -139,24 +141,26 @@ def test_an_error_of_the_adapter_cannot_be_waived(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(miniatures.RaisesInRun, "what", "KeyError")
-    said = command.run(mini("RaisesInRun"), "--waivers", waivers(tmp_path, {"case": "*"}), "--json")
+    said = command.run(mini("RaisesInRun"), "--waivers", waivers(tmp_path, {"case": "[a-z]*"}), "--json")
     assert said.code == 1
     assert said.data["verdicts"]["waived"] == 0
 
 
 def test_waiving_everything_shows_nothing(command: Command, tmp_path: Path) -> None:
-    said = command.run(mini("Unable"), "--waivers", waivers(tmp_path, {"case": "*"}), "--json")
+    said = command.run(mini("Unable"), "--waivers", waivers(tmp_path, {"case": "[a-z]*"}), "--json")
     assert said.code == 4
     assert not any("conforms to" in sentence for sentence in said.data["sentences"])
 
 
 def test_a_rule_that_is_waived_whole_has_no_pass(command: Command, tmp_path: Path) -> None:
-    said = command.run(mini("Accepts"), "--waivers", waivers(tmp_path, {"case": None, "row": "*"}), "--json")
+    said = command.run(mini("Accepts"), "--waivers", waivers(tmp_path, {"case": None, "row": "[a-z]*"}), "--json")
     assert said.code == 4
     assert "no pass for the rule" in said.data["why"]
 
 
 MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
+    "everything": ({"case": "*", "rule": "**"}, ":2: the waiver is for everything; name what fails"),
+    "nearly for ever": ({"expires": "2999-01-01"}, ":2: expires '2999-01-01' is more than two years ahead"),
     "no reason": ({"reason": None}, ":2: missing key 'reason'"),
     "no link": ({"link": None}, ":2: missing key 'link'"),
     "no owner": ({"owner": None}, ":2: missing key 'owner'"),
