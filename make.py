@@ -32,7 +32,7 @@ STAMP = VENV / "made-by-make.py"
 
 JOBS = {
     "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
-    "test": [["pytest", "-m", "not slow"]],
+    "test": [["pytest", "-m", "not slow", "-n", "auto"]],
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
     "bench": [["conformance.bench"]],
 }

@@ -30,6 +30,9 @@ _NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
 _MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
 _EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
 _EARLY = 'return Compiled(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
+_KNOWN_TOGETHER = (
+    "a graph that knows every shape beforehand knows src's lengths too, and one without them knows no shape"
+)
 EQUIVALENTS: Mapping[str, str] = {
     "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
     "MOST_DIMS = 32 · 32 became 31": _SAME_BYTES,
@@ -39,6 +42,10 @@ EQUIVALENTS: Mapping[str, str] = {
     f"{_EMPTY} · 0 became 1": _NOTHING_THERE,
     f"{_EMPTY} · 0 became 1 (2)": _NOTHING_THERE,
     f"{_EARLY}  # type: ignore[arg-type] · always the second": _SETTLED_LATER,
+    "early = dims is not None and None not in dims · `None not in dims` dropped": _KNOWN_TOGETHER,
+    "early = dims is not None and None not in dims · not in became in": _SETTLED_LATER,
+    "early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked"
+    " · `early` dropped": _KNOWN_TOGETHER,
     "src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False"
     " · False became True": "a call of the operation always gives the argument; the default is for people",
     "for said, length in zip(declared.dims, dims, strict=True): · True became False": (
