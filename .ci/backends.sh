@@ -92,6 +92,11 @@ within() { # a command in the environment of a group
     fi
 }
 
+tried() { # the tests of a group
+    within "$1" -m pytest -q -p no:cacheprovider -k "$(words "$1")" \
+        conformance/tests/test_golden.py conformance/tests/test_repro.py conformance/tests/test_adapters_*.py
+}
+
 published() { # 1 says that folders of an earlier suite are left, which later groups write anew
     local code=0
     within "$1" -m conformance publish --timeout 10 "${@:2}" || code=$?
@@ -112,8 +117,7 @@ for group in $groups; do
     install "$group"
     echo "installed after $SECONDS s"
     if [ "$job" = test ]; then
-        within "$group" -m pytest -q -p no:cacheprovider -k "$(words "$group")" \
-            conformance/tests/test_golden.py conformance/tests/test_repro.py conformance/tests/test_adapters_*.py
+        tried "$group" || { echo "once more, for a machine that was busy" && tried "$group"; }
     else
         read -ra whole <<<"$(backends "$group")"
         read -ra part <<<"$(slow "$group")"

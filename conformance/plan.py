@@ -323,6 +323,7 @@ class _Lowering:
         return tuple(Judged(meaning, tuple(documents)) for meaning, documents in by_meaning.items())
 
 
+@lru_cache(_CACHED_IMAGES)  # the rows of a case ask the same of the same documents, for each of its types
 def meaning_of(
     contract: Contract,
     src: tuple[int, ...],
@@ -331,6 +332,8 @@ def meaning_of(
     form: Form | None,
 ) -> Meaning:
     """What a chain of reshapes means, one after the other; what is open in one node excuses nothing in the next."""
+    if len(shapes) == 1:
+        return contract.meaning(src, shapes[0], special_zero[0], form)
     volume = volume_of(src)
     meaning = Meaning("legal", src, ())
     silent: tuple[str, ...] = ()
