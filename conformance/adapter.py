@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -332,6 +332,8 @@ def _bundled(backend: str, module: str, name: str) -> Bundled:
     install = INSTALL.get(module)
     wanted = (install or "numpy").removeprefix("pip install").strip(" \"'")
     distribution = re.split(r"[\[=<>\"' ]", wanted)[0]
+    from importlib import metadata  # slow to import, and only needed here
+
     try:
         version: str | None = metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -100,6 +100,10 @@ def environment() -> dict[str, str]:
     }
 
 
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
+"""One encoder for all records: `json.dumps` makes one for each."""
+
+
 class Writer:
     """Writes a results file line by line; without `close` it has no footer and nobody will take it."""
 
@@ -112,7 +116,7 @@ class Writer:
         self._header = hashlib.sha256(self._line(header).encode()).hexdigest()
 
     def _line(self, record: Mapping[str, Any]) -> str:
-        line = json.dumps(record, separators=(",", ":"), ensure_ascii=True) + "\n"
+        line = _encoded(record) + "\n"
         self._stream.write(line)
         return line
 
