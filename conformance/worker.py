@@ -122,26 +122,27 @@ class Server:
             record["wrote"] = wrote
         if count:
             self.look_again(earlier[:count], record, sent)
-        self.look_at_sources(request, tensors[0], before[0], record, sent)
+        sources = self.sources[request["program"]]
+        if sources:
+            self.look_at_sources(sources, record, sent)
+        if before[0] is not None and not request["may_overwrite"]:
+            now = bytes(tensors[0].memory) if wrote else before[0]
+            sources.append((request["id"], tensors[0], now))
         return record, sent
 
     def look_at_sources(
-        self, request: Mapping[str, Any], src: Tensor, before: bytes | None, record: dict[str, Any],
-        sent: list[bytes | memoryview],
-    ) -> None:  # fmt: skip
+        self, kept: list[tuple[int, Tensor, bytes]], record: dict[str, Any], sent: list[bytes | memoryview]
+    ) -> None:
         """Adds those sources of earlier calls into which this call wrote; they stay as long as the program does."""
-        kept = self.sources[request["program"]]
         overwrote = []
         for place, (call, tensor, was) in enumerate(kept):
-            now = bytes(tensor.memory)
-            if now != was:
+            if tensor.memory != was:  # type: ignore[comparison-overlap]
+                now = bytes(tensor.memory)
                 kept[place] = (call, tensor, now)
                 overwrote.append({"call": call, "bytes": len(now)})
                 sent.append(now)
         if overwrote:
             record["overwrote"] = overwrote
-        if before is not None and not request["may_overwrite"]:
-            kept.append((request["id"], src, bytes(src.memory)))
 
     def look_again(self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]) -> None:
         """Adds those earlier answers that are not what they were."""
