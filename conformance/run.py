@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,8 @@ from .types import WIDTH, dtype_of, name_of
 _LONGEST = 2000
 """Characters of a backend's message that are kept."""
 _NO_PROGRAM: Any = None
+_HERE = (f"{Path(__file__).parents[1]}{os.sep}", f"{sys.prefix}{os.sep}")
+"""Where the suite and the libraries lie on this machine, which is nothing to publish."""
 _MOVED = "the backend changed the working directory"
 
 
@@ -234,6 +238,8 @@ def _text(message: Any) -> str:
     text = message
     if not isinstance(text, str):
         text = f"{type(message).__name__} where text was expected: {_written(message, repr)}"
+    for place in _HERE:
+        text = text.replace(place, "")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 

@@ -112,3 +112,14 @@ def test_planted_backends_of_other_names_do_not_stand_for_ours(
 ) -> None:
     monkeypatch.setattr("conformance.canary.escaped", lambda *_: ({"x": 1}, ()))
     assert command.run("numpy").code == 5
+
+
+def test_no_message_names_the_place_of_the_suite_on_the_machine(command: Command, mine: Path) -> None:
+    mine.write_text(
+        ADAPTER + "\nimport conformance, sys\n\nclass Tells(Mine):\n    def compile(self, graph):\n"
+        "        raise ValueError(f'{conformance.__file__} {sys.prefix}/lib')\n",
+        encoding="utf-8",
+    )
+    command.run(f"{mine}:Tells")
+    text = (command.out / "results.jsonl").read_text()
+    assert "ValueError: conformance/__init__.py lib" in text
