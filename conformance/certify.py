@@ -20,7 +20,7 @@ from .pieces import Errand, afield
 from .plan import Plan, Row
 from .process import USUAL, Limits
 from .rejudge import contradictions
-from .run import contained, result_without_call, stay_in
+from .run import contained, placeless, result_without_call, stay_in
 
 RESULTS = "results.jsonl"
 Tick = Callable[[int, str], None]
@@ -81,7 +81,7 @@ def certify(
                 writer.row(waive.waived(result, row, waivers, today))
                 tick(number, row.case.id)
         said = remarks(adapter)
-    writer.close(time.perf_counter() - began, (*notes, *said), caught)
+    writer.close(time.perf_counter() - began, (*notes, *map(placeless, said)), caught)
     return folder
 
 

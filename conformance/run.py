@@ -234,12 +234,18 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
     return (outcome._replace(faults=faults) if faults else outcome), answer
 
 
+def placeless(text: str) -> str:
+    """A message without the places of this machine."""
+    for place in _HERE:
+        text = text.replace(place, "")
+    return text
+
+
 def _text(message: Any) -> str:
     text = message
     if not isinstance(text, str):
         text = f"{type(message).__name__} where text was expected: {_written(message, repr)}"
-    for place in _HERE:
-        text = text.replace(place, "")
+    text = placeless(text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
