@@ -100,7 +100,7 @@ def environment() -> dict[str, str]:
     }
 
 
-_encoded = json.JSONEncoder(separators=(",", ":")).encode
+encoded = json.JSONEncoder(separators=(",", ":")).encode
 """One encoder for all records: `json.dumps` makes one for each."""
 
 
@@ -116,7 +116,7 @@ class Writer:
         self._header = hashlib.sha256(self._line(header).encode()).hexdigest()
 
     def _line(self, record: Mapping[str, Any]) -> str:
-        line = _encoded(record) + "\n"
+        line = encoded(record) + "\n"
         self._stream.write(line)
         return line
 

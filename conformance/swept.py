@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from . import __version__
-from .evidence import Refused, environment
+from .evidence import Refused, encoded, environment
 from .model import Claims, Identity, Spec
 from .sweep import NOTHING, Failure, Order, Part, joined
 
@@ -68,7 +68,7 @@ class Writer:
             self.part(part)
 
     def _line(self, record: Mapping[str, Any]) -> str:
-        line = json.dumps(record, separators=(",", ":"), ensure_ascii=True) + "\n"
+        line = encoded(record) + "\n"
         self._stream.write(line)
         return line
 
