@@ -36,7 +36,7 @@ from .types import WIDTH, dtype_of, name_of
 _LONGEST = 2000
 """Characters of a backend's message that are kept."""
 _NO_PROGRAM: Any = None
-_HERE = (f"{Path(__file__).parents[1]}{os.sep}", f"{sys.prefix}{os.sep}")
+_HERE = (f"{sys.prefix}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
 """Where the suite and the libraries lie on this machine, which is nothing to publish."""
 _MOVED = "the backend changed the working directory"
 
