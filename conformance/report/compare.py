@@ -1,16 +1,27 @@
-"""Several runs of one suite on one page: backends beside one another, rule by rule and case by case."""
+"""Several runs of one suite on one page: backends side by side, rule by rule, and who did the same with a case."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from ..model import Rule
-from .facts import Facts, Shown, answer_of, call_of, counts_of, cut, worst
+from ..judge import WORST
+from ..model import Case, Rule, Verdict
+from .facts import Facts, Shown, answer_of, call_of, cut, grouped, worst
+from .look import script
 from .parts import code, mark, number_of, plain, quote, table_of
 from .shell import shell
 from .tables import observations
 
+_ABREAST = 10
+"""Backends in one table, as many as a page of paper holds."""
 _SHORT = 100
+_MOST = 3
+"""Answers of one group that are told."""
+_MUTE = frozenset(("not run", "not claimed"))
+"""Verdicts that say nothing of a backend."""
+_NAMED = 3
+"""Backends that are named even where they are most."""
 _SECTIONS = (
     ("verdicts", "Verdicts"),
     ("rules", "Rules"),
@@ -31,8 +42,7 @@ def html(runs: Sequence[Facts], pages: Sequence[str] = ()) -> str:
         f"<h1>{number_of(len(runs), 'backend')} side by side</h1>",
         f"<p>{_in_short(runs)}</p>",
         f'<nav aria-label="Parts of this page"><ul>{nav}</ul></nav></header><main id="main">',
-        *_verdicts(runs, names),
-        *_reports(names, pages),
+        *_verdicts(runs, names, pages),
         *_filters(list(plan.suite.spec.rules)),
         *_rules(runs, names),
         *_cases(runs, names),
@@ -63,32 +73,33 @@ def _in_short(runs: Sequence[Facts]) -> str:
 
 
 def differs(cells: Sequence[Sequence[Shown]]) -> bool:
-    return len({tuple(tuple(shown.verdicts.values()) for shown in cell) for cell in cells}) > 1
+    """Whether verdicts of a row part among the backends that it says something of."""
+    return any(_parts(column) for column in zip(*cells, strict=True))
+
+
+def _parts(column: Sequence[Shown]) -> bool:
+    found = {tuple(shown.verdicts.values()) for shown in column}
+    return len(found) > 1 and any(len(set(each) - _MUTE) > 1 for each in zip(*found, strict=True))
 
 
 def one_fails(cells: Sequence[Sequence[Shown]]) -> bool:
     return sum(any(shown.failing for shown in cell) for cell in cells) == 1
 
 
-def _begin(name: str) -> str:
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{dict(_SECTIONS)[name]}</h2>'
+def _begin(name: str, style: str = "") -> str:
+    return f'<section class="{style}" aria-labelledby="{name}"><h2 id="{name}">{dict(_SECTIONS)[name]}</h2>'
 
 
-def _verdicts(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
+def _verdicts(runs: Sequence[Facts], names: Sequence[str], pages: Sequence[str]) -> Iterator[str]:
     yield _begin("verdicts")
+    documents = runs[0].plan.suite.spec.documents
+    links = [f'<a href="{plain(page)}">{quote(name)}</a>' for name, page in zip(names, pages, strict=False)]
     rows = []
-    for document in runs[0].plan.suite.spec.documents:
-        cells = "".join(f"<td>{mark(run.documents[document][0])}</td>" for run in runs)
-        rows.append(f'<tr><th scope="row">{plain(document)}</th>{cells}</tr>')
-    yield from table_of("What was shown of each document", ("Document", *map(quote, names)), rows)
-    yield "<p>In the report of each backend is the whole sentence, with what was not tested.</p></section>"
-
-
-def _reports(names: Sequence[str], pages: Sequence[str]) -> Iterator[str]:
-    """A link to the report of each."""
-    if pages:
-        links = (f'<li><a href="{plain(page)}">{quote(name)}</a>' for name, page in zip(names, pages, strict=True))
-        yield f"<p>The report of each:</p><ul>{''.join(links)}</ul>"
+    for run, head in zip(runs, links or map(quote, names), strict=True):
+        cells = "".join(f"<td>{mark(run.documents[document][0])}</td>" for document in documents)
+        rows.append(f'<tr><th scope="row">{head}</th>{cells}</tr>')
+    yield from table_of("What was shown of each document", ("Backend", *map(plain, documents)), rows, "matrix")
+    yield "<p>The report of each backend has the whole sentence, with what was not tested.</p></section>"
 
 
 def _filters(rules: Iterable[str]) -> Iterator[str]:
@@ -102,64 +113,107 @@ def _filters(rules: Iterable[str]) -> Iterator[str]:
     yield '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
 
 
-def _row(cells: Sequence[Sequence[Shown]], rule: str, apart: bool | None = None) -> str:
-    """The opening of a table row with what the filters look at."""
+def _kinds(cells: Sequence[Sequence[Shown]], rule: str, apart: bool | None = None) -> str:
+    """What the filters look at, of a line about some rows."""
     kinds = [
         *(["disagreements"] if (differs(cells) if apart is None else apart) else ()),
         *(["one-fails"] if one_fails(cells) else ()),
     ]
-    return f'<tr data-s="{" ".join(kinds)}" data-r="{plain(rule)}">'
+    return f'data-s="{" ".join(kinds)}" data-r="{plain(rule)}"'
+
+
+# ── rules: a column for each backend ──────────────────────────────────────────────────────────────
 
 
 def _rules(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
-    yield _begin("rules")
+    yield _begin("rules", "abreast")
     yield "<p>The worst verdict of a rule’s rows, and how many of them have it.</p>"
-    spec = runs[0].plan.suite.spec
-    rows = [_rule(runs, spec.rules[rule]) for rule, shown in runs[0].rules.items() if shown]
-    yield from table_of("Backends against rules", ("Rule", *map(quote, names)), rows, "matrix")
+    rules = runs[0].plan.suite.spec.rules
+    shown = [rules[rule] for rule, rows in runs[0].rules.items() if rows]
+    kinds = [(_kinds([run.rules[rule.id] for run in runs], rule.id), rule) for rule in shown]
+    tables = -(-len(runs) // _ABREAST)
+    size = -(-len(runs) // tables)
+    for number in range(tables):
+        some = slice(number * size, (number + 1) * size)
+        rows = [f"<tr {kind}>{_rule(runs[some], rule, number == 0)}</tr>" for kind, rule in kinds]
+        caption = f"Backends against rules{f', {number + 1} of {tables}' if tables > 1 else ''}"
+        yield from table_of(caption, ("Rule", *map(quote, names[some])), rows, "matrix")
     yield "</section>"
 
 
-def _rule(runs: Sequence[Facts], rule: Rule) -> str:
-    cells = [run.rules[rule.id] for run in runs]
-    shares = [run.share(cell) for run, cell in zip(runs, cells, strict=True)]
+def _rule(runs: Sequence[Facts], rule: Rule, first: bool) -> str:
+    shares = [run.share(run.rules[rule.id]) for run in runs]
     told = "".join(f'<td>{mark(s.word)}<br><span class="sub">{s.number}/{s.total}</span></td>' for s in shares)
     name = plain(rule.id)
-    head = f'<th scope="row" id="rule-{name}">{name}<br><span class="sub">{plain(rule.sentence)}</span></th>'
-    return f"{_row(cells, rule.id)}{head}{told}</tr>"
+    anchor = f' id="rule-{name}"' if first else ""
+    return f'<th scope="row"{anchor}>{name}<br><span class="sub">{plain(rule.sentence)}</span></th>{told}'
+
+
+# ── cases and what is left open: who did the same ─────────────────────────────────────────────────
+
+
+class Done(NamedTuple):
+    """What a backend did with a case: the worst verdict of the rows that say something of it, and its answers there."""
+
+    word: Verdict
+    answers: tuple[str, ...]
 
 
 def _cases(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     yield _begin("cases")
-    yield "<p>What each backend answered, and whether that was right. T stands for each element type in turn.</p>"
-    rows = []
+    yield "<p>What was answered, whether that was right, and by whom; the messages of refusals are in the report of "
+    yield "each. T stands for each element type in turn. Rows that were not run or are not claimed say nothing: 3/9 "
+    yield "means that of nine rows of a backend three have that verdict.</p>"
+    yield "<dl class=pairs>"
     for case, shown in runs[0].cases.items():
         about = shown[0].row.case
         cells = [run.cases[case] for run in runs]
-        told = "".join(f"<td>{_cell(cell)}</td>" for cell in cells)
-        name, call = plain(case), plain(call_of(about, about.steps[0]))
-        head = f'<th scope="row" id="case-{name}">{name}<br><span class="sub">{call}'
-        rows.append(f"{_row(cells, about.rule)}{head}</span></th>{told}</tr>")
-    yield from table_of("Backends against cases", ("Case and call", *map(quote, names)), rows, "compared")
-    yield "</section>"
+        yield f"<div {_kinds(cells, about.rule)}>{_called(about, anchor=True)}<dd>{_groups(names, cells)}</div>"
+    yield "</dl></section>"
 
 
-def _cell(rows: Sequence[Shown]) -> str:
-    counts = counts_of(shown.worst for shown in rows)
-    word = worst(shown.worst for shown in rows)
-    share = f' <span class="sub">{counts[word]}/{len(rows)}</span>' if len(counts) > 1 else ""
-    return f"{mark(word)}{share}<br>{_answers(answer_of(s, generic=True) for s in rows)}"
+def _called(case: Case, anchor: bool = False) -> str:
+    name = plain(case.id)
+    at = f' id="case-{name}"' if anchor else ""
+    return f"<dt{at}>{name}<br><span class=sub>{plain(call_of(case, case.steps[0]))}</span>"
 
 
-def _given(rows: Sequence[Shown]) -> list[str]:
-    """What was answered; nothing where nothing was called."""
-    return list(dict.fromkeys(answer_of(shown, generic=True) for shown in rows))
+def _groups(names: Sequence[str], cells: Sequence[Sequence[Shown]]) -> str:
+    """What was done with a case, the worst first, what most did last; each with its backends."""
+    groups = grouped((done_of(rows), (name, rows)) for name, rows in zip(names, cells, strict=True))
+    most = max(groups, key=lambda done: len(groups[done]))
+    order = sorted(groups, key=lambda done: (done is most, WORST.index(done.word)))
+    told = (f"<li>{_told(done)}: {_who(done, groups[done], len(names), done is most)}" for done in order)
+    return f"<ul class=where>{''.join(told)}</ul>"
 
 
-def _answers(found: Iterable[str], most: int = 2) -> str:
-    answers = list(dict.fromkeys(found))
-    more = f" <span class=sub>and {len(answers) - most} more</span>" if len(answers) > most else ""
-    return ", ".join(quote(cut(answer, _SHORT)) for answer in answers[:most]) + more
+def done_of(rows: Sequence[Shown]) -> Done:
+    word = worst([shown.worst for shown in rows if shown.worst not in _MUTE] or [shown.worst for shown in rows])
+    return Done(word, tuple(sorted({_answer(shown) for shown in rows if shown.worst == word})))
+
+
+def _answer(shown: Shown) -> str:
+    """What was done, without the words that went with it, which are every backend’s own."""
+    return answer_of(shown._replace(outcome={**shown.outcome, "message": None}), generic=True)
+
+
+def _told(done: Done) -> str:
+    answers = () if done.word in _MUTE else done.answers
+    more = f" and {len(answers) - _MOST} more" if len(answers) > _MOST else ""
+    given = ", ".join(code(cut(answer, _SHORT)) for answer in answers[:_MOST])
+    return f"{mark(done.word)} {given}{more}".rstrip()
+
+
+def _who(done: Done, members: Sequence[tuple[str, Sequence[Shown]]], total: int, most: bool) -> str:
+    """The backends of a group by name; what most did, and more than a few, by number."""
+    parts = [(name, sum(shown.worst == done.word for shown in rows), len(rows)) for name, rows in members]
+    if most and len(parts) > _NAMED:
+        some = sum(number < rows for _, number, rows in parts)
+        told = f"{'all' if len(parts) == total else 'the other'} {len(parts)}"
+        told += f", {some} of them not in every row" if some else ""
+    else:
+        told = ", ".join(f"{quote(name)}{f' {number}/{rows}' if number < rows else ''}" for name, number, rows in parts)
+    return f"<span class=sub>{told}</span>"
 
 
 def _observed(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
@@ -172,27 +226,27 @@ def _observed(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     yield "<p>Calls for which a document settles no answer. Backends may differ here without a breach; whoever moves a "
     yield "model from one to the other should know.</p>"
     order = {rule: number for number, rule in enumerate(runs[0].plan.suite.spec.rules)}
-    rows = []
+    yield "<dl class=pairs>"
     for rules, case in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
-        shown = runs[0].cases[case]
-        about = shown[0].row.case
-        cells = [run.cases[case] for run in runs]
-        answers = [list(each.get((rules, case), {})) for each in found]
-        told = "".join(
-            f"<td>{_answers(each) if each else _cell(cell)}</td>" for each, cell in zip(answers, cells, strict=True)
-        )
+        cells = [
+            [shown for same in open_[rules, case].values() for shown, _ in same]
+            if (rules, case) in open_
+            else run.cases[case]
+            for run, open_ in zip(runs, found, strict=True)
+        ]
+        apart = len({done_of(cell).answers for cell in cells}) > 1
+        kinds = _kinds([run.cases[case] for run in runs], rules[0] if rules else "", apart)
         left = ", ".join(map(plain, rules)) or "another step"
-        head = f'<th scope="row">{plain(case)}<br><span class="sub">{code(call_of(about, about.steps[0]))}</span></th>'
-        apart = len({tuple(sorted(each or _given(cell))) for each, cell in zip(answers, cells, strict=True)}) > 1
-        rows.append(f"{_row(cells, rules[0] if rules else '', apart)}{head}<td>{left}</td>{told}</tr>")
-    heads = ("Case and call", "Left open by", *map(quote, names))
-    yield from table_of("What was done where a document is silent", heads, rows, "compared")
-    yield "</section>"
+        called = _called(runs[0].cases[case][0].row.case)
+        yield f"<div {kinds}>{called}<br><span class=sub>left open by {left}</span><dd>{_groups(names, cells)}</div>"
+    yield "</dl></section>"
+
+
+# ── what was compared ─────────────────────────────────────────────────────────────────────────────
 
 
 def _environment(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     yield _begin("environment")
-    rows = []
     facts: Mapping[str, Callable[[Facts], object]] = {
         "Started with": lambda run: run.backend,
         "Detail": lambda run: (
@@ -206,29 +260,24 @@ def _environment(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
         "Started at": lambda run: run.evidence.header["started"],
         "Digest of the results": lambda run: run.evidence.footer["digest"],
     }
-    for name, fact in facts.items():
-        cells = "".join(f"<td>{quote(cut(str(fact(run)), 400))}</td>" for run in runs)
-        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
-    yield from table_of("What pins each run", ("What", *map(quote, names)), rows, "compared")
+    rows = []
+    for run, name in zip(runs, names, strict=True):
+        pins = "".join(f"<dt>{what}</dt><dd>{quote(cut(str(fact(run)), 400))}</dd>" for what, fact in facts.items())
+        rows.append(f'<tr><th scope="row">{quote(name)}</th><td><dl>{pins}</dl></td></tr>')
+    yield from table_of("What pins each run", ("Backend", "What pins its run"), rows, "stack")
     digest = runs[0].evidence.header["suite"]["digest"]
     yield f"<p>All of them are of the suite with digest {code(digest)}. <code>conformance verify</code> derives the "
     yield "verdicts of each run again from its results.</p></section>"
 
 
-SCRIPT = """
-(function () {
-  'use strict';
-  var form = document.getElementById('filters'), output = form.querySelector('output'), timer = 0;
-  var names = ['show', 'rule', 'text'];
-  var rows = Array.prototype.slice.call(document.querySelectorAll('tr[data-s]')).map(function (element) {
+SCRIPT = script(
+    ("show", "rule", "text"),
+    "rules",
+    """
+  var rows = Array.prototype.slice.call(document.querySelectorAll('[data-s]')).map(function (element) {
     return {element: element, rule: element.getAttribute('data-r'), text: null,
       show: element.getAttribute('data-s').split(' ')};
   });
-  function wanted() {
-    var found = {};
-    names.forEach(function (name) { if (form.elements[name].value) found[name] = form.elements[name].value; });
-    return found;
-  }
   function apply() {
     var want = wanted(), text = (want.text || '').toLowerCase(), count = 0;
     rows.forEach(function (row) {
@@ -240,33 +289,5 @@ SCRIPT = """
     });
     output.textContent = count + ' of ' + rows.length + ' lines shown';
   }
-  function keep() {
-    var want = wanted(), parts = Object.keys(want).map(function (name) {
-      return name + '=' + encodeURIComponent(want[name]);
-    });
-    history.replaceState(null, '', parts.length ? '#filter:' + parts.join('&') : '#rules');
-  }
-  function decoded(text) { try { return decodeURIComponent(text); } catch (error) { return text; } }
-  function read() {
-    var hash = location.hash;
-    if (hash.indexOf('#filter:') === 0) {
-      form.reset();
-      hash.slice(8).split('&').forEach(function (part) {
-        var at = part.indexOf('='), name = part.slice(0, at);
-        if (names.indexOf(name) >= 0) form.elements[name].value = decoded(part.slice(at + 1));
-      });
-      apply();
-      form.scrollIntoView();
-    }
-  }
-  function changed() { apply(); keep(); }
-  form.addEventListener('submit', function (event) { event.preventDefault(); });
-  form.addEventListener('reset', function () { setTimeout(changed, 0); });
-  form.addEventListener('change', changed);
-  form.elements.text.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
-  window.addEventListener('hashchange', read);
-  form.hidden = false;
-  apply();
-  read();
-})();
-"""
+""",
+)

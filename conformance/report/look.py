@@ -1,6 +1,9 @@
-"""The one style sheet and the one script of the page; both are pinned by digest in its content policy."""
+"""The one style sheet of our pages and what their scripts share; both are pinned by digest in a content policy."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Sequence
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1c2128;--soft:#57606a;--page:#fff;--box:#f6f8fa;--line:#d0d7de;--link:#0550ae;
@@ -51,7 +54,13 @@ margin:.5rem 0}.entry>summary{cursor:pointer;font-weight:600}.entry>summary .sub
 .entry td:first-child{min-width:15rem}.entry td:nth-child(2),.entry td:nth-child(3){min-width:9rem}
 .entry td:nth-child(5){min-width:12rem}.case td:nth-child(-n+3){min-width:9rem}.open td:last-child{min-width:12rem}
 .case{content-visibility:auto;contain-intrinsic-size:auto 2.2rem}.names{columns:17rem;font-size:.86rem;margin:.3rem 0}
-.compared td{min-width:9rem}.compared tbody th{min-width:15rem}.kinds{margin:.3rem 0 0;padding-left:1.2rem}
+.abreast tbody th{min-width:15rem}.abreast thead th{white-space:normal;vertical-align:bottom;min-width:5.5rem}
+.abreast thead th bdi{overflow-wrap:anywhere}
+.pairs{display:block}.pairs>div{display:grid;grid-template-columns:minmax(0,2fr) minmax(0,3fr);gap:.2rem 1.2rem;
+padding:.35rem 0;border-bottom:1px solid var(--line);font-size:.9rem;content-visibility:auto;
+contain-intrinsic-size:auto 3.4rem}.pairs dt{color:var(--ink);font-weight:600}.pairs dt .sub{font-weight:400}
+.pairs .where li{padding-left:1rem;text-indent:-1rem}
+.kinds{margin:.3rem 0 0;padding-left:1.2rem}
 details summary{cursor:pointer}figure{margin:.7rem 0;overflow-x:auto}.pic{display:block;max-width:100%;height:auto}
 .pic rect{fill:var(--box);stroke:var(--soft)}.pic text{fill:var(--ink);text-anchor:middle;
 font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
@@ -61,7 +70,7 @@ font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospac
 .pic .inferred{stroke:var(--observed);stroke-width:2;stroke-dasharray:4 3}
 .pic .illegal,.pic .differs{stroke:var(--fail);stroke-width:2;fill:var(--failb)}
 :target{outline:3px solid var(--link);outline-offset:3px;border-radius:3px}
-h2:target,h3:target{outline:0}.filters~section h2{scroll-margin-top:4rem}
+h2:target,h3:target{outline:0}.filters~section [id]{scroll-margin-top:4.5rem}
 .filters{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:end;
 background:var(--page);padding:.6rem 0;border-bottom:1px solid var(--line)}.filters[hidden]{display:none}
 .filters label{display:grid;font-size:.8rem;color:var(--soft)}
@@ -70,7 +79,9 @@ border:1px solid #8c959f;border-radius:5px;padding:.25rem .45rem;max-width:14rem
 .filters output{font-size:.86rem;color:var(--soft);padding-bottom:.3rem}[hidden]{display:none!important}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:.4rem 0}dt{color:var(--soft)}
 dd{margin:0;min-width:0}
-@media (max-width:40rem){.docs li{grid-template-columns:1fr}dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}
+@media (max-width:40rem){.pairs>div{grid-template-columns:1fr;contain-intrinsic-size:auto 7rem}
+.abreast tbody th{min-width:9rem;max-width:9rem}
+.docs li{grid-template-columns:1fr}dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}
 .filters{position:static}h1{font-size:1.5rem}th,td{padding-right:.5rem}
 .scope table,.scope tbody,.scope tr,.scope td,.scope th,.stack table,.stack tbody,.stack tr,.stack td,
 .stack th{display:block;border:0;padding:0 0 .1rem}.scope thead,.stack thead{display:none}
@@ -81,20 +92,78 @@ dd{margin:0;min-width:0}
 .entry .stack td:nth-child(3)::before,.case .stack td:nth-child(3)::before{content:"got "}
 .entry .stack td::before,.case .stack td::before{color:var(--soft);font-size:.86rem}
 .stack td:empty{display:none!important}}
-@page{margin:14mm 12mm}
+@page{margin:14mm 12mm}@page abreast{size:landscape}
 @media print{details::details-content{content-visibility:visible;display:block;block-size:auto}
-.case{content-visibility:visible}:root{color-scheme:light}body{max-width:none;padding:0;font-size:9.5pt}
+.case,.pairs>div{content-visibility:visible}:root{color-scheme:light;font-size:9pt}body{max-width:none;padding:0}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
-.entry,tr,.docs li{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}.pic{max-height:9cm;width:auto}
-.wide{overflow:visible}
-a{color:inherit;text-decoration:none}table{font-size:8.5pt}}
+.entry,tr,.docs li,.pairs>div{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}
+.pic{max-height:9cm;width:auto}
+.wide{overflow:visible}.abreast{page:abreast}.abreast table{width:100%;font-size:7pt}
+.abreast .wide+.wide{break-before:page}
+a{color:inherit;text-decoration:none}}
 """
 
-SCRIPT = """
-(function () {
-  'use strict';
-  var form = document.getElementById('filters'), output = form.querySelector('output');
-  var names = ['verdict', 'diagnosis', 'rule', 'operation', 'type', 'document', 'text'];
+
+def script(names: Sequence[str], home: str, own: str) -> str:
+    """A page's script: filters and targets in the fragment; `own` says what it is to `apply` filters."""
+    head = f"var names = {json.dumps(list(names))}, home = {json.dumps('#' + home)};"
+    return f"(function () {{\n  'use strict';\n  {head}{_FILTERS}{own}{_WIRED}}})();\n"
+
+
+_FILTERS = """
+  var form = document.getElementById('filters'), output = form.querySelector('output'), timer = 0;
+  function wanted() {
+    var found = {};
+    names.forEach(function (name) { if (form.elements[name].value) found[name] = form.elements[name].value; });
+    return found;
+  }
+  function keep() {
+    var want = wanted(), parts = Object.keys(want).map(function (name) {
+      return name + '=' + encodeURIComponent(want[name]);
+    });
+    history.replaceState(null, '', parts.length ? '#filter:' + parts.join('&') : home);
+  }
+  function decoded(text) { try { return decodeURIComponent(text); } catch (error) { return text; } }
+  function filtered() {
+    if (location.hash.indexOf('#filter:') !== 0) return false;
+    form.reset();
+    location.hash.slice(8).split('&').forEach(function (part) {
+      var at = part.indexOf('='), name = part.slice(0, at);
+      if (names.indexOf(name) >= 0) form.elements[name].value = decoded(part.slice(at + 1));
+    });
+    apply();
+    seen(form);
+    return true;
+  }
+  function seen(target) {
+    target.scrollIntoView();
+    requestAnimationFrame(function () { requestAnimationFrame(function () { target.scrollIntoView(); }); });
+  }
+  function go() {
+    if (filtered()) return;
+    var target = location.hash.length > 1 && document.getElementById(decoded(location.hash.slice(1)));
+    if (!target) return;
+    if (target.closest('[hidden]')) { form.reset(); apply(); }
+    for (var at = target; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
+    seen(target);
+  }
+  function changed() { apply(); keep(); }
+"""
+_WIRED = """
+  form.addEventListener('submit', function (event) { event.preventDefault(); });
+  form.addEventListener('reset', function () { setTimeout(changed, 0); });
+  form.addEventListener('change', changed);
+  form.elements.text.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
+  window.addEventListener('hashchange', go);
+  form.hidden = false;
+  apply();
+  go();
+"""
+
+SCRIPT = script(
+    ("verdict", "diagnosis", "rule", "operation", "type", "document", "text"),
+    "cases",
+    """
   var facets = JSON.parse(document.getElementById('facets').textContent).map(function (each) {
     return {verdict: each[0], operation: each[1], type: each[2], document: each[3], diagnosis: each[4], shown: true};
   });
@@ -106,13 +175,8 @@ SCRIPT = """
   });
   var idle = Array.prototype.slice.call(document.querySelectorAll('[data-idle]'));
   var heads = Array.prototype.slice.call(document.querySelectorAll('[data-group]'));
-  var total = blocks.filter(isCase).length, timer = 0;
+  var total = blocks.filter(isCase).length;
   function isCase(block) { return block.element.id !== ''; }
-  function wanted() {
-    var found = {};
-    names.forEach(function (name) { if (form.elements[name].value) found[name] = form.elements[name].value; });
-    return found;
-  }
   function apply() {
     var want = wanted(), text = (want.text || '').toLowerCase(), cases = 0;
     facets.forEach(function (facet) {
@@ -137,37 +201,6 @@ SCRIPT = """
     heads.forEach(function (head) { head.hidden = any && !head.querySelector('[data-block]:not([hidden])'); });
     output.textContent = cases + ' of ' + total + ' cases shown';
   }
-  function keep() {
-    var want = wanted(), parts = Object.keys(want).map(function (name) {
-      return name + '=' + encodeURIComponent(want[name]);
-    });
-    history.replaceState(null, '', parts.length ? '#filter:' + parts.join('&') : '#cases');
-  }
-  function decoded(text) { try { return decodeURIComponent(text); } catch (error) { return text; } }
-  function read() {
-    var hash = location.hash;
-    if (hash.indexOf('#filter:') === 0) {
-      form.reset();
-      hash.slice(8).split('&').forEach(function (part) {
-        var at = part.indexOf('='), field = form.elements[part.slice(0, at)];
-        if (names.indexOf(part.slice(0, at)) >= 0) field.value = decoded(part.slice(at + 1));
-      });
-      apply();
-      form.scrollIntoView();
-      return;
-    }
-    var target = hash.length > 1 && document.getElementById(decoded(hash.slice(1)));
-    if (!target) return;
-    if (target.closest('[hidden]')) { form.reset(); apply(); }
-    for (var at = target; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
-    target.scrollIntoView();
-  }
-  function changed() { apply(); keep(); }
-  form.addEventListener('submit', function (event) { event.preventDefault(); });
-  form.addEventListener('reset', function () { setTimeout(changed, 0); });
-  form.addEventListener('change', changed);
-  form.elements.text.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
-  window.addEventListener('hashchange', read);
   window.addEventListener('beforeprint', function () {
     document.querySelectorAll('details:not([open])').forEach(function (each) {
       each.open = true;
@@ -180,8 +213,5 @@ SCRIPT = """
       each.removeAttribute('data-closed');
     });
   });
-  form.hidden = false;
-  apply();
-  read();
-})();
-"""
+""",
+)

@@ -23,7 +23,7 @@ from .runs import Right, Wrong, few, finished
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PAGES = ("report", "well", "part", "compare", "diff")
+PAGES = ("report", "well", "part", "compare", "many", "diff")
 pytestmark = pytest.mark.slow
 
 
@@ -56,6 +56,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plan: Plan = few(folder)
     right, wrong = finished(plan, Right(), folder / "right"), finished(plan, Wrong(), folder / "wrong")
     (folder / "compare.html").write_text(compare.html([right, wrong]), encoding="utf-8")
+    (folder / "many.html").write_text(compare.html([right, wrong] * 12), encoding="utf-8")
     target = {**right.evidence.header["target"], "select": "flattens"}
     finished(plan, Right(), folder / "part", one_case, target=target)
     found = difference(right.evidence, wrong.evidence, plan)
@@ -65,6 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "well": folder / "right" / "report.html",
         "part": folder / "part" / "report.html",
         "compare": folder / "compare.html",
+        "many": folder / "many.html",
         "diff": folder / "diff.html",
     }
 
@@ -168,7 +170,7 @@ def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> N
     page = opened("compare")
     page.select_option("[name=show]", "one-fails")
     shown = "all => all.filter(e => e.offsetParent !== null).map(e => e.textContent)"
-    cases = page.eval_on_selector_all("tr[data-s] th[id^=case-]", shown)
+    cases = page.eval_on_selector_all("[data-s] [id^=case-]", shown)
     assert any(text.startswith("turns") for text in cases)
     assert not any(text.startswith("flattens") for text in cases)
     assert page.evaluate("location.hash") == "#filter:show=one-fails"
@@ -242,6 +244,27 @@ def test_print_opens_what_is_folded_and_begins_with_a_summary(opened: Open, tmp_
     assert page.locator("#case-turns").get_attribute("open") is None
     page.pdf(path=str(tmp_path / "report.pdf"), format="A4")
     assert (tmp_path / "report.pdf").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_off_on_paper(opened: Open, name: str) -> None:
+    page = opened(name)
+    page.set_viewport_size({"width": round(186 / 25.4 * 96), "height": 900})  # A4 upright, within its margins
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    beyond = """wide => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
+        Boolean(e.closest('.abreast')) === wide && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML)"""
+    assert page.evaluate(beyond, False) == []
+    page.set_viewport_size({"width": round((279.4 - 24) / 25.4 * 96), "height": 900})  # Letter, turned
+    assert page.evaluate(beyond, True) == []
+
+
+@pytest.mark.parametrize("name", ["compare", "many"])
+def test_a_link_within_the_comparison_leads_there(opened: Open, name: str) -> None:
+    page = opened(name)
+    page.click("nav a[href='#observed']")
+    page.wait_for_timeout(500)
+    assert 0 <= page.locator("#observed").bounding_box()["y"] < 200
 
 
 def test_a_report_of_ten_thousand_rows_paints_and_filters_at_once(chromium: Any, tmp_path: Path) -> None:
