@@ -89,7 +89,7 @@ def _text(found: Difference, most: int) -> Iterator[str]:
     yield ""
     yield f"{verdict(found)}"
     yield ""
-    yield "what the headers pin and differs:" if found.pinned else "the headers pin the same of both runs"
+    yield "pinned by the headers, and not the same:" if found.pinned else "the headers pin the same of both runs"
     for each in found.pinned:
         yield f"  {each.cause}: {each.what}: {cut(each.was, 120)} → {cut(each.now, 120)}"
     if found.standings is None:
@@ -125,7 +125,7 @@ def _markdown(found: Difference) -> Iterator[str]:
     yield f"- new: {code(found.new)}"
     yield ""
     if found.pinned:
-        yield "## Why: what the headers pin and differs"
+        yield "## Why: pinned by the headers, and not the same"
         yield ""
         yield from (
             f"- {each.cause}: {code(each.what)} {code(cut(each.was, _LONGEST))} → {code(cut(each.now, _LONGEST))}"
@@ -167,7 +167,14 @@ def _html(found: Difference) -> Iterator[str]:
     sign = f'<span class="v {"fail" if found.worse else "pass"}">{MARKS[word]}</span>'
     yield '<a class="skip" href="#main">Skip to the changes</a><header><p class="soft">Reshape conformance</p>'
     yield f"<h1>What changed</h1><p><strong>{sign} {plain(verdict(found).capitalize())}.</strong></p>"
-    yield f"<dl><dt>old</dt><dd>{quote(found.old)}</dd><dt>new</dt><dd>{quote(found.new)}</dd></dl></header>"
+    yield f"<dl><dt>old</dt><dd>{quote(found.old)}</dd><dt>new</dt><dd>{quote(found.new)}</dd></dl>"
+    parts = {"why": "Why", "documents": "Documents"} | {
+        _anchor(direction): f"{direction.capitalize()}: {number_of(rows, 'row')}"
+        for direction, rows in found.counts.items()
+        if rows
+    }
+    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in parts.items())
+    yield f'<nav aria-label="Parts of this page"><ul>{links}<li><a href="#legend">Causes</a></li></ul></nav></header>'
     yield '<main id="main"><section aria-labelledby="why"><h2 id="why">Why</h2>'
     if found.pinned:
         rows = [
@@ -175,7 +182,9 @@ def _html(found: Difference) -> Iterator[str]:
             f"<td>{quote(each.was)}</td><td>{quote(each.now)}</td></tr>"
             for each in found.pinned
         ]
-        yield from table_of("What the headers pin and differs", ("Cause", "What", "Old", "New"), rows, "stack")
+        yield from table_of(
+            "Pinned by the headers, and not the same", ("Cause", "What", "Old", "New"), rows, "stack pinned"
+        )
     else:
         yield "<p>The headers pin the same of both runs.</p>"
     yield "</section>"
@@ -193,28 +202,30 @@ def _documents(found: Difference) -> Iterator[str]:
     if found.standings is None:
         yield "<p>The runs are not both of this suite, so verdicts on documents are not compared.</p>"
     elif not found.standings:
-        yield "<p>What is shown of each document and type is what it was.</p>"
+        yield "<p>Each document and type has the verdict that it had.</p>"
     else:
         rows = [
             f'<tr><th scope="row">{plain(each.document)} {plain(each.type)}</th>'
             f"<td>{mark(each.was)}</td><td>{mark(each.now)}</td></tr>"
             for each in found.standings
         ]
-        yield from table_of(
-            "Documents and types of which something else is shown", ("Document and type", "Old", "New"), rows
-        )
+        yield from table_of("Documents and types whose verdict changed", ("Document and type", "Old", "New"), rows)
     yield "</section>"
+
+
+def _anchor(direction: Direction) -> str:
+    return direction.replace(" ", "-")
 
 
 def _direction(found: Difference, direction: Direction, some: Sequence[Group]) -> Iterator[str]:
     if not some:
         return
-    name = direction.replace(" ", "-")
+    name = _anchor(direction)
     sign = f'<span class="v {_COLOUR[direction]}">{_SIGNS[direction]}</span>'
     yield f'<section aria-labelledby="{name}"><h2 id="{name}">{sign} {direction.capitalize()}: '
     yield f"{number_of(found.counts[direction], 'row')}</h2><p>{DIRECTIONS[direction].capitalize()}.</p>"
     heads = ("Case", "Rule", "Rows and documents", "Verdict", "It answered", "Why")
-    yield from table_of(f"{direction.capitalize()}, case by case", heads, map(_row, some[:MOST]), "stack")
+    yield from table_of(f"{direction.capitalize()}, case by case", heads, map(_row, some[:MOST]), "stack changed")
     if len(some) > MOST:
         yield f"<p>And {number_of(len(some) - MOST, 'more group')}; compare the results themselves.</p>"
     yield "</section>"

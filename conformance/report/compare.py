@@ -87,7 +87,8 @@ def one_fails(cells: Sequence[Sequence[Shown]]) -> bool:
 
 
 def _begin(name: str, style: str = "") -> str:
-    return f'<section class="{style}" aria-labelledby="{name}"><h2 id="{name}">{dict(_SECTIONS)[name]}</h2>'
+    named = f' class="{style}"' if style else ""
+    return f'<section{named} aria-labelledby="{name}"><h2 id="{name}">{dict(_SECTIONS)[name]}</h2>'
 
 
 def _verdicts(runs: Sequence[Facts], names: Sequence[str], pages: Sequence[str]) -> Iterator[str]:
@@ -126,7 +127,7 @@ def _kinds(cells: Sequence[Sequence[Shown]], rule: str, apart: bool | None = Non
 
 
 def _rules(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
-    yield _begin("rules", "abreast")
+    yield _begin("rules", "across")
     yield "<p>The worst verdict of a rule’s rows, and how many of them have it.</p>"
     rules = runs[0].plan.suite.spec.rules
     shown = [rules[rule] for rule, rows in runs[0].rules.items() if rows]
@@ -137,7 +138,7 @@ def _rules(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
         some = slice(number * size, (number + 1) * size)
         rows = [f"<tr {kind}>{_rule(runs[some], rule, number == 0)}</tr>" for kind, rule in kinds]
         caption = f"Backends against rules{f', {number + 1} of {tables}' if tables > 1 else ''}"
-        yield from table_of(caption, ("Rule", *map(quote, names[some])), rows, "matrix")
+        yield from table_of(caption, ("Rule", *map(quote, names[some])), rows, "matrix abreast")
     yield "</section>"
 
 

@@ -283,7 +283,7 @@ def counts_of(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
 
 def sum_of(counts: Mapping[Verdict, int]) -> str:
     """`409 pass + 2 observed + 1 fail`."""
-    return " + ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "0"
+    return " + ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "0"
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────

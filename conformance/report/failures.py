@@ -44,7 +44,7 @@ def failures(facts: Facts) -> Iterator[str]:
     yield "repeats the call. The picture shows what becomes of each entry of shape.</p>"
     kinds = [_kind(number, name, entries) for number, (name, entries) in enumerate(facts.failures.items(), 1)]
     heads = ("What is wrong", "Rows", "Cases", "Rules")
-    yield from table_of("What is wrong, and how often", heads, kinds)
+    yield from table_of("What is wrong, and how often", heads, kinds, "stack kinds-of")
     for number, (diagnosis, entries) in enumerate(facts.failures.items(), 1):
         yield f'<div data-group><h3 id="wrong-{number}">{mark(_word(entries))} {quote(diagnosis)}: '
         yield f"{number_of(sum(map(len, entries.values())), 'row')} of {number_of(len(entries), 'case')}</h3>"
@@ -109,8 +109,9 @@ def _failure(facts: Facts, diagnosis: str, case: str, rows: Sequence[Shown], fir
     lines: Mapping[Told, Sequence[Shown]] = grouped(
         (Told(_want(facts, s), answer_of(s, generic=True), _detail(s), s.worst), s) for s in rows
     )
-    table = [_line(facts, line, same) for line, same in lines.items()]
-    heads = ("Rows", "Want", "Got", "Right?", "Detail")
+    detailed = any(told.detail for told in lines)
+    table = [_line(facts, line, same, detailed) for line, same in lines.items()]
+    heads = ("Rows", "Want", "Got", "Right?", *(("Detail",) if detailed else ()))
     yield from table_of(f"{case}: {cut(visible(diagnosis), 80)}", heads, table[:_LINES], "stack")
     if len(table) > _LINES:
         yield f"<p>And {len(table) - _LINES} more answers; the evidence in this file has each.</p>"
@@ -124,7 +125,11 @@ def _failing(rows: Sequence[Shown]) -> list[str]:
 
 
 def _rule(rule: Rule, failing: Sequence[str]) -> str:
-    return f"{rule_link(rule.id)}: {plain(rule.sentence)} <span class=sub>({plain(clauses(rule, failing))})</span>"
+    because = {each: rule.because for each in failing if rule.level == "decided"} | dict(rule.decided_for)
+    reasons = dict.fromkeys(because[each] for each in failing if each in because)
+    reason = "".join(f"<br><span class=sub>Why we ruled so: {plain(each)}</span>" for each in reasons)
+    where = plain(clauses(rule, failing))
+    return f"{rule_link(rule.id)}: {plain(rule.sentence)} <span class=sub>({where})</span>{reason}"
 
 
 def _want(facts: Facts, shown: Shown) -> Wants:
@@ -152,12 +157,13 @@ def _drawn(shown: Shown) -> str:
     return picture(shown.row.case.steps[shown.step], meaning, shown.outcome, answer_of(shown))
 
 
-def _line(facts: Facts, told: Told, rows: Sequence[Shown]) -> str:
+def _line(facts: Facts, told: Told, rows: Sequence[Shown], detailed: bool) -> str:
     by_operation = grouped((shown.row.operation, shown) for shown in rows)
     where = "<br>".join(f"{named(same)} {sub(_failing(same))}" for same in by_operation.values())
+    detail = f"<td>{quote(cut(told.detail, _LONGEST)) if told.detail else ''}" if detailed else ""
     return (
         f"<tr{data_of(facts, rows, _failing(rows))}><td>{where}<td>{due(told.want)}<td>{quote(cut(told.got, _LONGEST))}"
-        f"<td>{mark(told.word)}<td>{quote(cut(told.detail, _LONGEST)) if told.detail else ''}"
+        f"<td>{mark(told.word)}{detail}"
     )
 
 

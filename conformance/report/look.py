@@ -86,20 +86,25 @@ dd{margin:0;min-width:0}
 .scope table,.scope tbody,.scope tr,.scope td,.scope th,.stack table,.stack tbody,.stack tr,.stack td,
 .stack th{display:block;border:0;padding:0 0 .1rem}.scope thead,.stack thead{display:none}
 .scope tr,.stack tr{padding:.5rem 0;border-bottom:1px solid var(--line)}.scope table,.stack table{min-width:0}
-.scope caption,.stack caption{display:block}.scope td:empty{display:none}.rules td:nth-child(2){min-width:20rem}
-.rules .where li{white-space:normal}.case>:not(summary){margin-left:0}
+.scope caption,.stack caption{display:block}.scope td:empty{display:none}.rules .where li{white-space:normal}
+.rules td:nth-child(2),.rules tbody th{min-width:0}.case>:not(summary){margin-left:0}
+.stack td.n{text-align:left}.kinds-of td:nth-child(2)::after{content:" rows"}
+.kinds-of td:nth-child(3)::after{content:" cases"}
+.pinned td:nth-child(3)::before{content:"old "}.pinned td:nth-child(4)::before{content:"new "}
+.changed td:nth-child(6)::before{content:"why: "}
 .entry .stack td:nth-child(2)::before,.case .stack td:nth-child(2)::before{content:"want "}
 .entry .stack td:nth-child(3)::before,.case .stack td:nth-child(3)::before{content:"got "}
-.entry .stack td::before,.case .stack td::before{color:var(--soft);font-size:.86rem}
+.stack td::before,.stack td::after{color:var(--soft);font-size:.86rem}
 .stack td:empty{display:none!important}}
-@page{margin:14mm 12mm}@page abreast{size:landscape}
+@page{margin:14mm 12mm}@page across{size:landscape}
 @media print{details::details-content{content-visibility:visible;display:block;block-size:auto}
 .case,.pairs>div{content-visibility:visible}:root{color-scheme:light;font-size:9pt}body{max-width:none;padding:0}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
-.entry,tr,.docs li,.pairs>div{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}
+.entry,.case,tr,.docs li,.pairs>div{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}
 .pic{max-height:9cm;width:auto}
-.wide{overflow:visible}.abreast{page:abreast}.abreast table{width:100%;font-size:7pt}
-.abreast .wide+.wide{break-before:page}
+.wide{overflow:visible}.across{page:across}.across table{width:100%;font-size:7pt}
+.matrix td,.matrix .v{white-space:normal}
+.abreast+.abreast{break-before:page}
 a{color:inherit;text-decoration:none}}
 """
 

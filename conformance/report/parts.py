@@ -45,8 +45,9 @@ def mark(word: str, more: str = "") -> str:
     return f'<span class="v {COLOUR.get(word, "open")}">{MARKS[word]} {word}{more}</span>'
 
 
-def section(name: str) -> str:
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{dict(SECTIONS)[name]}</h2>'
+def section(name: str, style: str = "") -> str:
+    named = f' class="{style}"' if style else ""
+    return f'<section{named} aria-labelledby="{name}"><h2 id="{name}">{dict(SECTIONS)[name]}</h2>'
 
 
 def table_of(caption: str, heads: Sequence[str], rows: Iterable[str], name: str = "") -> Iterator[str]:

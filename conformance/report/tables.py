@@ -18,7 +18,7 @@ def scope(facts: Facts) -> Iterator[str]:
     total = counts_of(shown.worst for shown in facts.rows)
     yield f"<p>The suite has {number_of(len(facts.cases), 'case')}, which make {number_of(len(facts.rows), 'row')}: "
     yield "a case for one operation, one element type and one way of giving shape. "
-    yield f"{len(facts.rows)} rows = {sum_of(total)}, each by its worst verdict in any document. "
+    yield f"{number_of(len(facts.rows), 'row')} = {sum_of(total)}, each by its worst verdict in any document. "
     yield "A row is judged once for each document of its operation.</p>"
     rows = []
     for each in facts.standings:
@@ -31,7 +31,7 @@ def scope(facts: Facts) -> Iterator[str]:
         optional = f'<a href="#unclaimed">{sum_of(each.optional)}</a>' if each.optional else ""
         rows.append(
             f'<tr><th scope="row">{plain(each.document)} {plain(each.type)}</th><td>{mark(each.word)}</td>'
-            f"<td>{each.required} required = {sum_of(each.counts)}</td><td>{against}</td><td>{optional}</td></tr>"
+            f"<td>{each.required:,} required = {sum_of(each.counts)}</td><td>{against}</td><td>{optional}</td></tr>"
         )
     if rows:
         caption = "What conformity depends on, for each document and element type"
@@ -54,7 +54,7 @@ def rules(facts: Facts) -> Iterator[str]:
     rules = facts.plan.suite.spec.rules
     rows = (_rule_row(facts, rules[rule], shown) for rule, shown in facts.rules.items())
     heads = ("Rule", "Documents", "Cases", "Worst verdict")
-    yield from table_of(f"{len(rules)} rules, each with the lines that state it", heads, rows, "rules")
+    yield from table_of(f"{len(rules)} rules, each with the lines that state it", heads, rows, "rules stack")
     yield "</section>"
 
 
@@ -73,9 +73,14 @@ def _rule_row(facts: Facts, rule: Rule, shown: Sequence[Shown]) -> str:
     overall = mark(facts.share(shown).word) if shown else '<span class="v open">○ no case</span>'
     return (
         f'<tr id="rule-{plain(rule.id)}"><th scope="row">{plain(rule.id)}<br><span class="sub">{plain(rule.level)}: '
-        f"{plain(rule.sentence)}</span></th>"
+        f"{plain(rule.sentence)}{_reason(rule)}</span></th>"
         f'<td><ul class="where">{"".join(where)}</ul></td><td>{link}</td><td>{overall}</td></tr>'
     )
+
+
+def _reason(rule: Rule) -> str:
+    """Why the suite says so, where the documents alone do not."""
+    return f"<br>Why: {plain(rule.because)}" if rule.because else ""
 
 
 def _share(share: Share) -> str:
@@ -94,7 +99,7 @@ def _untried(rule: Rule) -> str:
 
 
 def matrix(facts: Facts) -> Iterator[str]:
-    yield section("matrix")
+    yield section("matrix", "across")
     yield "<p>The worst verdict of a rule’s cases, and how many of the rows have it. Where the documents of an "
     yield "operation part, the documents that have it are named.</p>"
     spec = facts.plan.suite.spec

@@ -252,8 +252,9 @@ def test_nothing_is_cut_off_on_paper(opened: Open, name: str) -> None:
     page.set_viewport_size({"width": round(186 / 25.4 * 96), "height": 900})  # A4 upright, within its margins
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    beyond = """wide => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
-        Boolean(e.closest('.abreast')) === wide && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML)"""
+    beyond = """across => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
+        Boolean(e.closest('.across')) === across && e.getBoundingClientRect().right > innerWidth + 1)
+        .map(e => e.outerHTML)"""
     assert page.evaluate(beyond, False) == []
     page.set_viewport_size({"width": round((279.4 - 24) / 25.4 * 96), "height": 900})  # Letter, turned
     assert page.evaluate(beyond, True) == []
