@@ -270,6 +270,8 @@ def _check_adapter(parser: _Parser) -> None:
 def _verify(parser: _Parser) -> None:
     what = "a report.html, a results.jsonl, or the folder of a run"
     parser.add_argument("path", type=Path, metavar="PATH", help=what)
+    what = "exit with 1 too where the whole target does not conform, or not every type that DOCUMENT lists"
+    parser.add_argument("--conforms", nargs="?", const="", action=_Once, metavar="DOCUMENT", help=what)
     _cases_folder(parser)
 
 
@@ -320,7 +322,7 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "merge": ("merge", "put the shards of one run together and conclude", _merge),
     "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
     "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
-    "verify": ("verify", "derive a report again from its evidence; say what does not match", _verify),
+    "verify": ("verify", "derive a report again from its evidence; 1 where something does not match", _verify),
     "compare": ("compare", "put several backends side by side on one page", _compare),
     "diff": ("diff", "say what changed between two runs, and why; 1 where something got worse", _diff),
     "publish": ("publish", "run backends whole and write the folder of published results", _publish),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,57 @@ def size_of_the_page() -> Measured:
     with _ran() as folder:
         page, evidence = ((folder / name).stat().st_size for name in ("report.html", "results.jsonl"))
     return Measured(page, evidence, "results.jsonl", "B")
+
+
+def filter_of_the_comparison() -> Measured:
+    """All lines of a page of 24 backends shown again after a filter: what its main thread takes, to the next frame."""
+    from .conclude import concluded
+    from .evidence import read
+    from .report.compare import html
+    from .report.facts import Facts
+
+    def gathered(backend: str, folder: Path) -> Facts:
+        once(_command("run", backend, "--isolation", "none", "--out", folder))
+        evidence = read(folder / "results.jsonl")
+        return Facts(_plan(), evidence, concluded(_plan(), evidence))
+
+    sync_api = import_module("playwright.sync_api")  # not among what the suite wants
+    with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
+        folder, page = Path(name), Path(name) / "page.html"
+        bad = "conformance.adapters.broken:AcceptsEverything"
+        runs = [gathered("numpy", folder / "good"), gathered(bad, folder / "bad")]
+        page.write_text(html(runs * 12), encoding="utf-8")
+        path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            tab = browser.new_page()
+            clock = tab.context.new_cdp_session(tab)
+            clock.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+            def busy() -> float:
+                figures = clock.send("Performance.getMetrics")["metrics"]
+                return float(next(each["value"] for each in figures if each["name"] == "TaskDuration"))
+
+            tab.goto(page.as_uri())
+            load = busy()
+
+            def cleared() -> float:
+                tab.evaluate(_FILTER, "no such thing")
+                began = busy()
+                tab.evaluate(_FILTER, "")
+                return busy() - began
+
+            return Measured(min(cleared() for _ in range(6)), load, "opening the page")
+        finally:
+            browser.close()
+
+
+_FILTER = """text => {
+    const form = document.getElementById("filters");
+    form.elements.text.value = text;
+    form.dispatchEvent(new Event("change"));
+    return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
 
 
 def item_of_pytest() -> Measured:
@@ -317,6 +369,7 @@ MEASURED: tuple[tuple[str, str | None, Callable[[], Measured]], ...] = (
     ("peak memory of a sweep of 10^6 calls", None, memory_of_a_sweep),
     ("all reports on a run", None, reports),
     ("size of the page", None, size_of_the_page),
+    ("a filter of the comparison cleared, in Chromium (at most 100 ms)", "playwright", filter_of_the_comparison),
     ("run of a row, on ONNX's evaluator", "onnx", row_beside_onnx),
     ("start-up, on ONNX's evaluator", "onnx", start_up_beside_onnx),
 )

@@ -20,6 +20,8 @@ from .rejudge import contradictions
 from .report import embedded
 
 PAGE = "report.html"
+_NO_VERDICT = (5, 6)
+"""Exit codes under which nothing holds: the harness caught itself lying, or a waiver is stale or has expired."""
 _MOST = 20
 """Differences that are told one by one."""
 _NEAR = 40
@@ -43,6 +45,15 @@ class Verified(NamedTuple):
     conclusion: Conclusion | None
     evidence: Evidence | None
     mismatches: tuple[Mismatch, ...]
+
+
+def conforms(found: Conclusion, plan: Plan, document: str | None = None) -> bool:
+    """Whether the whole target of a run conforms; or, where a document is named, every type that it lists."""
+    if document is None:
+        return found.exit_code == 0
+    listed = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types
+    words = {standing.type: standing.word for standing in found.standings if standing.document == document}
+    return found.exit_code not in _NO_VERDICT and {words.get(type_) for type_ in (*listed, *words)} == {"conforms"}
 
 
 class OtherSuite(Exception):

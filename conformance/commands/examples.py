@@ -50,7 +50,9 @@ exit codes: 0 conforms · 1 fails · 2 usage · 3 cannot start · 4 incomplete �
   conformance hunt numpy --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails""",
     "verify": """\
   conformance verify build/numpy                      a folder of a run
-  conformance verify report.html                      a page that somebody sent""",
+  conformance verify report.html                      a page that somebody sent: is it true to its evidence?
+  conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
+  conformance verify report.html --conforms static-2021""",
     "compare": """\
   conformance compare build/numpy build/onednn --out compare.html""",
     "diff": """\

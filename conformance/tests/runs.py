@@ -46,11 +46,11 @@ class Wrong(Right):
         return src.reshape(-1)
 
 
-def few(folder: Path) -> Plan:
-    """The plan of a suite of four cases."""
+def few(folder: Path, text: str = CASES) -> Plan:
+    """The plan of a suite of four cases, or of those given."""
     cases = folder / "cases"
     cases.mkdir(parents=True)
-    (cases / "few.yaml").write_text(CASES, encoding="utf-8")
+    (cases / "few.yaml").write_text(text, encoding="utf-8")
     spec = load_spec()
     return plan_of(Suite(spec, load_cases(cases, spec), "digest"))
 

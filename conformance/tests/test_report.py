@@ -33,6 +33,8 @@ from conformance.report.facts import Facts
 from conformance.run import run
 from conformance.select import chooser, ids
 
+from .runs import Wrong, few, finished
+
 SECONDS = 4321.125
 CASES = """about: A few.
 cases:
@@ -555,3 +557,12 @@ def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
     label = re.search(r'<svg class="pic"[^>]*aria-label="([^"]*)"', html)
     assert label is not None
     assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"
+
+
+def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:
+    case = '{id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}'
+    plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
+    html = page.of(finished(plan, Wrong(), tmp_path / "out"))
+    because = plan.suite.spec.rules["lower-bound"].decided_for["static-2022"]
+    failure = html[html.index('<details class="entry"') :]
+    assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

@@ -19,7 +19,7 @@ from conformance.cli import main
 from conformance.evidence import Refused
 from conformance.plan import Plan
 from conformance.report import embedded
-from conformance.verify import OtherSuite, Verified, verify
+from conformance.verify import OtherSuite, Verified, conforms, verify
 
 from .runs import Right, Wrong, few, finished
 
@@ -229,3 +229,40 @@ def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, capsys: p
     assert main(["verify", str(out)]) == 1
     assert "do not rely on this report" in capsys.readouterr().out
     assert main(["verify", str(out / "nowhere")]) == 2
+
+
+# ── true, and still no yes ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
+    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("conformance.commands.verify.plan_of", lambda suite: plan)
+    assert main(["verify", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "✗ the target does not conform: " in said
+    assert "--conforms demands conformity too" in said
+    assert main(["verify", str(folder), "--conforms"]) == 1
+    assert main(["verify", str(folder), "--conforms", "static-2021"]) == 1
+    assert main(["verify", str(folder), "--conforms", "static-1999"]) == 2
+
+
+def test_a_gate_lets_pass_what_conforms_and_is_true(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("conformance.commands.verify.plan_of", lambda suite: plan)
+    finished(plan, Right(), tmp_path)
+    assert main(["verify", str(tmp_path), "--conforms"]) == 0
+    assert main(["verify", str(tmp_path), "--conforms", "static-2021"]) == 0
+    assert "✓ the backend conforms to static-2021 for every type that it lists" in capsys.readouterr().out
+    edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
+    assert main(["verify", str(tmp_path), "--conforms"]) == 1
+
+
+def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
+    target = {**finished(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
+    finished(plan, Right(), tmp_path / "part", target=target)
+    found = verify(tmp_path / "part", plan)
+    assert found.conclusion is not None
+    assert conforms(found.conclusion, plan)
+    assert not conforms(found.conclusion, plan, "static-2021")
