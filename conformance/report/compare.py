@@ -93,6 +93,7 @@ def _begin(name: str, style: str = "") -> str:
 
 def _verdicts(runs: Sequence[Facts], names: Sequence[str], pages: Sequence[str]) -> Iterator[str]:
     yield _begin("verdicts")
+    yield "<p>The report of each backend has the whole sentence, with what was not tested.</p>"
     documents = runs[0].plan.suite.spec.documents
     links = [f'<a href="{plain(page)}">{quote(name)}</a>' for name, page in zip(names, pages, strict=False)]
     rows = []
@@ -100,7 +101,7 @@ def _verdicts(runs: Sequence[Facts], names: Sequence[str], pages: Sequence[str])
         cells = "".join(f"<td>{mark(run.documents[document][0])}</td>" for document in documents)
         rows.append(f'<tr><th scope="row">{head}</th>{cells}</tr>')
     yield from table_of("What was shown of each document", ("Backend", *map(plain, documents)), rows, "matrix")
-    yield "<p>The report of each backend has the whole sentence, with what was not tested.</p></section>"
+    yield "</section>"
 
 
 def _filters(rules: Iterable[str]) -> Iterator[str]:
@@ -195,6 +196,8 @@ def done_of(rows: Sequence[Shown]) -> Done:
 
 def _answer(shown: Shown) -> str:
     """What was done, without the words that went with it, which are every backend’s own."""
+    if shown.worst == "pass" and shown.outcome["kind"] == "rejected":
+        return "refused"  # as was due; where is a matter of how a backend is built
     return answer_of(shown._replace(outcome={**shown.outcome, "message": None}), generic=True)
 
 

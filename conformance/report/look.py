@@ -60,6 +60,7 @@ margin:.5rem 0}.entry>summary{cursor:pointer;font-weight:600}.entry>summary .sub
 padding:.35rem 0;border-bottom:1px solid var(--line);font-size:.9rem;content-visibility:auto;
 contain-intrinsic-size:auto 3.4rem}.pairs dt{color:var(--ink);font-weight:600}.pairs dt .sub{font-weight:400}
 .pairs .where li{padding-left:1rem;text-indent:-1rem}
+.changed tbody th{min-width:12rem}
 .kinds{margin:.3rem 0 0;padding-left:1.2rem}
 details summary{cursor:pointer}figure{margin:.7rem 0;overflow-x:auto}.pic{display:block;max-width:100%;height:auto}
 .pic rect{fill:var(--box);stroke:var(--soft)}.pic text{fill:var(--ink);text-anchor:middle;
@@ -87,7 +88,7 @@ dd{margin:0;min-width:0}
 .stack th{display:block;border:0;padding:0 0 .1rem}.scope thead,.stack thead{display:none}
 .scope tr,.stack tr{padding:.5rem 0;border-bottom:1px solid var(--line)}.scope table,.stack table{min-width:0}
 .scope caption,.stack caption{display:block}.scope td:empty{display:none}.rules .where li{white-space:normal}
-.rules td:nth-child(2),.rules tbody th{min-width:0}.case>:not(summary){margin-left:0}
+.rules td:nth-child(2),.rules tbody th,.changed tbody th{min-width:0}.case>:not(summary){margin-left:0}
 .stack td.n{text-align:left}.kinds-of td:nth-child(2)::after{content:" rows"}
 .kinds-of td:nth-child(3)::after{content:" cases"}
 .pinned td:nth-child(3)::before{content:"old "}.pinned td:nth-child(4)::before{content:"new "}
@@ -100,11 +101,10 @@ dd{margin:0;min-width:0}
 @media print{details::details-content{content-visibility:visible;display:block;block-size:auto}
 .case,.pairs>div{content-visibility:visible}:root{color-scheme:light;font-size:9pt}body{max-width:none;padding:0}
 nav,.filters,.skip{display:none!important}h2{break-after:avoid}h3,h4,caption{break-after:avoid}
-.entry,.case,tr,.docs li,.pairs>div{break-inside:avoid}#rules,#failures,#matrix,#cases{break-before:page}
+.entry,.case,tr,.docs li,.pairs>div{break-inside:avoid}#rules,#failures,#matrix,#cases,#environment{break-before:page}
 .pic{max-height:9cm;width:auto}
-.wide{overflow:visible}.across{page:across}.across table{width:100%;font-size:7pt}
-.matrix td,.matrix .v{white-space:normal}
-.abreast+.abreast{break-before:page}
+.wide{overflow:visible}.across{page:across}.across table{width:100%}
+.matrix table{font-size:7pt}.matrix .sub,.matrix bdi{font-size:inherit!important}.abreast+.abreast{break-before:page}
 a{color:inherit;text-decoration:none}}
 """
 
