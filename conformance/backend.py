@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal
 
@@ -80,6 +79,8 @@ def run_in_parallel(
     rows: list[Row], first: Adapter, claims: Claims, backend: str, isolation: Isolation, limits: Limits, jobs: int
 ) -> Iterator[Result]:
     """The results of rows in their order, called by several processes at once."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and only needed here
+
     chunks = [rows[at : at + _CHUNK] for at in range(0, len(rows), _CHUNK)]
     idle = [first, *(open_backend(backend, isolation, limits) for _ in range(min(jobs, len(chunks)) - 1))]
     everyone = list(idle)

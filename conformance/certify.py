@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import canary, report, waive
 from .backend import Isolation, opened, remarks, run_in_parallel, run_isolated
 from .conclude import in_target
 from .evidence import Refused, Target, Writer, header_of, salvaged
 from .model import Adapter, Claims, Result
-from .pieces import Errand, afield
 from .plan import Plan, Row
 from .process import USUAL, Limits
 from .rejudge import contradictions
 from .run import contained, placeless, result_without_call, stay_in
+
+if TYPE_CHECKING:
+    from .pieces import Errand
 
 RESULTS = "results.jsonl"
 Tick = Callable[[int, str], None]
@@ -105,6 +108,8 @@ def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]
     yield from zip(rows, done, strict=False)
     left = [row for row in rows[len(done) :] if row.id in called]
     if order.dask:
+        from .pieces import afield  # imports what runs processes, which most runs need not wait for
+
         results = afield(order.dask, _errand(order, adapter, claims), rows, left)
     elif order.jobs > 1:
         results = run_in_parallel(left, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
@@ -115,6 +120,8 @@ def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]
 
 
 def _errand(order: Order, adapter: Adapter, claims: Claims) -> Errand:
+    from .pieces import Errand
+
     return Errand(
         order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,
         order.spec and order.spec.resolve(), order.cases and order.cases.resolve(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import os
 import re
@@ -434,6 +435,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         _write_anything()
+        gc.set_threshold(100_000, 50, 50)  # what is made stays: to look for garbage would be a fifth of a short command
     try:
         code = _run(arguments)
         if sys.stdout is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .accepts import Accepts, accepts
 from .model import (
     Document,
     Expression,
@@ -66,12 +66,23 @@ def digest_of(folders: Iterable[Path]) -> str:
 
 
 @cache
-def _validator(schema: str) -> Any:
-    import jsonschema  # slow to import, and only needed here
+def schema_of(name: str) -> Mapping[str, Any]:
+    """A JSON Schema, without references."""
+    written = json.loads((spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
+    inlined: Mapping[str, Any] = _inlined(written, written.get("$defs", {}))
+    return inlined
 
-    path = spec_folder() / "schema" / f"{schema}.json"
-    written = json.loads(path.read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator(_inlined(written, written.get("$defs", {})))
+
+@cache
+def _accepts(schema: str) -> Accepts:
+    return accepts(schema_of(schema))
+
+
+@cache
+def _validator(schema: str) -> Any:
+    import jsonschema  # slow to import, and only needed where something is wrong
+
+    return jsonschema.Draft202012Validator(schema_of(schema))
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
@@ -94,6 +105,8 @@ def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
         return None, problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
     if problems:  # the schema would only complain of the gaps they leave
         return content, problems
+    if _accepts(schema)(content):
+        return content, []
     for error in _validator(schema).iter_errors(content):
         problems += _explained(error, content, name)
     return content, sorted(dict.fromkeys(problems))
@@ -141,6 +154,8 @@ def _short(value: Any) -> str:
 
 
 def _unknown(what: str, value: Any, known: Iterable[Any]) -> str:
+    import difflib  # only needed here
+
     names = [str(name) for name in known]
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)} is meant"

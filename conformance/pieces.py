@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from .adapter import CannotStart
 from .backend import Isolation, open_backend, run_isolated
 from .load_cases import load_suite
 from .model import Adapter, Claims, Identity, Result
@@ -32,7 +33,7 @@ class Errand(NamedTuple):
     cases: Path | None = None
 
 
-class Elsewhere(Exception):
+class Elsewhere(CannotStart):
     """A worker has another suite or another backend than the one that the run began with."""
 
 

@@ -14,6 +14,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+from .adapter import CannotStart
+
 Work = TypeVar("Work")
 Done = TypeVar("Done")
 _AHEAD = 8
@@ -22,7 +24,7 @@ _PATIENCE = 15.0
 """Seconds to wait for a result before asking whether anybody is left to give it."""
 
 
-class NoCluster(Exception):
+class NoCluster(CannotStart):
     """Dask is not installed, nobody answers at the address, or nobody is left there."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,6 +46,8 @@ def located(problem: Problem, folders: Iterable[Path | None]) -> Problem:
 
 def unknown(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
     """`unknown rule 'one-infre'; did you mean 'one-infer'?`"""
+    import difflib  # only needed here
+
     known = list(names)
     plain = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.5)

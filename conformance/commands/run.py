@@ -18,11 +18,9 @@ from ..evidence import Evidence, Refused, Target, complete, read
 from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Place, Result
-from ..pieces import Elsewhere
 from ..plan import Plan, Row, plan_of
 from ..remote import Limits
 from ..select import BadExpression, chooser, ids
-from ..spread import NoCluster
 from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
 from . import Usage, emit, folder_given, unknown
@@ -45,8 +43,6 @@ def run(args: argparse.Namespace) -> int:
         with closing(progress):
             out = certify(order, lambda name: _folder(args, name), args.resume is not None, progress.at)
     except CannotStart as cannot:
-        raise Usage(str(cannot), code=3) from None
-    except (NoCluster, Elsewhere) as cannot:
         raise Usage(str(cannot), code=3) from None
     except Differs as differs:
         raise Usage(f"--claims {args.claims}: {differs}", code=3) from None

@@ -20,7 +20,7 @@ from ..load import load_spec
 from ..model import LAYOUTS, Spec
 from ..process import Limits
 from ..run import contained
-from ..spread import NoCluster, cluster, here, processes
+from ..spread import cluster, here, processes
 from ..sweep import Block, Lost, Order, Part, blocks, described, leave, part, too_large, ways_of
 from ..swept import FILE, Swept, Writer, header_of, salvaged
 from ..tabulate import KINDS
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     canaries = {name: _caught(order, name) for name in CANARIES}
     try:
         swept = _swept(args, order, spec, canaries)
-    except (CannotStart, Lost, NoCluster) as cannot:
+    except (CannotStart, Lost) as cannot:
         raise Usage(str(cannot), code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None

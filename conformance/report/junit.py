@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from ..conclude import Conclusion
 from ..evidence import Evidence
@@ -68,7 +68,11 @@ def _numbers(counts: Mapping[str, int]) -> str:
 
 
 def _attribute(name: str, value: object) -> str:
-    return f" {name}={quoteattr(visible(value))}"
+    """Between apostrophes where it holds quotation marks and nothing else would do with fewer references."""
+    text = escape(visible(value), quote=False)
+    if '"' in text and "'" not in text:
+        return f" {name}='{text}'"
+    return f' {name}="{text.replace(chr(34), "&quot;")}"'
 
 
 def _testcase(facts: Facts, shown: Shown) -> Iterator[str]:
@@ -86,7 +90,7 @@ def _testcase(facts: Facts, shown: Shown) -> Iterator[str]:
     elif element:
         message = f"{shown.diagnosis or shown.worst} ({', '.join(shown.failing)})"
         yield f"<{element}{_attribute('type', shown.diagnosis or shown.worst)}{_attribute('message', message)}>"
-        yield f"{escape(_told(facts, shown))}</{element}>"
+        yield f"{escape(_told(facts, shown), quote=False)}</{element}>"
     yield "</testcase>"
 
 
