@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from .contract import Contract, contracts
 from .memory import Image, Source, image_of, shape_image, strides_of, volume_of
@@ -84,12 +85,12 @@ class Row:
     given: Given
     facets: frozenset[str]
     documents: tuple[str, ...]
-    _lowering: _Lowering
+    _way: _Way
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """Its steps, ready to be called."""
-        return self._lowering.tasks()
+        return _Lowering(self._way, self.type).tasks()
 
     @property
     def node_id(self) -> str:
@@ -115,24 +116,21 @@ def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract])
     """The rows of some cases."""
     for case in cases:
         for operation in spec.operations.values():
-            yield from _case_rows(case, operation, spec, compiled)
+            yield from _case_rows(case, operation, compiled)
 
 
-def _case_rows(case: Case, operation: Operation, spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:
+def _case_rows(case: Case, operation: Operation, compiled: Mapping[str, Contract]) -> Iterator[Row]:
     written = case.steps[0].src_type
     for given in operation.given:
         for shape_type in (case.shape_type,) if case.shape_type else operation.shape_types:
-            if not expressible(case, operation, given, shape_type):
-                continue
-            for type_ in operation.types if written == "T" else (written,):
-                yield _Lowering(case, operation, type_, shape_type, given, spec, compiled).row()
+            if expressible(case, operation, given, shape_type):
+                types = operation.types if written == "T" else (written,)
+                yield from _Way(case, operation, shape_type, given, compiled).rows(types)
 
 
-def row_of(
-    case: Case, operation: Operation, given: Given, shape_type: str, spec: Spec, compiled: Mapping[str, Contract]
-) -> Row:
+def row_of(case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract]) -> Row:
     """The row of a case for one operation and one way of giving shape; src has the type that is written."""
-    return _Lowering(case, operation, case.steps[0].src_type, shape_type, given, spec, compiled).row()
+    return next(_Way(case, operation, shape_type, given, compiled).rows((case.steps[0].src_type,)))
 
 
 def expressible(case: Case, operation: Operation, given: Given, shape_type: str) -> bool:
@@ -152,43 +150,40 @@ def expressible(case: Case, operation: Operation, given: Given, shape_type: str)
     return True
 
 
-class _Lowering:
-    """One case on its way to one row."""
+@lru_cache(_CACHED_IMAGES)
+def _with_type(facets: frozenset[str], type_: str) -> frozenset[str]:
+    """The facets of a row; rows that have the same share them."""
+    return facets | {f"type:{type_}"}
 
-    def __init__(
-        self, case: Case, operation: Operation, type_: str, shape_type: str, given: Given,
-        spec: Spec, compiled: Mapping[str, Contract],
-    ) -> None:  # fmt: skip
-        self.case, self.operation, self.type = case, operation, type_
-        self.shape_type, self.given = shape_type, given
-        self.spec, self.compiled = spec, compiled
-        self.runtime = given == "runtime"
 
-    def row(self) -> Row:
+class _Way(NamedTuple):
+    """One case for one operation and one way of giving shape: what its rows, one for each type, have in common."""
+
+    case: Case
+    operation: Operation
+    shape_type: str
+    given: Given
+    compiled: Mapping[str, Contract]
+
+    def rows(self, types: Iterable[str]) -> Iterator[Row]:
         case, operation = self.case, self.operation
-        parts = [operation.id, self.type]
+        parts = [""]
         if self.given != "attribute":
             parts.append(self.shape_type)
         if len(operation.given) > 1:
             parts.append(self.given)
         if case.shape_type and self.given == "attribute":
             parts.append(self.shape_type)
-        return Row(
-            f"{case.id}[{'-'.join(parts)}]", case, operation.id, self.type, self.shape_type, self.given,
-            frozenset(self.facets()), operation.documents, self,
-        )  # fmt: skip
-
-    def tasks(self) -> tuple[Task, ...]:
-        start = zlib.crc32(self.case.id.encode()) % 251  # so that one case's elements are not the next one's
-        return tuple(self.task(step, start + 977 * index) for index, step in enumerate(self.case.steps))
-
-    def src_type(self, step: Step) -> str:
-        return self.type if step.src_type == "T" else step.src_type
+        name, more, facets = f"{case.id}[{operation.id}-", f"{'-'.join(parts)}]", frozenset(self.facets())
+        for type_ in types:
+            yield Row(
+                f"{name}{type_}{more}", case, operation.id, type_, self.shape_type, self.given,
+                _with_type(facets, type_), operation.documents, self,
+            )  # fmt: skip
 
     def facets(self) -> Iterator[str]:
-        """Which parts of the closed vocabulary the row needs beyond the core."""
+        """Which parts of the closed vocabulary the rows need beyond the core and their type."""
         case = self.case
-        yield f"type:{self.type}"
         if self.given != "attribute":
             yield f"shape-type:{self.shape_type}"
         if len(self.operation.given) > 1:
@@ -230,6 +225,22 @@ class _Lowering:
             yield "form:shape"
         if case.dst_type:
             yield "form:types"
+
+
+class _Lowering:
+    """One row on its way to what can be called."""
+
+    def __init__(self, way: _Way, type_: str) -> None:
+        self.case, self.operation, self.type = way.case, way.operation, type_
+        self.shape_type, self.compiled = way.shape_type, way.compiled
+        self.runtime = way.given == "runtime"
+
+    def tasks(self) -> tuple[Task, ...]:
+        start = zlib.crc32(self.case.id.encode()) % 251  # so that one case's elements are not the next one's
+        return tuple(self.task(step, start + 977 * index) for index, step in enumerate(self.case.steps))
+
+    def src_type(self, step: Step) -> str:
+        return self.type if step.src_type == "T" else step.src_type
 
     def task(self, step: Step, start: int) -> Task:
         source = Source(self.src_type(step), step.src, step.layout, step.bits, start)

@@ -380,7 +380,7 @@ class _Looking:
         call = self.source.dims, taking.shapes[at], bool(flag)
         case = call_case("swept", "same-volume", way.type, call, way.layout)
         operation = site.spec.operations[way.operation]
-        row = row_of(case, operation, way.given, way.shape_type, site.spec, site.contracts)
+        row = row_of(case, operation, way.given, way.shape_type, site.contracts)
         task = row.tasks[0]
         task.source = self.source
         task.__dict__["src"] = self.image

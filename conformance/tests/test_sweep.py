@@ -249,7 +249,7 @@ def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, how: str) -> N
     for way in ways:
         for call in calls(domain):
             case = call_case("x", "same-volume", "f32", call)
-            row = row_of(case, spec.operations[way.operation], way.given, way.shape_type, spec, compiled)
+            row = row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)
             for document, verdict in run_row(row, adapter, False).verdicts.items():
                 slow.setdefault(document, Counter())[verdict] += 1
     assert {document: +Counter(counts) for document, counts in total.verdicts.items()} == slow
