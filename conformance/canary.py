@@ -22,8 +22,9 @@ _DEATHS = 2
 def escaped(plan: Plan, isolation: Isolation, limits: Limits) -> tuple[dict[str, int], tuple[str, ...]]:
     """How many failures each planted backend had, and which of them were not caught."""
     caught, missed = {}, []
+    own = _grouped(plan.rows)
     for backend, rules in (CANARIES if isolation == "none" else CANARIES | IN_PROCESSES).items():
-        failures = _failures(plan, backend, rules, isolation, limits)
+        failures = _failures(plan, backend, [own.get(rule, []) for rule in rules], isolation, limits)
         name = backend.rpartition(":")[2]
         caught[name] = failures
         if not failures:
@@ -31,10 +32,10 @@ def escaped(plan: Plan, isolation: Isolation, limits: Limits) -> tuple[dict[str,
     return caught, tuple(missed)
 
 
-def _failures(plan: Plan, backend: str, rules: tuple[str, ...], isolation: Isolation, limits: Limits) -> int:
+def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isolation, limits: Limits) -> int:
     """The failures that reading the evidence back shows; 0 where the conclusion is not that it failed."""
     most = _DEATHS if backend in IN_PROCESSES else _ROWS
-    rows = tuple(row for rule in rules for row in _some(plan.rows, rule, most))
+    rows = tuple(row for own in groups for row in own[:: max(1, len(own) // most)][:most])
     with (
         tempfile.TemporaryDirectory(prefix="reshape-conformance-") as folder,
         opened(backend, isolation, limits) as adapter,
@@ -51,7 +52,10 @@ def _failures(plan: Plan, backend: str, rules: tuple[str, ...], isolation: Isola
     return conclusion.counts.get("fail", 0) if conclusion.exit_code == 1 else 0
 
 
-def _some(rows: Iterable[Row], rule: str, most: int) -> list[Row]:
-    """A few rows of a rule, spread over its cases."""
-    own = [row for row in rows if row.case.rule == rule and row.type == "f32" and "large" not in row.facets]
-    return own[:: max(1, len(own) // most)][:most]
+def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows that may be driven, by rule."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.type == "f32" and "large" not in row.facets:
+            found.setdefault(row.case.rule, []).append(row)
+    return found

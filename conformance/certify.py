@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,6 @@ def certify(
     order: Order, out: Callable[[str], Path], resume: bool = False, tick: Tick = lambda number, row: None
 ) -> Path:
     """Runs an order and writes its results; the folder they lie in, which `out` makes from the backend's name."""
-    gc.collect()
     gc.freeze()  # the plan stays; to walk it again and again would be most of the run
     if order.waivers:
         waive.entries(order.waivers)  # a file that cannot be used is said before anything is started
@@ -104,9 +103,9 @@ def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> Non
 def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:
     """One result a row of the plan, in its order: done before, called now, or not called."""
     rows = order.plan.rows
-    called = {row.id for number, row in enumerate(rows) if _to_be_called(order, number, row)}
     yield from zip(rows, done, strict=False)
-    left = [row for row in rows[len(done) :] if row.id in called]
+    called = [_to_be_called(order, number, row) for number, row in enumerate(rows)][len(done) :]
+    left = list(compress(rows[len(done) :], called))
     if order.dask:
         from .pieces import afield  # imports what runs processes, which most runs need not wait for
 
@@ -115,8 +114,8 @@ def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]
         results = run_in_parallel(left, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
     else:
         results = run_isolated(left, adapter, claims, order.isolation)
-    for row in rows[len(done) :]:
-        yield row, next(results) if row.id in called else result_without_call(row, "not run")
+    for row, here in zip(rows[len(done) :], called, strict=True):
+        yield row, next(results) if here else result_without_call(row, "not run")
 
 
 def _errand(order: Order, adapter: Adapter, claims: Claims) -> Errand:
@@ -129,11 +128,11 @@ def _errand(order: Order, adapter: Adapter, claims: Claims) -> Errand:
 
 
 def _to_be_called(order: Order, number: int, row: Row) -> bool:
-    every = Claims(tuple(order.plan.suite.spec.operations))
     if order.target.shard:
         part, _, count = order.target.shard.partition("/")
         if number % int(count) != int(part) - 1:
             return False
+    every = Claims((row.operation,))
     return order.chosen(row) and any(in_target(row, document, order.target, every) for document in row.documents)
 
 

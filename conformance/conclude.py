@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from . import planted, waive
 from .adapter import FAMILIES
@@ -58,6 +58,27 @@ class Conclusion:
     """What else a reader should know, such as what is left out and works all the same."""
 
 
+class Alike(NamedTuple):
+    """Rows that differ in nothing that a conclusion looks at: they are of one rule, and came to the same."""
+
+    rows: list[Row]
+    verdicts: Mapping[str, Verdict]
+    """In each of their documents; `not run` where nothing was told."""
+
+
+def alike(rows: Iterable[Row], results: Mapping[str, Result]) -> list[Alike]:
+    """Rows with their results, in the order of the first of each kind."""
+    found: dict[tuple[object, ...], Alike] = {}
+    for row in rows:
+        result = results.get(row.id)
+        told = result.verdicts if result else {}
+        key = (row.operation, row.type, row.documents, row.facets, row.case.rule, *told.items())
+        if key not in found:
+            found[key] = Alike([], {document: told.get(document, "not run") for document in row.documents})
+        found[key].rows.append(row)
+    return list(found.values())
+
+
 def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
     """Whether a run that was asked for `target` has to show a row in a document."""
     return (
@@ -106,59 +127,53 @@ def conclude(
 
     `escaped`: planted bad backends that were not caught. `overdue`: waivers that expired or are stale.
     """
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in plan.rows:
-        for document in row.documents:
+    everything: Counter[Verdict] = Counter()
+    groups: dict[tuple[str, str], list[Alike]] = {}
+    found = alike(plan.rows, results)
+    for each in found:
+        row = each.rows[0]
+        for document, verdict in each.verdicts.items():
+            everything[verdict] += len(each.rows)
             if in_target(row, document, target, claims):
-                groups.setdefault((document, row.type), []).append(row)
+                groups.setdefault((document, row.type), []).append(each)
     listed = {d.id: plan.suite.spec.operations[d.operation].types for d in plan.suite.spec.documents.values()}
     standings = tuple(
-        _standing(plan, document, type_, rows, results, claims)
-        for (document, type_), rows in sorted(groups.items(), key=lambda group: _order(plan, *group[0]))
-        if type_ in listed[document] or any(_verdict(results, row.id, document) in ("fail", "error") for row in rows)
-    )
-    everything = Counter(
-        verdict for row in plan.rows for document in row.documents for verdict in [_verdict(results, row.id, document)]
+        _standing(plan, document, type_, group, claims)
+        for (document, type_), group in sorted(groups.items(), key=lambda entry: _order(plan, *entry[0]))
+        if type_ in listed[document] or any(each.verdicts[document] in ("fail", "error") for each in group)
     )
     if escaped:
         who = ", ".join(escaped)
         code, why = 5, f"the harness caught itself lying: {who}, planted and bad, was not caught; no verdict holds"
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     else:
-        code, why = _exit_code(standings, groups, results, claims, target, overdue)
+        code, why = _exit_code(standings, groups, claims, target, overdue)
     sentences = tuple(_sentences(standings, claims, target))
-    return Conclusion(standings, sentences, code, why, everything, tuple(_works(plan, results, claims)))
+    return Conclusion(standings, sentences, code, why, everything, tuple(_works(found, claims)))
 
 
 def _order(plan: Plan, document: str, type_: str) -> tuple[int, str]:
     return list(plan.suite.spec.documents).index(document), type_
 
 
-def _verdict(results: Mapping[str, Result], row: str, document: str) -> Verdict:
-    result = results.get(row)
-    return result.verdicts.get(document, "not run") if result else "not run"
-
-
-def _standing(
-    plan: Plan, document: str, type_: str, rows: list[Row], results: Mapping[str, Result], claims: Claims
-) -> Standing:
+def _standing(plan: Plan, document: str, type_: str, group: list[Alike], claims: Claims) -> Standing:
     rules = plan.suite.spec.rules
     counts: Counter[Verdict] = Counter()
     optional: Counter[Verdict] = Counter()
     against: Counter[bool] = Counter()
     shown: dict[str, bool] = {}
     left: dict[str, None] = {}
-    for row in rows:
-        verdict = _verdict(results, row.id, document)
+    for each in group:
+        row, verdict, number = each.rows[0], each.verdicts[document], len(each.rows)
         rule = rules[row.case.rule]
         if verdict in ("fail", "error"):
-            against[_states(document, _blamed(row, document, rules))] += 1
+            against.update(_states(document, _blamed(failing, document, rules)) for failing in each.rows)
         if required(row, claims):
-            counts[verdict] += 1
+            counts[verdict] += number
             if document in rule.documents and rule.level != "silent":
                 shown[rule.id] = shown.get(rule.id, False) or verdict == "pass"
         else:
-            optional[verdict] += 1
+            optional[verdict] += number
             left.update(dict.fromkeys(sorted(facet for facet in row.facets if claims.leaves(facet))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
     return Standing(
@@ -198,12 +213,14 @@ def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshow
 
 
 def _exit_code(
-    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[Row]], results: Mapping[str, Result],
+    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[Alike]],
     claims: Claims, target: Target, overdue: tuple[str, ...],
 ) -> tuple[int, str]:  # fmt: skip
-    verdicts = [_verdict(results, row.id, document) for (document, _), rows in groups.items() for row in rows]
-    failed = sum(verdict in ("fail", "error") for verdict in verdicts)
-    if failed:
+    verdicts: Counter[Verdict] = Counter()
+    for (document, _), group in groups.items():
+        for each in group:
+            verdicts[each.verdicts[document]] += len(each.rows)
+    if failed := verdicts["fail"] + verdicts["error"]:
         return 1, f"{failed} verdict{'s' if failed > 1 else ''} in the target failed or erred"
     if overdue:
         return 6, "; ".join(overdue)
@@ -220,7 +237,7 @@ def _exit_code(
         return 4, f"incomplete: {open_[0].document} for {open_[0].type}: {_reason(open_[0])}"
     if not any(standing.word == "conforms" for standing in standings):
         return 4, "incomplete: nothing was shown for any document and type"
-    waived = sum(verdict == "waived" for verdict in verdicts)
+    waived = verdicts["waived"]
     return 0, "the whole target conforms" + (f", with {waived} verdicts waived" if waived else "")
 
 
@@ -328,12 +345,12 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     return "".join(f"; {part}" for part in parts)
 
 
-def _works(plan: Plan, results: Mapping[str, Result], claims: Claims) -> Iterable[str]:
+def _works(found: Iterable[Alike], claims: Claims) -> Iterable[str]:
     """The facets left out of which every row that lacks nothing else was answered rightly."""
     right: dict[str, bool] = {}
-    for row in plan.rows:
+    for each in found:
+        row, verdicts = each.rows[0], {*each.verdicts.values()} - {"not run"}
         left = [facet for facet in row.facets if claims.leaves(facet)]
-        verdicts = {_verdict(results, row.id, document) for document in row.documents} - {"not run"}
         if len(left) == 1 and row.operation in claims.operations and verdicts:
             right[left[0]] = right.get(left[0], True) and verdicts <= {"pass", "observed"}
     if works := sorted(facet for facet, well in right.items() if well):

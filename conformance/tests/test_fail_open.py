@@ -51,9 +51,9 @@ def as_we_are_and_without(doing: Callable[[], Said], *guards: tuple[Any, str, An
     return said
 
 
-def no_failures_are_success(standings: Any, groups: Any, results: Any, *more: Any) -> tuple[int, str]:
+def no_failures_are_success(standings: Any, groups: Any, *more: Any) -> tuple[int, str]:
     """The exit code as it is made where absence counts as success."""
-    verdicts = [conclude._verdict(results, row.id, document) for (document, _), rows in groups.items() for row in rows]
+    verdicts = [each.verdicts[document] for (document, _), group in groups.items() for each in group]
     return (1, "failed") if {"fail", "error"} & set(verdicts) else (0, "no failures")
 
 
