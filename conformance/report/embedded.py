@@ -14,7 +14,6 @@ from ..model import Result
 
 BEGIN, END = '<script type="application/json" id="evidence">', "</script>"
 _DENSE = (",", ":")
-_NOTHING = {"kind": "none"}
 
 
 class _Table:
@@ -38,13 +37,13 @@ def element(evidence: Evidence) -> str:
     number of its verdicts, that of its outcome and, where there is one, the diagnosis and the detail.
     """
     tables = {name: _Table() for name in ("suffixes", "verdicts", "outcomes", "findings")}
-    idle: dict[Any, int] = {}
+    known: dict[tuple[Any, ...], int] = {}
     rows: list[tuple[str, int, int | list[int]]] = []
     for case, results in groupby(evidence.results, lambda result: result.row.partition("[")[0]):
         tails, numbers = [], []
         for result in results:
             tails.append(result.row[len(case) :])
-            numbers.append(_finding(result, tables, idle))
+            numbers.append(_finding(result, tables, known))
         rows.append((case, tables["suffixes"].number(tails), numbers[0] if len(set(numbers)) == 1 else numbers))
     parts = {
         "header": json.dumps(evidence.header, separators=_DENSE),
@@ -56,16 +55,15 @@ def element(evidence: Evidence) -> str:
     return f"{BEGIN}{{{_written(text)}}}{END}"
 
 
-def _finding(result: Result, tables: Mapping[str, _Table], idle: dict[Any, int]) -> int:
-    """The number of a row’s finding; of rows that were not called it is looked up without writing."""
-    key = tuple(result.verdicts.items()) if result.outcome == _NOTHING and result.diagnosis is None else None
-    if key is not None and key in idle:
-        return idle[key]
+def _finding(result: Result, tables: Mapping[str, _Table], known: dict[tuple[Any, ...], int]) -> int:
+    """The number of a row’s finding; it is written once for rows that share what was read."""
+    key = tuple(map(id, result[1:]))
+    if key in known:
+        return known[key]
     record = row_record(result)
     finding = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcome"])]
     number = tables["findings"].number([*finding, *(record[key] for key in ("diagnosis", "detail") if key in record)])
-    if key is not None:
-        idle[key] = number
+    known[key] = number
     return number
 
 

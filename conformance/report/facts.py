@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..conclude import Conclusion, Standing, in_target
-from ..evidence import Evidence, Refused, Target
+from ..evidence import IDLE, Evidence, Refused, Target
 from ..judge import WORST
 from ..model import VERDICTS, Case, Claims, Meaning, Operand, Result, Rule, Step, Verdict
 from ..plan import Plan, Row
@@ -28,7 +29,6 @@ TOO_LARGE = "more than 2^31 elements: add --large"
 LOST = "the results hold no such row: run again"
 MOST_KINDS = 60
 STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
-_NOTHING: Mapping[str, Any] = {"kind": "none"}
 
 
 class Shown(NamedTuple):
@@ -54,6 +54,20 @@ class Shown(NamedTuple):
 
 
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class Kind(NamedTuple):
+    """Rows of one operation and type that came to the same in each document."""
+
+    shown: Shown
+    """The first of them."""
+    number: int
+
+
+def kinds_of(rows: Iterable[Shown]) -> tuple[Kind, ...]:
+    """The kinds of some rows of one rule, in the order of the first of each."""
+    found = grouped(((s.row.operation, s.row.type, "large" in s.row.facets, *s.verdicts.items()), s) for s in rows)
+    return tuple(Kind(same[0], len(same)) for same in found.values())
 
 
 class Share(NamedTuple):
@@ -99,6 +113,11 @@ class Facts:
         return {rule: found.get(rule, ()) for rule in self.plan.suite.spec.rules}
 
     @cached_property
+    def kinds(self) -> Mapping[str, tuple[Kind, ...]]:
+        """The kinds of rows of each rule."""
+        return {rule: kinds_of(rows) for rule, rows in self.rules.items()}
+
+    @cached_property
     def failures(self) -> Mapping[str, Mapping[str, tuple[Shown, ...]]]:
         """What failed or erred: diagnosis → case → rows; the commonest diagnosis first."""
         bad = grouped((shown.diagnosis or "no diagnosis", shown) for shown in self.rows if shown.worst in BAD)
@@ -128,6 +147,8 @@ class Facts:
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[Shown, ...]], ...]:
         """Each waiver of the run with the rows that it waives."""
+        if not self.evidence.header.get("waivers"):
+            return ()
         used = grouped((shown.outcome.get("waiver"), shown) for shown in self.rows)
         return tuple((waiver, used.get(waiver["number"], ())) for waiver in self.evidence.header.get("waivers", ()))
 
@@ -164,16 +185,20 @@ class Facts:
 
     def share(self, rows: Iterable[Shown], documents: Sequence[str] = ()) -> Share:
         """The worst verdict of rows; those that were not run and are in no target are counted apart."""
-        inside: list[Verdict] = []
+        return self.share_of(kinds_of(rows), documents)
+
+    def share_of(self, kinds: Iterable[Kind], documents: Sequence[str] = ()) -> Share:
+        """The same of rows by their kinds."""
+        inside: Counter[Verdict] = Counter()
         aside = 0
-        for shown in rows:
+        for shown, number in kinds:
             verdict = worst([shown.verdicts[document] for document in documents]) if documents else shown.worst
             if verdict == "not run" and not self._asked(shown.row, documents or shown.row.documents):
-                aside += 1
+                aside += number
             else:
-                inside.append(verdict)
+                inside[verdict] += number
         word = worst(inside)
-        return Share(word, inside.count(word), len(inside), aside)
+        return Share(word, inside[word], inside.total(), aside)
 
     def _asked(self, row: Row, documents: Iterable[str]) -> bool:
         key = (row.operation, row.type, "large" in row.facets, tuple(documents))
@@ -252,7 +277,7 @@ Known = dict[tuple[Any, ...], tuple[Mapping[str, Verdict], Verdict]]
 def _shown(row: Row, result: Result | None, known: Known) -> Shown:
     """A row with its result; what verdicts amount to is worked out once for all rows that have the same."""
     if result is None:
-        return Shown(row, dict.fromkeys(row.documents, "not run"), "not run", _NOTHING, None, None)
+        return Shown(row, dict.fromkeys(row.documents, "not run"), "not run", IDLE, None, None)
     key = (row.documents, *result.verdicts.items())
     if key not in known:
         verdicts: dict[str, Verdict] = {
@@ -277,8 +302,8 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def counts_of(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
     """How often each verdict occurs, those that do, in the order of the vocabulary."""
-    found = list(verdicts)
-    return {verdict: number for verdict in VERDICTS if (number := found.count(verdict))}
+    found = Counter(verdicts)
+    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
 
 def sum_of(counts: Mapping[Verdict, int]) -> str:

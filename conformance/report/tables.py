@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import Rule
 from ..plan import Row
-from .facts import BAD, Facts, Share, Shown, answer_of, call_of, counts_of, cut, grouped, lines_of, sum_of
+from .facts import BAD, Facts, Kind, Share, Shown, answer_of, call_of, counts_of, cut, grouped, lines_of, sum_of
 from .parts import SHORT, case_link, code, mark, number_of, plain, quote, rule_link, section, table_of
 
 # ── scope ─────────────────────────────────────────────────────────────────────────────────────────
@@ -52,25 +52,25 @@ def rules(facts: Facts) -> Iterator[str]:
     yield "of the rule’s rows in that document, with how many have it. Rows outside the target that were not run are "
     yield "counted after it.</p>"
     rules = facts.plan.suite.spec.rules
-    rows = (_rule_row(facts, rules[rule], shown) for rule, shown in facts.rules.items())
+    rows = (_rule_row(facts, rules[rule], kinds) for rule, kinds in facts.kinds.items())
     heads = ("Rule", "Documents", "Cases", "Worst verdict")
     yield from table_of(f"{len(rules)} rules, each with the lines that state it", heads, rows, "rules stack")
     yield "</section>"
 
 
-def _rule_row(facts: Facts, rule: Rule, shown: Sequence[Shown]) -> str:
-    tried = grouped((document, each) for each in shown for document in each.verdicts)
+def _rule_row(facts: Facts, rule: Rule, kinds: Sequence[Kind]) -> str:
+    tried = grouped((document, kind) for kind in kinds for document in kind.shown.verdicts)
     where = []
     for document in facts.plan.suite.spec.documents:
         stands = lines_of(rule, document)
-        found = facts.share(tried.get(document, ()), [document])
+        found = facts.share_of(tried.get(document, ()), [document])
         if stands == "not bound" and found.word not in BAD:
             continue
         told = f" {mark(found.word)} {_share(found)}" if document in tried else ""
         where.append(f"<li>{plain(document)}: {stands}{told}</li>")
-    cases = len({each.row.case.id for each in shown})
+    cases = len({shown.row.case.id for shown in facts.rules[rule.id]})
     link = f'<a href="#cases-of-{plain(rule.id)}">{number_of(cases, "case")}</a>' if cases else _untried(rule)
-    overall = mark(facts.share(shown).word) if shown else '<span class="v open">○ no case</span>'
+    overall = mark(facts.share_of(kinds).word) if kinds else '<span class="v open">○ no case</span>'
     return (
         f'<tr id="rule-{plain(rule.id)}"><th scope="row">{plain(rule.id)}<br><span class="sub">{plain(rule.level)}: '
         f"{plain(rule.sentence)}{_reason(rule)}</span></th>"
@@ -117,9 +117,9 @@ def matrix(facts: Facts) -> Iterator[str]:
     yield f'<div class="wide matrix" tabindex="0" role="region" aria-label="{caption}"><table>'
     yield f"<caption>{caption}</caption>"
     yield f"<thead><tr>{first}</tr><tr>{second}</tr></thead><tbody>"
-    for rule, shown in facts.rules.items():
-        if shown:
-            cells = grouped(((s.row.operation, _column(facts, s.row)), s) for s in shown)
+    for rule, kinds in facts.kinds.items():
+        if kinds:
+            cells = grouped(((kind.shown.row.operation, _column(facts, kind.shown.row)), kind) for kind in kinds)
             line = "".join(_cell(facts, cells.get(column, ())) for column in columns)
             yield f'<tr><th scope="row">{rule_link(rule)}</th>{line}</tr>'
     yield "</tbody></table></div></section>"
@@ -129,12 +129,12 @@ def _column(facts: Facts, row: Row) -> str:
     return row.type if row.type in facts.plan.suite.spec.operations[row.operation].types else "unlisted"
 
 
-def _cell(facts: Facts, rows: Sequence[Shown]) -> str:
-    if not rows:
+def _cell(facts: Facts, kinds: Sequence[Kind]) -> str:
+    if not kinds:
         return "<td></td>"
-    share = facts.share(rows)
-    having = dict.fromkeys(d for shown in rows for d, verdict in shown.verdicts.items() if verdict == share.word)
-    only = f"<br>{', '.join(map(plain, having))}" if len(having) < len(rows[0].row.documents) else ""
+    share = facts.share_of(kinds)
+    having = dict.fromkeys(d for shown, _ in kinds for d, verdict in shown.verdicts.items() if verdict == share.word)
+    only = f"<br>{', '.join(map(plain, having))}" if len(having) < len(kinds[0].shown.row.documents) else ""
     return f'<td>{mark(share.word)}<br><span class="sub">{share.number}/{share.total}{only}</span></td>'
 
 

@@ -19,7 +19,23 @@ from conformance.load import SPEC_FILES, cases_folder, schema_of, spec_folder
 from conformance.strict_yaml import read
 
 SCHEMAS = sorted(path.stem for path in (spec_folder() / "schema").glob("*.json"))
-OTHERS: tuple[Any, ...] = (None, True, False, 0, 1, -1, 10**30, "", " ", "a b", "bundled", [], ["a", "a"], [1, True], {})
+OTHERS: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    10**30,
+    "",
+    " ",
+    "a b",
+    "bundled",
+    [],
+    ["a", "a"],
+    [1, True],
+    {},
+)
 WRITTEN: dict[str, Any] = {
     "claims": {"operations": ["StaticReshape"], "leaves_out": ["rank"], "mapped": ["special_zero"]},
     "waivers": {
