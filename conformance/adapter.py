@@ -12,7 +12,6 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -308,7 +307,7 @@ MAPPED = ("special_zero",)
 
 def bundled_folder() -> Path:
     """The adapters that come along."""
-    return Path(str(resources.files("conformance.adapters")))
+    return Path(importlib.import_module("conformance.adapters").__path__[0])
 
 
 # ── what comes along ──────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,12 +35,12 @@ _EXTENDS = re.compile(rb"^extends:", re.MULTILINE)
 
 def spec_folder() -> Path:
     """The bundled spec/."""
-    return Path(str(resources.files("conformance.spec")))
+    return Path(import_module("conformance.spec").__path__[0])
 
 
 def cases_folder() -> Path:
     """The bundled cases/."""
-    return Path(str(resources.files("conformance.cases")))
+    return Path(import_module("conformance.cases").__path__[0])
 
 
 def layers(folder: Path | None, bundled: Path) -> list[Path]:

@@ -73,7 +73,7 @@ def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
     gc.disable()  # most of the parser's time would be the garbage collector's
     try:
         reader = _Reader(name)
-        return reader.file(yaml.parse(text, Loader=_LOADER)), reader.problems
+        return reader.file(iter(_LOADER(text).get_event, None)), reader.problems
     except _Hopeless as hopeless:
         return None, [*reader.problems, hopeless.problem]
     except yaml.MarkedYAMLError as error:
