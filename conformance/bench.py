@@ -249,9 +249,9 @@ def _large(share: bool) -> Measured:
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────
 
 
-for what, needs, take in MEASURED:
+for what, needs, take, budget in MEASURED:
     if needs is None or find_spec(needs) is not None:
-        measurement(what)(take)
+        measurement(what, budget)(take)
 
 
 class Row(NamedTuple):

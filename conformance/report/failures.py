@@ -10,7 +10,6 @@ from ..model import Meaning, Rule, Verdict
 from .cases import data_of, due, named, steps, sub
 from .facts import Facts, Shown, Wants, answer_of, clauses, cut, grouped, visible
 from .parts import SHORT, case_link, mark, number_of, plain, quote, rule_link, section, table_of
-from .picture import picture
 
 IN_FULL = 60
 """Cases that are told in full, of all kinds together."""
@@ -149,6 +148,8 @@ def _detail(shown: Shown) -> str:
 
 
 def _drawn(shown: Shown) -> str:
+    from .picture import picture  # nothing to draw where all is well
+
     task = shown.row.tasks[shown.step]
     meaning: Meaning = next(
         (judged.meaning for judged in task.meanings if set(judged.documents) & set(shown.failing)),

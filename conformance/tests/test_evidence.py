@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
 import signal
@@ -16,8 +18,8 @@ import pytest
 
 from conformance import cli, waive
 from conformance.backend import run_isolated
-from conformance.evidence import Evidence, Refused, Target, Writer, complete, header_of, read, salvaged
-from conformance.model import Claims, Identity, Result
+from conformance.evidence import Evidence, Refused, Target, Writer, complete, header_of, read, row_record, salvaged
+from conformance.model import Claims, Identity, Result, Verdict
 from conformance.plan import Row
 
 from . import small
@@ -140,6 +142,70 @@ def test_a_whole_file_is_taken(path: Path) -> None:
     evidence = read(path)
     assert [result.row for result in evidence.results] == ROWS
     assert evidence.footer["verdicts"]["pass"] == 8
+
+
+def signed(lines: Lines) -> bytes:
+    """The lines with a footer that is true of them."""
+    footer = json.loads(lines[-1])
+    footer |= {"rows": len(lines) - 2, "digest": hashlib.sha256(b"".join(lines[1:-1])).hexdigest()}
+    return b"".join([*lines[:-1], json.dumps(footer).encode() + b"\n"])
+
+
+REST = b'"verdicts":{"static-2022":"pass"},"outcome":{"kind":"rejected"}}'
+TWISTED = {
+    "an id with an escape": b'{"record":"row","row":"a\\u0022,b",' + REST,
+    "an id that seems to end": b'{"record":"row","row":"a\\",\\"verdicts",' + REST,
+    "an id with other letters": '{"record":"row","row":"ä",'.encode() + REST,
+    "a second id": b'{"record":"row","row":"a",' + REST[:-1] + b',"row":"b"}',
+    "a second id in disguise": b'{"record":"row","row":"a",' + REST[:-1] + b',"\\u0072ow":"b"}',
+    "verdicts twice": b'{"record":"row","row":"a","verdicts":{},' + REST,
+    "keys in another order": REST[:-1] + b',"row":"a","record":"row"}',
+    "blanks": b' {"record": "row", "row": "a", ' + REST + b" ",
+}
+
+
+@pytest.mark.parametrize("what", TWISTED)
+def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> None:
+    line = TWISTED[what] if TWISTED[what].lstrip().startswith(b"{") else b"{" + TWISTED[what]
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(signed([*lines[:3], line + b"\n", *lines[3:]]))
+    found = [(result.row, result.verdicts, result.outcome) for result in read(path).results]
+    meant = [json.loads(each) for each in path.read_bytes().splitlines()[1:-1]]
+    assert found == [(record["row"], record["verdicts"], record["outcome"]) for record in meant]
+
+
+@pytest.mark.parametrize("end", [b"}", b"}}", b" " + REST + b" {}", b'"verdicts":{}}, {"a":1}', b"\t", b""])
+def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(signed([*lines[:3], b'{"record":"row","row":"a",' + end + b"\n", *lines[3:]]))
+    with pytest.raises(Refused, match=":4: is no JSON"):
+        read(path)
+
+
+def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    two = [b'{"record":"row","row":"' + id_ + b'",' + REST[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
+    path.write_bytes(signed([*lines[:3], *two, *lines[3:]]))
+    with pytest.raises(Refused, match=":5: the row b stands twice"):
+        read(path)
+
+
+def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    writer = Writer(path, {"record": "header"})
+    said: list[dict[str, Verdict]] = [{"d": "not run"}, {"d": "not claimed", "e": "not run"}]
+    said.append(dict(reversed(said[1].items())))
+    results = [
+        Result(row, verdicts, {"kind": "none"}, *wrong)
+        for row in ("a", 'a"\\\n', "ä", "a")
+        for verdicts in said
+        for wrong in ((), ("diagnosis", "detail"))
+    ]
+    for result in results:
+        writer.row(result)
+    writer.close(0.0)
+    rows = path.read_text(encoding="utf-8").splitlines()[1:-1]
+    assert rows == [json.dumps(row_record(result), separators=(",", ":")) for result in results]
 
 
 def test_no_file_is_refused_too(tmp_path: Path) -> None:
