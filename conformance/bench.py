@@ -43,7 +43,7 @@ def measurement(what: str, budget: float | None = None) -> Callable[[Callable[[]
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────
 
 
-_IMPORTS = "import jsonschema, yaml, conformance.contract as contract, conformance.load as load"
+_IMPORTS = "import yaml, conformance.contract as contract, conformance.load as load"
 
 
 @measurement("load and check spec/", budget=0.3)

@@ -9,7 +9,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -338,13 +338,15 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
 """Module, summary and arguments of each command."""
 
 
-def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
+def _parsers(names: Collection[str]) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the command line, and that of each command named."""
     top = _Parser(prog="conformance")
     top.format_help = lambda: story({name: summary for name, (_, summary, _) in _COMMANDS.items()})  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
     group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=_Parser)
     found = {}
-    for name, (_, summary, arguments) in _COMMANDS.items():
+    for name in names:
+        _, summary, arguments = _COMMANDS[name]
         epilog = f"for example:\n{EXAMPLES.get(name, '')}"
         found[name] = group.add_parser(name, description=f"{summary[0].upper()}{summary[1:]}.", epilog=epilog)
         arguments(found[name])
@@ -363,7 +365,7 @@ def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | N
                 for option in action.option_strings
             },
         )
-        for name, parser in _parsers()[1].items()
+        for name, parser in _parsers(_COMMANDS)[1].items()
     }
 
 
@@ -373,18 +375,18 @@ def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | N
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The arguments, or Usage with what to type instead."""
     words = _spelled(arguments)
-    top, commands = _parsers()
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     command = next((word for word in words if not word.startswith("-")), None)
-    if command is not None and command not in commands:
-        raise Usage(unknown("command", command, commands))
+    if command is not None and command not in _COMMANDS:
+        raise Usage(unknown("command", command, _COMMANDS))
     if command is not None and words[0] in ("-h", "--help"):
         words = [command, "--help"]
     if command is not None and words[0] != command:
         raise Usage(f"{words[0]!r} stands before the command; write `conformance {command}` first, then its options")
     if command == "meaning":
         words = _joined(words)
+    top, commands = _parsers(_COMMANDS if command is None else [command])
     known, rest = top.parse_known_args(words)
     if command is None:
         raise Usage(

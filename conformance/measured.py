@@ -23,7 +23,7 @@ from .model import Adapter
 from .plan import Plan, Row
 
 _PYTHON = sys.executable
-_BARE = "import numpy, ml_dtypes, yaml, jsonschema"
+_BARE = "import numpy, ml_dtypes, yaml"
 
 
 def _command(*words: object) -> list[str]:

@@ -275,10 +275,10 @@ Known = dict[tuple[Any, ...], tuple[Mapping[str, Verdict], Verdict]]
 
 
 def _shown(row: Row, result: Result | None, known: Known) -> Shown:
-    """A row with its result; what verdicts amount to is worked out once for all rows that have the same."""
+    """A row with its result; what verdicts amount to is worked out once for all rows that share what was read."""
     if result is None:
         return Shown(row, dict.fromkeys(row.documents, "not run"), "not run", IDLE, None, None)
-    key = (row.documents, *result.verdicts.items())
+    key = (row.documents, id(result.verdicts))
     if key not in known:
         verdicts: dict[str, Verdict] = {
             document: result.verdicts.get(document, "not run") for document in row.documents
