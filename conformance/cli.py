@@ -437,7 +437,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         _write_anything()
-        gc.set_threshold(100_000, 50, 50)  # what is made stays: to look for garbage would be a fifth of a short command
+        gc.set_threshold(100_000)  # what is made stays: looking for garbage would be an eighth of a short run
     try:
         code = _run(arguments)
         if sys.stdout is not None:
