@@ -80,7 +80,7 @@ def certify(
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             for number, (row, result) in enumerate(_in_order(order, adapter, claims, done), 1):
-                writer.row(waive.waived(result, row, waivers, today) if waivers else result)
+                writer.row(waive.waived(result, row, waivers, today))
                 tick(number, row.case.id)
         said = remarks(adapter)
     writer.close(time.perf_counter() - began, (*notes, *map(placeless, said)), caught)
