@@ -15,8 +15,9 @@ What the exit status says
 
 How an item runs
     Items have no fixtures, so setup and teardown are left out and one report a row is made, unless somebody listens
-    for the others: markers on an item, hooks of a conftest or a plugin, --junitxml, --pdb, --setup-only. Results
-    travel on the call report, over xdist too; only the process that has the terminal concludes and writes files.
+    for the others: markers on an item, hooks of a conftest or a plugin, --junitxml, --pdb, --setup-only. Where nobody
+    listens for the protocol either, items are gone through without it. Results travel on the call report, over xdist
+    too; only the process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ import os
 import shlex
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeGuard
 
 import pytest
 
@@ -41,9 +44,10 @@ from .backend import Isolation, isolation_of, open_backend
 from .commands import unknown
 from .conclude import Conclusion, conclude, in_target
 from .evidence import Target, Writer, header_of, read
+from .items import CaseFile, CaseRow, Told
 from .load import cases_folder
 from .load_cases import load_suite
-from .model import Adapter, Claims, Isolated, Malformed, Result
+from .model import Adapter, Claims, Isolated, Malformed, Result, Verdict
 from .plan import Plan, Row, plan_of
 from .remote import Limits
 from .report.facts import BAD
@@ -52,10 +56,15 @@ from .run import contained, result_without_call, run
 from .terminal import counted, printable
 
 FOLDER = "cases"
+Manner = Literal["phases", "call", "bare"]
+"""How an item is run: as pytest runs any; its call alone, within pytest's protocol; or its call, bare of that too."""
 _PHASES = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_runtest_logreport")
 """Hooks whose listeners may count on all three phases of an item."""
+_AROUND = ("pytest_runtestloop", "pytest_runtest_protocol", "pytest_runtest_makereport")
+"""Hooks whose listeners may count on being asked about every item."""
 _CALL_SUFFICES = ("_pytest.", "xdist.", "conformance.", "_hypothesis_pytestplugin", "anyio.")
 """Where hooks live that need no more than the call, or look at test functions only."""
+_BARE_SUFFICES = tuple(home for home in _CALL_SUFFICES if home != "xdist.")  # whose loop deals the items out
 _PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow")
 
 
@@ -145,70 +154,6 @@ def _same(path: Path, other: Path) -> bool:
     return False
 
 
-# ── items ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-class CaseFile(pytest.Collector):
-    """A file of the suite; its node id is fixed, wherever pytest is started."""
-
-    def __init__(self, conformance: Conformance, rows: list[Row], **options: Any) -> None:
-        super().__init__(**options)
-        self.conformance, self.rows = conformance, rows
-
-    def collect(self) -> list[pytest.Item]:
-        return [
-            CaseRow.from_parent(self, name=row.id, nodeid=row.node_id, row=row, conformance=self.conformance)
-            for row in self.rows
-        ]
-
-
-class CaseRow(pytest.Item):
-    """A row of the plan."""
-
-    def __init__(self, conformance: Conformance, row: Row, **options: Any) -> None:
-        super().__init__(**options)
-        self.conformance, self.row = conformance, row
-        self.result: Result | None = None
-        self.extra_keyword_matches.add(row.case.rule)
-        self.location = (row.case.file, row.case.place.line - 1, row.id)
-
-    def reportinfo(self) -> tuple[str, int, str]:
-        return self.location[0], self.row.case.place.line - 1, self.location[2]
-
-    def runtest(self) -> None:
-        self.result = result = self.conformance.call(self.row)
-        verdicts = {result.verdicts[document] for document in self.conformance.documents(self.row)}
-        if not verdicts.isdisjoint(BAD):
-            raise Broken(self.conformance.failure(self.row, result))
-        if verdicts.isdisjoint(("pass", "observed")):
-            pytest.skip(self.conformance.not_claimed(self.row))
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return excinfo.value.told if isinstance(excinfo.value, Broken) else super().repr_failure(excinfo, style)
-
-
-class Told:
-    """A failure as pytest prints it; `reprcrash.message` is what its short summary and JUnit take."""
-
-    def __init__(self, text: str, message: str) -> None:
-        self.text, self.message, self.reprcrash = text, message, self
-
-    def __str__(self) -> str:
-        return self.text
-
-    def toterminal(self, writer: Any) -> None:
-        for line in self.text.splitlines():
-            writer.line(line)
-
-
-class Broken(Exception):
-    """A row failed or erred; no traceback is of any use."""
-
-    def __init__(self, told_: Told) -> None:
-        super().__init__(told_.text)
-        self.told = told_
-
-
 # ── the session ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -228,10 +173,12 @@ class Conformance:
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
         self.seconds = 0.0
-        self.in_phases = False
+        self.manner: Manner = "phases"
         self.capture: Any = None
         self.hook: Any = config.hook
         self.folder = os.getcwd()
+        self.next: deque[Row] = deque()
+        self.running = self.calls()
         self.rows = {row.id: row for row in plan.rows}
         everything = Claims(tuple(plan.suite.spec.operations))
         self.wanted = [
@@ -264,46 +211,96 @@ class Conformance:
         manager = self.config.pluginmanager.get_plugin("capturemanager")
         self.capture = getattr(manager, "item_capture", None)
         self.hook = session.ihook  # that of each of our items, whose path is the session's
-        unknown_capture = manager is not None and self.capture is None
-        self.in_phases = (
-            unknown_capture
-            or any(self.config.getoption(name, None) for name in _PHASE_OPTIONS)
-            or any(
-                not str(impl.function.__module__).startswith(_CALL_SUFFICES)
-                for name in _PHASES
-                for impl in getattr(session.ihook, name).get_hookimpls()
-            )
-        )
+        if manager is None or self.capture:  # else it captures in a way that is not known
+            self.manner = self.manner_of(session)
+
+    def manner_of(self, session: pytest.Session) -> Manner:
+        """The least that all who listen can do with."""
+
+        def heard(names: Iterable[str], enough: tuple[str, ...]) -> bool:
+            hooks = [impl for name in names for impl in getattr(session.ihook, name).get_hookimpls()]
+            return any(not str(impl.function.__module__).startswith(enough) for impl in hooks)
+
+        option, plugins = self.config.getoption, self.config.pluginmanager
+        if any(option(name, None) for name in _PHASE_OPTIONS) or heard(_PHASES, _CALL_SUFFICES):
+            return "phases"
+        late = plugins.has_plugin("faulthandler") and float(self.config.getini("faulthandler_timeout") or 0)
+        if late or not plugins.has_plugin("warnings") or heard(_AROUND, _BARE_SUFFICES):
+            return "call"
+        return "bare"
 
     # ── running ──
 
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """The call alone, where nothing can be set up; pytest's own protocol everywhere else, and for the last item,
-        whose teardown is also that of the session."""
-        if not isinstance(item, CaseRow) or self.in_phases or nextitem is None or next(item.iter_markers(), None):
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """pytest's own loop, but for what it wraps around an item, where nobody needs that."""
+        if self.manner != "bare" or session.testsfailed or self.config.option.collectonly:
             return None
-        hook = self.hook
-        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for item, nextitem in zip_longest(session.items, session.items[1:]):
+            if self.alone(item, nextitem):
+                self.heeded(item)
+            else:
+                self.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+        return True
+
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """The call alone, where nothing can be set up, and pytest's own protocol everywhere else."""
+        if not self.alone(item, nextitem):
+            return None
+        self.reported(item)
+        return True
+
+    def alone(self, item: pytest.Item, nextitem: pytest.Item | None) -> TypeGuard[CaseRow]:
+        """Whether the call of an item is all of it; the teardown of the last is also that of the session."""
+        plain = isinstance(item, CaseRow) and nextitem is not None and not item.own_markers
+        return plain and self.manner != "phases"
+
+    def heeded(self, item: CaseRow) -> None:
+        """Runs an item, and hands on what it warned of, as pytest does."""
+        with warnings.catch_warnings(record=True) as log:
+            self.reported(item)
+        for warning in log:
+            told = {"warning_message": warning, "nodeid": item.nodeid, "when": "runtest", "location": None}
+            self.hook.pytest_warning_recorded.call_historic(kwargs=told)
+
+    def reported(self, item: CaseRow) -> None:
+        """Runs an item and reports on it."""
+        hook, name = self.hook, item.nodeid
+        hook.pytest_runtest_logstart(nodeid=name, location=item.location)
         call = pytest.CallInfo.from_call(
             partial(self.captured, item), "call", reraise=(pytest.exit.Exception, KeyboardInterrupt)
         )
-        hook.pytest_runtest_logreport(report=hook.pytest_runtest_makereport(item=item, call=call))
-        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        return True
+        if self.manner == "bare" and call.excinfo is None:
+            report = pytest.TestReport.from_item_and_call(item, call)
+            item.attach(report)
+        else:
+            report = hook.pytest_runtest_makereport(item=item, call=call)
+        hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=name, location=item.location)
 
     def captured(self, item: CaseRow) -> None:
         """Runs an item; what the backend prints becomes a section of the report."""
         with self.capture("call", item) if self.capture else contextlib.nullcontext():
             item.runtest()
 
+    def calls(self) -> Iterator[Result]:
+        """The results of rows in the order in which they are called for."""
+        return run(iter(self.next.popleft, None), self.adapter, self.claims)
+
     def call(self, row: Row) -> Result:
         """What `conformance run` would find; the repository's warning filters have no say in it."""
         began = time.perf_counter()
-        if row.operation not in self.claims.operations:
-            return result_without_call(row, "not claimed")
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            result = next(run([row], self.adapter, self.claims))
+        self.next.append(row)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                result = next(self.running)
+        except BaseException:
+            self.running = self.calls()  # the one before has ended with that
+            raise
         self.seconds += time.perf_counter() - began
         with contextlib.suppress(OSError):
             if os.getcwd() != self.folder:
@@ -316,11 +313,8 @@ class Conformance:
         outcome: Any = yield
         if isinstance(item, CaseRow):
             report = outcome.get_result()
-            if item.result is not None and call.when == "call":
-                result = item.result
-                vars(report)["conformance"] = (
-                    result.row, dict(result.verdicts), dict(result.outcome), result.diagnosis, result.detail,
-                )  # fmt: skip
+            if call.when == "call":
+                item.attach(report)
             if report.skipped and isinstance(report.longrepr, tuple) and item.result is not None:
                 report.longrepr = (item.row.case.file, item.row.case.place.line, report.longrepr[2])
 
@@ -340,9 +334,10 @@ class Conformance:
 
     # ── telling ──
 
-    def documents(self, row: Row) -> list[str]:
-        """The documents that the session judges a row by."""
-        return [document for document in row.documents if document in (self.target.documents or (document,))]
+    def verdicts(self, result: Result) -> set[Verdict]:
+        """The verdicts of the documents that the session judges by."""
+        chosen = self.target.documents
+        return {verdict for document, verdict in result.verdicts.items() if not chosen or document in chosen}
 
     def failure(self, row: Row, result: Result) -> Told:
         """A failing row for people, with the command that repeats it."""
