@@ -97,6 +97,10 @@ class Row:
         """The name under pytest: `cases/zero.yaml::meets-infer[StaticReshape-f32]`."""
         return f"{self.case.file}::{self.id}"
 
+    def forget(self) -> None:
+        """Lets go of its tasks, which are lowered again where somebody asks for them."""
+        self.__dict__.pop("tasks", None)
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
