@@ -44,6 +44,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": None,
         "help": "with --adapter: run the cases of more than 2^31 elements too",
     },
+    "--conformance-spec": {
+        "dest": "conformance_spec",
+        "metavar": "DIR",
+        "help": "with --adapter: a folder instead of the bundled spec/, or beside it if it says `extends`",
+    },
+    "--conformance-cases": {
+        "dest": "conformance_cases",
+        "metavar": "DIR",
+        "help": "with --adapter: a folder instead of the bundled cases/, or beside it if it says `extends`",
+    },
     "--conformance-out": {
         "dest": "conformance_out",
         "metavar": "DIR",

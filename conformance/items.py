@@ -36,6 +36,9 @@ class Broken(Exception):
 class Runs(Protocol):
     """What items need of the session that has the backend."""
 
+    pin: str
+    """Who gives the answers."""
+
     def call(self, row: Row) -> Result: ...
     def verdicts(self, result: Result) -> set[Verdict]: ...
     def failure(self, row: Row, result: Result) -> Told: ...
@@ -82,7 +85,7 @@ class CaseRow(pytest.Item):
         """Sends the result along with a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
             vars(report)["conformance"] = (
-                result.row, result.verdicts, result.outcome, result.diagnosis, result.detail,
+                result.row, result.verdicts, result.outcome, result.diagnosis, result.detail, self.conformance.pin,
             )  # fmt: skip
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -11,7 +11,8 @@ What the exit status says
     0 only where the whole target conforms. Where pytest alone would say 0 and the conclusion does not, the status is
     the conclusion's code, as of `conformance run`: 1 something in the target failed or erred, 4 incomplete (rows
     deselected, skipped by a conftest, not reached, everything unsupported). All other codes are pytest's own;
-    `--collect-only` runs nothing, says nothing and keeps its 0.
+    `--collect-only` runs nothing, says nothing and keeps its 0. A worker of xdist that runs another backend or suite
+    than the process which concludes ends the session with an error.
 
 How an item runs
     Items have no fixtures, so setup and teardown are left out and one report a row is made, unless somebody listens
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import os
 import shlex
 import time
@@ -37,15 +39,15 @@ from typing import Any, Literal, TypeGuard
 
 import pytest
 
-from . import canary
+from . import asked, canary
 from . import report as reports
-from .adapter import CannotStart
+from .adapter import CannotStart, digest_of_adapter
 from .backend import Isolation, isolation_of, open_backend
-from .commands import unknown
+from .commands import Usage, located
 from .conclude import Conclusion, conclude, in_target
 from .evidence import Target, Writer, header_of, read
 from .items import CaseFile, CaseRow, Told
-from .load import cases_folder
+from .load import cases_folder, layers
 from .load_cases import load_suite
 from .model import Adapter, Claims, Isolated, Malformed, Result, Verdict
 from .plan import Plan, Row, plan_of
@@ -55,7 +57,6 @@ from .report.failure import headline, shown_of, told
 from .run import contained, result_without_call, run
 from .terminal import counted, printable
 
-FOLDER = "cases"
 Manner = Literal["phases", "call", "bare"]
 """How an item is run: as pytest runs any; its call alone, within pytest's protocol; or its call, bare of that too."""
 _PHASES = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_runtest_logreport")
@@ -71,87 +72,29 @@ _PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setup
 def register(config: pytest.Config) -> None:
     """Loads suite and backend, or says in one line why not, and joins the session."""
     option = config.option
+    folders: tuple[Path | None, ...] = ()
     try:
-        plan = plan_of(load_suite())
-        target = _target(plan, option)
-        named = _named(plan, config)
+        folders = asked.folders(config)
+        plan = plan_of(load_suite(*folders))
+        target = asked.target(plan, option)
+        named = asked.named(plan, config, layers(folders[1], cases_folder()))
         with contained():
             isolation = isolation_of(option.conformance_adapter)
             adapter = open_backend(option.conformance_adapter, isolation)
             session = Conformance(config, plan, target, named, adapter, isolation)
-    except (CannotStart, Malformed) as problem:
+    except Malformed as malformed:
+        raise pytest.UsageError(*(printable(str(located(each, folders))) for each in malformed.problems)) from None
+    except (CannotStart, Usage) as problem:
         raise pytest.UsageError(printable(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
 
 
-# ── what was asked for ────────────────────────────────────────────────────────────────────────────
-
-
-def _target(plan: Plan, option: Any) -> Target:
-    spec = plan.suite.spec
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-
-    def asked(what: str, known: Iterable[str]) -> tuple[str, ...]:
-        names = tuple(getattr(option, f"conformance_{what}") or ())
-        for name in names:
-            if name not in known:
-                raise pytest.UsageError(unknown(what, name, sorted(known)))
-        return names
-
-    return Target(
-        asked("operation", spec.operations),
-        asked("document", spec.documents),
-        asked("type", types),
-        large=bool(getattr(option, "conformance_large", False)),
-    )
-
-
-def _named(plan: Plan, config: pytest.Config) -> frozenset[str] | None:
-    """The ids of the rows that the arguments name, which are taken out of pytest's; None where they name none."""
-    if config.args_source.name == "TESTPATHS":
-        own = Path(__file__).parent / "tests"
-        config.args[:] = [arg for arg in config.args if not _same(config.invocation_params.dir / arg, own)]
-        return None
-    files = {row.case.file for row in plan.rows}
-    rows: set[str] = set()
-    others: list[str] = []
-    found = False
-    for arg in config.args:
-        path, _, rest = arg.partition("::")
-        file = _bundled(path, files, config.invocation_params.dir)
-        if file is None:
-            others.append(arg)
-            continue
-        chosen = [r.id for r in plan.rows if file in (r.case.file, FOLDER) and rest in ("", r.case.id, r.id)]
-        if not chosen:
-            names = {r.id if "[" in rest else r.case.id for r in plan.rows if r.case.file == file}
-            hint = "pytest --adapter … --collect-only -q"
-            raise pytest.UsageError(f"{file}: {unknown('case', rest, sorted(names), hint)}")
-        found = True
-        rows.update(chosen)
-    if not found:
-        return None
-    config.args[:] = others
-    return frozenset(rows)
-
-
-def _bundled(path: str, files: Iterable[str], here: Path) -> str | None:
-    """The name of a bundled case file or of their folder, if that is what a path means."""
-    plain = path.replace(os.sep, "/").removeprefix("./").rstrip("/")
-    if plain in files or (plain == FOLDER and not (here / path).is_dir()):
-        return plain
-    if _same(here / path, cases_folder()):
-        return FOLDER
-    if plain.endswith(".yaml") and _same((here / path).parent, cases_folder()):
-        name = f"{FOLDER}/{Path(path).name}"
-        return name if name in files else None
-    return None
-
-
-def _same(path: Path, other: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return path.resolve() == other.resolve()
-    return False
+@contextlib.contextmanager
+def heedless() -> Iterator[None]:
+    """Keeps the repository's warning filters, which may make errors of warnings, out of what is judged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        yield
 
 
 # ── the session ───────────────────────────────────────────────────────────────────────────────────
@@ -168,6 +111,8 @@ class Conformance:
         self.adapter, self.claims, self.isolation = adapter, adapter.claims, isolation
         self.backend: str = config.option.conformance_adapter
         self.concludes = not hasattr(config, "workerinput")
+        self.pin = self.pinned()
+        self.refused = False
         self.results: dict[str, Result] = {}
         self.caught: dict[str, int] = {}
         self.conclusion: Conclusion | None = None
@@ -184,6 +129,14 @@ class Conformance:
         self.wanted = [
             row for row in plan.rows if any(in_target(row, document, target, everything) for document in row.documents)
         ]
+
+    def pinned(self) -> str:
+        """Who is called for what, in a line: as long as it is the same in two processes, so are their verdicts."""
+        identity = self.adapter.identity
+        parts = (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest
+        short = [hashlib.sha256(repr(part).encode()).hexdigest()[:12] for part in parts]
+        name = printable(f"{identity.name} {identity.version}")
+        return "{} (detail and claims {}, adapter {}, suite {})".format(name, *short)
 
     # ── collecting ──
 
@@ -295,8 +248,7 @@ class Conformance:
         began = time.perf_counter()
         self.next.append(row)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("default")
+            with heedless():
                 result = next(self.running)
         except BaseException:
             self.running = self.calls()  # the one before has ended with that
@@ -324,7 +276,14 @@ class Conformance:
         record = vars(report).get("conformance")
         if record is None or not self.concludes:
             return
-        result = Result(*record)
+        *fields, pin = record
+        if pin != self.pin:
+            self.refused = True
+            worker = getattr(report, "worker_id", "a worker")
+            raise pytest.UsageError(
+                f"{worker} runs {pin}, and this process {self.pin}: give all workers of pytest-xdist the same"
+            )
+        result = Result(*fields)
         row = self.rows[result.row]
         before = self.results.get(row.id)
         if before is None or set(before.verdicts.values()).isdisjoint(BAD):
@@ -341,7 +300,7 @@ class Conformance:
 
     def failure(self, row: Row, result: Result) -> Told:
         """A failing row for people, with the command that repeats it."""
-        words = ["pytest", "--adapter", self.backend]
+        words = ["pytest", "--adapter", self.backend, *asked.words(self.config.option)]
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:
@@ -360,7 +319,7 @@ class Conformance:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Concludes, writes, and lets no session end with 0 that does not show conformity."""
-        if not self.concludes or self.config.option.collectonly:
+        if not self.concludes or self.refused or self.config.option.collectonly:
             return
         keyword = self.config.option.keyword or None
         if any(row.id not in self.results for row in self.wanted):
@@ -369,7 +328,7 @@ class Conformance:
             )
         missed: tuple[str, ...] = ()
         if self.results:
-            with contained():
+            with contained(), heedless():
                 self.caught, missed = canary.escaped(self.plan, self.isolation, Limits())
         self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=missed)
         if self.config.option.conformance_out is not None:

@@ -36,6 +36,9 @@ BACKENDS = {
     "    def reshape(self, src, shape, special_zero):\n        raise SystemExit(0)\n",
     "Abstains": "class Abstains(FunctionAdapter):\n    name, version = 'abstains', '1'\n    operations = ()\n"
     "    def reshape(self, src, shape, special_zero):\n        return src\n",
+    "Differs": "import os\n\nclass Differs(FunctionAdapter):\n"
+    "    name, version = 'differs', os.environ.get('PYTEST_XDIST_WORKER', 'main')\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise ValueError\n",
     "Prints": "class Prints(NumpyReference):\n    def compile(self, graph):\n"
     "        import os\n        print('babble')\n"
     "        os.chdir('/')\n        import warnings\n        warnings.warn('careful')\n"
@@ -123,6 +126,63 @@ def test_a_filter_in_the_environment_is_seen(here: Path) -> None:
     done = Done(here, "-q", PYTEST_ADDOPTS="-k copies")
     done.says("incomplete", "-k 'copies'")
     assert done.code == 4
+
+
+PRIVATE = """\
+extends: bundled
+about: What we promise our customers.
+cases:
+  - id: our-batch-of-one
+    rule: same-volume
+    src: T[1, 6]
+    shape: [2, 3]
+    special_zero: false
+    expect: T[2, 3]
+"""
+
+
+@pytest.fixture
+def private(here: Path) -> Path:
+    """A folder of vectors that stand beside the bundled ones."""
+    folder = here / "private"
+    folder.mkdir()
+    (folder / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
+    return folder
+
+
+def test_private_vectors_run_beside_the_bundled_ones_and_a_failure_names_their_folder(
+    here: Path, private: Path, backend: str
+) -> None:
+    options = ["--conformance-cases", "private", "--type", "f32"]
+    listed = Done(here, *options, "--collect-only", "-q")
+    listed.says("private/ours.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
+    done = Done(here, *options, "private/ours.yaml", "-q", "-p", "no:cacheprovider", adapter=f"{backend}:Refuses")
+    done.says("failed", f"--conformance-cases {private}", "incomplete", "the arguments name some cases")
+    assert one_row() not in done.text
+    again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
+    (below := here / "below").mkdir()
+    repeated = Done(below, "--conformance-cases", str(private), again, "-q")
+    repeated.says("1 passed")
+
+
+@pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
+def test_a_dialect_is_judged_by_its_own_document(here: Path) -> None:
+    dialect = ROOT / "examples" / "dialect"
+    folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(dialect / "cases")]
+    done = Done(here, *folders, "--document", "acme-2026", "-q", adapter=f"{dialect / 'acme.py'}:Acme")
+    done.says("conforms to acme-2026", "the whole target conforms")
+    assert done.code == 0
+
+
+def test_a_folder_that_is_none_and_vectors_that_are_wrong_are_one_line_each(here: Path, private: Path) -> None:
+    missing = Done(here, "--conformance-spec", "nowhere")
+    missing.says("ERROR: --conformance-spec", "nowhere", "does not exist")
+    (private / "ours.yaml").write_text(PRIVATE.replace("same-volume", "same-volum"), encoding="utf-8")
+    wrong = Done(here, "--conformance-cases", "private")
+    wrong.says(f"ERROR: {private / 'ours.yaml'}:5: unknown rule 'same-volum'")
+    for done in (missing, wrong):
+        assert done.code == 4
+        assert "Traceback" not in done.text
 
 
 # ── strangers ─────────────────────────────────────────────────────────────────────────────────────
@@ -229,6 +289,60 @@ def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backen
     assert int(counts.attrib["tests"]) == len(asked)
     bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())
     assert int(counts.attrib["failures"]) == bad
+
+
+LISTENERS = {
+    "nobody": "",
+    "the protocol": "@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_protocol(item):\n    yield\n",
+    "the report": "@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item):\n    SEEN.append(item)\n"
+    "    yield\n\ndef pytest_unconfigure():\n    print(f'{len(SEEN)} seen')\n",
+    "the setup": "def pytest_runtest_setup(item):\n    SEEN.append(item)\n\n"
+    "def pytest_unconfigure():\n    print(f'{len(SEEN)} seen')\n",
+}
+
+
+@pytest.mark.parametrize("listens", LISTENERS)
+def test_who_listens_gets_what_there_is_and_changes_no_verdict(here: Path, backend: str, listens: str) -> None:
+    (here / "conftest.py").write_text(f"import pytest\n\nSEEN = []\n\n{LISTENERS[listens]}", encoding="utf-8")
+    (here / "test_theirs.py").write_text("def test_theirs():\n    pass\n", encoding="utf-8")
+    rows = [row for row in plan_of(load_suite()).rows if row.case.file == FILE and row.type == "f32"]
+    done = Done(
+        here, ".", FILE, "-q", "--type", "f32", "--tb=no", "--conformance-out=out", adapter=f"{backend}:Refuses"
+    )
+    wanted = {result.row: dict(result.verdicts) for result in run(rows, load_adapter(f"{backend}:Refuses"))}
+    got = {result.row: dict(result.verdicts) for result in read(here / "out" / "results.jsonl").results}
+    assert {row: got[row] for row in wanted} == wanted
+    bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())
+    done.says(f"{bad} failed, {len(rows) - bad + 1} passed")
+    if listens == "the setup":
+        done.says(f"{len(rows) + 1} seen")
+    elif listens == "the report":  # of theirs three, of ours the call, but all three of the last
+        done.says(f"{len(rows) + 5} seen")
+
+
+def test_what_a_call_warns_of_is_listed_as_for_any_test(here: Path) -> None:
+    (here / "conftest.py").write_text(
+        "import warnings\nfrom conformance.adapters.numpy_reference import NumpyReference as N\n\n"
+        "before = N.compile\n\n"
+        "def compile(self, graph):\n    warnings.warn('have a care')\n    print('babble')\n"
+        "    return before(self, graph)\n\nN.compile = compile\n",
+        encoding="utf-8",
+    )
+    name = f"{FILE}::{one_row().partition('::')[2].partition('[')[0]}"
+    done = Done(here, name, "-q", "-W", "error")
+    rows = [row for row in plan_of(load_suite()).rows if row.node_id.startswith(f"{name}[")]
+    done.says("have a care", f"{FILE}: {len(rows)} warnings", f"{len(rows)} passed")
+    assert not {"babble", "lying"} & set(done.text.replace(":", " ").split())
+    Done(here, name, "-q", "-s").says("babble")
+
+
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+def test_workers_that_differ_are_refused(here: Path, backend: str) -> None:
+    done = Done(here, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:Differs")
+    done.says("ERROR: gw", "runs differs gw", "and this process differs main", "give all workers")
+    assert done.code == 4
+    assert "conforms" not in done.text
+    assert not (here / "out").exists()
 
 
 @pytest.mark.slow
