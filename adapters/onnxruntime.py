@@ -20,7 +20,7 @@ ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issub
 REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
 PROVIDER = "CPUExecutionProvider"
 SILENT = 4
-LAYOUTS = ("layout:transposed", "layout:padded", "layout:broadcast", "layout:reversed")
+LAYOUTS = ("layout:transposed", "layout:channels-last", "layout:padded", "layout:broadcast", "layout:reversed")
 """Not offered for bf16, of which the library takes dense arrays only."""
 
 ort.set_default_logger_severity(SILENT)

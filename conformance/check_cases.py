@@ -150,7 +150,7 @@ def _call(task: Task) -> object:
 
 
 def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
-    from .memory import volume_of
+    from .memory import EDGES, volume_of
     from .types import WIDTH
 
     for case in cases:
@@ -158,7 +158,10 @@ def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
             if step.bits is None:
                 continue
             volume = volume_of(step.src)
-            if step.src_type == "T":
+            if step.bits == "edges":
+                if step.src_type != "T" and step.src_type not in EDGES:
+                    yield Problem(case.place, f"{case.id}: `bits: edges` is for {', '.join(EDGES)}, not for {step.src_type}")
+            elif step.src_type == "T":
                 yield Problem(case.place, f"{case.id}: bits go with one element type, not with T; write it in src")
             elif step.bits == "all":
                 if volume != 1 << 16 or WIDTH[step.src_type] != 2:

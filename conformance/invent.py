@@ -12,83 +12,14 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from .memory import EDGES
 from .model import LAYOUTS, Case, Expected, Layout, Operand, Place, Step
+from .types import WIDTH
 
 Lengths = tuple[int, ...]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 _EXPECT = {"*": Expected("unspecified")}
 _PLACE = Place("found.yaml", 1)
-_BITS = {
-    "f32": [
-        "3f800000",
-        "80000000",
-        "00000001",
-        "807fffff",
-        "7fa00000",
-        "ffc12345",
-        "3f808000",
-        "3f800001",
-        "33000000",
-        "477ff000",
-        "7f800000",
-        "ff800001",
-        "00000000",
-        "80000001",
-        "007fffff",
-        "00800000",
-        "7f7fffff",
-        "ff800000",
-        "7fc00000",
-        "ffc00000",
-        "7f800001",
-        "7fbfffff",
-        "7fffffff",
-        "ffffffff",
-    ],
-    "bf16": [
-        "3f80",
-        "8000",
-        "0001",
-        "807f",
-        "7fa0",
-        "ffc1",
-        "3f81",
-        "0000",
-        "8001",
-        "007f",
-        "0080",
-        "7f7f",
-        "7f80",
-        "ff80",
-        "7fc0",
-        "7f81",
-        "7fff",
-        "3300",
-        "477f",
-    ],
-    "f16": [
-        "3c00",
-        "8000",
-        "0001",
-        "83ff",
-        "7d00",
-        "fe01",
-        "3c01",
-        "0000",
-        "8001",
-        "03ff",
-        "0400",
-        "7bff",
-        "7c00",
-        "fc00",
-        "7e00",
-        "7c01",
-        "7fff",
-        "1400",
-        "77ff",
-    ],
-}
-"""Bit patterns of the kinds that get lost on the way, by type."""
 _PLENTY = 70_000
 """No more elements than that."""
 
@@ -239,9 +170,9 @@ def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> St
     """A call in memory: layout, leave to overwrite, bit patterns."""
     layout: Layout = draw(_LAYOUT)
     bits = None
-    if type_ in _BITS and 0 < math.prod(call.src) <= 64 and layout != "broadcast" and draw(st.booleans()):
-        words, at = _BITS[type_], draw(st.integers(0, 23))
-        bits = " ".join(words[(at + number) % len(words)] for number in range(math.prod(call.src)))
+    if type_ in EDGES and 0 < math.prod(call.src) <= 64 and layout != "broadcast" and draw(st.booleans()):
+        words, digits, at = EDGES[type_], 2 * WIDTH[type_], draw(st.integers(0, 23))
+        bits = " ".join(f"{words[(at + k) % len(words)]:0{digits}x}" for k in range(math.prod(call.src)))
     shapes = (call.shape, *(link.shape for link in links))
     zeros = (call.special_zero, *(link.special_zero for link in links))
     return Step(type_, call.src, shapes, zeros, _EXPECT, bits, layout, draw(_SELDOM))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,24 @@ _NORMAL = {
     "f64": (0x0010 << 48, 0x3FF0 << 48, 0x7FF0 << 48),
 }
 """Smallest positive normal, 1.0, and the pattern after the largest finite number, by type."""
+
+
+EDGES: Mapping[str, tuple[int, ...]] = {
+    "f32": (
+        0x3F800000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7FA00000, 0xFFC12345, 0x3F808000, 0x3F800001, 0x33000000,
+        0x477FF000, 0x7F800000, 0xFF800001, 0x00000000, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF800000,
+        0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FBFFFFF, 0x7FFFFFFF, 0xFFFFFFFF,
+    ),
+    "bf16": (
+        0x3F80, 0x8000, 0x0001, 0x807F, 0x7FA0, 0xFFC1, 0x3F81, 0x0000, 0x8001, 0x007F, 0x0080, 0x7F7F, 0x7F80,
+        0xFF80, 0x7FC0, 0x7F81, 0x7FFF, 0x3300, 0x477F,
+    ),
+    "f16": (
+        0x3C00, 0x8000, 0x0001, 0x83FF, 0x7D00, 0xFE01, 0x3C01, 0x0000, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0x7C00,
+        0xFC00, 0x7E00, 0x7C01, 0x7FFF, 0x1400, 0x77FF,
+    ),
+}  # fmt: skip
+"""The short list of bit patterns by type: zeros, subnormals, limits, infinities, NaNs, what rounding would change."""
 
 
 class Source(NamedTuple):
@@ -56,7 +75,11 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
     """The byte strides of a layout."""
     padding = 3 if layout == "padded" and len(dims) > 1 else 0
     step = width * (2 if layout == "padded" and len(dims) == 1 else 1)
-    order = range(len(dims)) if layout == "transposed" else range(len(dims) - 1, -1, -1)
+    order = [*range(len(dims) - 1, -1, -1)]  # from the axis that runs fastest
+    if layout == "transposed":
+        order.reverse()
+    if layout == "channels-last" and len(dims) > 2:
+        order = [1, *(axis for axis in order if axis != 1)]
     strides = [0] * len(dims)
     for count, axis in enumerate(order):
         strides[axis] = step
@@ -85,11 +108,14 @@ def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
     kind = np.dtype(f"<u{width}")
     if source.bits == "all":
         return np.arange(volume, dtype=kind)
-    if source.bits is not None:
+    if source.bits not in (None, "edges"):
         words = [int(word, 16) for word in source.bits.split()]
         return np.array([words[k % len(words)] for k in range(volume)], dtype=kind)
     repeats = source.dims[0] if source.layout == "broadcast" and source.dims else 1
     distinct = volume // repeats if repeats else 0
+    if source.bits == "edges":
+        flat = np.resize(np.array(edges(source.type, source.start), kind), distinct)
+        return np.tile(flat, repeats) if repeats > 1 else flat
     if source.type in _NORMAL:
         low, one, high = _NORMAL[source.type]
     else:
@@ -101,6 +127,13 @@ def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
     else:  # round and round through the patterns, by copying
         flat = np.resize(np.roll(np.arange(low, high, dtype=kind), -begin), distinct)
     return np.tile(flat, repeats) if repeats > 1 else flat
+
+
+def edges(type_: str, start: int) -> list[int]:
+    """The short list of a type, begun elsewhere by `start`."""
+    words = EDGES[type_]
+    at = start % len(words)
+    return [*words[at:], *words[:at]]
 
 
 def image_of(source: Source) -> Image:

@@ -359,8 +359,8 @@ class Isolated(Adapter, Protocol):
 
 # ── cases ─────────────────────────────────────────────────────────────────────────────────────────
 
-Layout = Literal["dense", "transposed", "padded", "offset", "broadcast", "reversed"]
-LAYOUTS: tuple[Layout, ...] = ("dense", "transposed", "padded", "offset", "broadcast", "reversed")
+Layout = Literal["dense", "transposed", "channels-last", "padded", "offset", "broadcast", "reversed"]
+LAYOUTS: tuple[Layout, ...] = ("dense", "transposed", "channels-last", "padded", "offset", "broadcast", "reversed")
 
 
 class Expected(NamedTuple):
@@ -383,7 +383,8 @@ class Step:
     expect: Mapping[str, Expected]
     """By document; the key `*` for all the others."""
     bits: str | None = None
-    """Exact bit patterns of src in hex, words of the element's width; `all`: every pattern of a 16-bit type."""
+    """Exact bit patterns of src in hex, words of the element's width; `all`: every pattern of a 16-bit type;
+    `edges`: the short list of the type, over and over."""
     layout: Layout = "dense"
     in_place: bool = False
 

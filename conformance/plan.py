@@ -31,6 +31,9 @@ _DENSE = ("dense", "offset")
 _ATTRIBUTE_TYPES = ("s64", "f32", "bool", "string")
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
+_GREAT = 1 << 21
+"""Elements from which only the latest image is kept, which serves all the rows of its case."""
+_great_image = lru_cache(1)(image_of)
 _shape_image = lru_cache(_CACHED_IMAGES)(shape_image)
 
 
@@ -55,14 +58,21 @@ class Task:
     meanings: tuple[Judged, ...]
     large: bool
 
+    @property
+    def great(self) -> bool:
+        """Whether src takes much of this process's memory."""
+        return volume_of(self.source.dims) >= _GREAT
+
     @cached_property
     def src(self) -> Image:
         """src in memory, shared by all the tasks that begin with the very same bytes."""
-        return image_of(self.source) if self.large else _image(self.source)
+        if self.large:
+            return image_of(self.source)
+        return _great_image(self.source) if self.great else _image(self.source)
 
     def forget(self) -> None:
         """Lets go of memory that is too large to keep."""
-        if self.large:
+        if self.large or self.great:
             self.__dict__.pop("src", None)
 
     @cached_property

@@ -12,7 +12,7 @@ from math import prod
 from textwrap import indent
 from typing import NamedTuple
 
-from conformance.memory import Source, patterns, strides_of, volume_of
+from conformance.memory import EDGES, Source, edges, patterns, strides_of, volume_of
 from conformance.model import Node, Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
@@ -107,9 +107,11 @@ def words(source: Source) -> str:
 
 def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
     """What the elements go round in, and how many that are."""
-    if source.bits is not None and source.bits != "all":
+    if source.bits not in (None, "all", "edges"):
         given: list[range | int] = [int(word, 16) for word in source.bits.split()]
         return given, len(given)
+    if source.bits == "edges" and source.layout != "broadcast":
+        return [*edges(source.type, source.start)], len(EDGES[source.type])
     distinct = volume // source.dims[0] if source.layout == "broadcast" and source.dims and volume else volume
     if distinct > 1 << 21:
         distinct = 1 << 15  # a large src: the same as its beginning, all of a 16-bit type's normal numbers or more
