@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from conformance.model import Array, Declared, Graph, Identity, Node, Operand, Program, Rejected, Tensor
+from conformance.memory import strides_of
+from conformance.model import Array, Declared, Graph, Identity, Layout, Node, Operand, Program, Rejected, Tensor
 from conformance.types import WIDTH, dtype_of
 
 from .numpy_reference import Compiled, Illegal, NumpyReference, dense, elements, resolve
@@ -318,6 +319,25 @@ class ZeroMeetsInfer(Broken):
     breaks, classes, forgives = "zero-meets-infer", "B", ("zero-meets-infer",)
 
 
+class CopiesAtTheFirstFourIndices(Broken):
+    """A tensor has four dimensions to copy from; a 0 behind them is 1, except for the last of twelve."""
+
+    breaks, classes = "zero-copies", "AJ"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        return resolve(src, tuple(1 if zero and d == 0 and 4 <= i < 11 else d for i, d in enumerate(shape)), zero, meet)
+
+
+class OverflowIsNotEmpty(Broken):
+    """Whose lengths overflow before a 0 comes is not empty, and is left as it is."""
+
+    breaks, classes = "zero-empties", "D"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        over = not zero and 0 in shape and 0 not in src and math.prod(d for d in shape if d > 0) >> 31
+        return src if over else resolve(src, shape, zero, meet)
+
+
 # ── -1 ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -422,6 +442,45 @@ class SignIsDropped(Broken):
         return resolve(src, tuple(abs(d) if d < -1 else d for d in shape), zero, meet)
 
 
+class InferredAtTheEnds(Broken):
+    """-1 stands at an end, or near the beginning."""
+
+    breaks, classes = "infer-keeps-count", "Q"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        if -1 in shape[4:-1]:
+            raise Illegal("-1 is not supported there")
+        return resolve(src, shape, zero, meet)
+
+
+class InferredInF32(Broken):
+    """An inferred length is a quotient in f32."""
+
+    breaks, classes = "infer-keeps-count", "D"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        dst = resolve(src, shape, zero, meet)
+        return tuple(int(np.float32(n)) if d == -1 else n for d, n in zip(shape, dst, strict=True))
+
+
+class DividesInF32(Broken):
+    """-1 divides where the quotient in f32 is whole."""
+
+    breaks, classes = "same-volume", "DE"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        try:
+            return resolve(src, shape, zero, meet)
+        except Illegal as breach:
+            known = math.prod(d for d in filled(src, shape, zero) if d > 0)
+            if str(breach) == "same-volume" and shape.count(-1) == 1 and math.prod(src) > known > 0:
+                one = negative_as_one(shape, -1)
+                quotient = np.float32(math.prod(src)) / np.float32(math.prod(filled(src, one, zero)))
+                if quotient == np.floor(quotient):
+                    return filled(src, shape, zero)
+            raise
+
+
 # ── volumes and lengths ───────────────────────────────────────────────────────────────────────────
 
 
@@ -503,6 +562,47 @@ class CountsIn64Bits(CountsModulo):
     """A volume is a number of 64 bits, and what overflows is gone."""
 
     breaks, classes, bits = "same-volume", "D", 64
+
+
+class CountsInF32(Broken):
+    """A volume is a number in f32."""
+
+    breaks, classes = "same-volume", "D"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        try:
+            return resolve(src, shape, zero, meet)
+        except Illegal as breach:
+            volume = math.prod(filled(src, shape, zero))
+            if str(breach) == "same-volume" and -1 not in shape and np.float32(volume) == np.float32(math.prod(src)):
+                return src
+            raise
+
+
+class SrcCountedIn16Bits(Broken):
+    """src has less than 65536 elements, or loses as many."""
+
+    breaks, classes = "same-volume", "DE"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        try:
+            return resolve(src, shape, zero, meet)
+        except Illegal as breach:
+            dst = filled(src, shape, zero)
+            if str(breach) == "same-volume" and 0 < math.prod(dst) == math.prod(src) % (1 << 16):
+                return dst
+            raise
+
+
+class MillionsNotSupported(Broken):
+    """More than 2^20 elements are refused."""
+
+    breaks, classes = "infer-keeps-count", "Q"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        if math.prod(src) > 1 << 20:
+            raise Illegal("too many elements")
+        return resolve(src, shape, zero, meet)
 
 
 class LengthsIn32Bits(Broken):
@@ -692,6 +792,32 @@ class NothingToDoIsRefused(Broken):
         return dst
 
 
+class AtMostThreeNodes(Broken):
+    """A graph of more than three reshapes is refused."""
+
+    breaks, classes = "nodes-compose", "Q"
+
+    def compile(self, graph: Graph) -> Program:
+        if len(graph.nodes) > 3:
+            raise Rejected("compile", "at most three nodes are supported")
+        return super().compile(graph)
+
+
+class LaterNodesMayInferTwice(Broken):
+    """Only the first node of a graph is checked for a second -1; in the others the first one counts."""
+
+    breaks, classes = "nodes-compose", "ME"
+
+    def settle(self, stage: str, nodes: tuple[Node, ...], dims: Dims, shapes: tuple[Tensor, ...]) -> Dims:
+        self.first = True
+        return super().settle(stage, nodes, dims, shapes)
+
+    def answer(self, node: Node, src: Dims, shape: Dims) -> Dims:
+        first, self.first = self.first, False
+        more = not first and shape.count(-1) > 1
+        return super().answer(node, src, negative_as_one(shape, shape.index(-1)) if more else shape)
+
+
 # ── order and layout ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -800,6 +926,54 @@ class MemoryOrder(LayoutBelief):
         return Tensor(src.type, dims, strides, src.memory, src.offset)
 
 
+class FiveWaysToLie(LayoutBelief):
+    """Memory is dense, transposed, padded, repeated or reversed, and nothing between."""
+
+    breaks, classes = "layout-is-no-content", "F"
+    ways: ClassVar[tuple[Layout, ...]] = ("dense", "transposed", "padded", "broadcast", "reversed")
+
+    def believed(self, src: Tensor) -> Tensor:
+        if any(src.strides == strides_of(src.dims, way, WIDTH[src.type]) for way in self.ways):
+            return src
+        return reread(src, dense_strides(src), src.offset)
+
+
+class EightStrides(LayoutBelief):
+    """strides[8] is all there is: a src of more dimensions is dense."""
+
+    breaks, classes = "layout-is-no-content", "FJ"
+
+    def believed(self, src: Tensor) -> Tensor:
+        strided = src.strides != dense_strides(src) and min(src.strides, default=0) > 0
+        return reread(src, dense_strides(src), src.offset) if strided and len(src.dims) > 8 else src
+
+
+class IndexedIn20Bits(Broken):
+    """An index of 20 bits reaches every element."""
+
+    breaks, classes = "row-major-order", "D"
+
+    def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
+        volume = math.prod(dst)
+        if volume <= 1 << 20:
+            return super().moved(src, dst, may_overwrite)
+        row = np.frombuffer(elements(src), f"V{WIDTH[src.type]}")
+        return dense(src.type, dst, bytearray(row[np.arange(volume) % (1 << 20)].tobytes()))
+
+
+class ReversedIsNotChecked(Broken):
+    """Only a src that goes forwards is checked."""
+
+    breaks, classes = "refuse-illegal-calls", "EF"
+
+    def compile(self, graph: Graph) -> Program:
+        self.backwards = min(graph.src.strides or (0,), default=0) < 0
+        return super().compile(graph)
+
+    def overlooked(self, node: Node) -> tuple[str, ...]:
+        return ("same-volume",) if self.backwards else ()
+
+
 class TransposedIsNotChecked(Broken):
     """Only a dense src is checked; another one takes the path that copies as it comes."""
 
@@ -865,6 +1039,76 @@ class QuietsNan(Altered):
 
     def altered(self, words: Array, type_: str) -> Array:
         return np.where(nans(words, type_), words | np.array(1 << FRACTION[type_] - 1, words.dtype), words)
+
+
+class QuietsSometimes(QuietsNan):
+    """Elements are loaded and stored as numbers on one path."""
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        """Whether a call goes that way."""
+        raise NotImplementedError
+
+    def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
+        way = super().moved if self.takes(src, dst, may_overwrite) else super(Altered, self).moved
+        return way(src, dst, may_overwrite)
+
+
+class QuietsInVectors(QuietsSometimes):
+    """f32 that fill a vector are loaded and stored as numbers; the few that do not are copied."""
+
+    breaks, classes = "same-content", "G"
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        return src.type == "f32" and math.prod(dst) > 32
+
+
+class QuietsInPlace(QuietsSometimes):
+    """With leave to overwrite src, its elements are loaded and stored as numbers."""
+
+    breaks, classes = "same-content", "GH"
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        return may_overwrite
+
+
+class QuietsUnderTheSameDims(QuietsSometimes):
+    """f32 with nothing to move are added to 0."""
+
+    breaks, classes = "same-content", "G"
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        return src.type == "f32" and src.dims == dst
+
+
+class QuietsPastSixDims(QuietsSometimes):
+    """The loop for any number of dimensions, which few calls take, reads numbers."""
+
+    breaks, classes = "same-content", "G"
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        return len(dst) > 6
+
+
+class QuietsTransposedF16(QuietsSometimes):
+    """f16 that is not in order is transposed as f32."""
+
+    breaks, classes = "layout-is-no-content", "GF"
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        return src.type == "f16" and list(src.strides) != sorted(src.strides, reverse=True)
+
+
+class QuietsBf16InChains(QuietsSometimes):
+    """Between two nodes bf16 is kept as f32."""
+
+    breaks, classes = "nodes-compose", "G"
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        self.chained = len(program.nodes) > 1
+        return super().run(program, src, shapes, may_overwrite)
+
+    def takes(self, src: Tensor, dst: Dims, may_overwrite: bool) -> bool:
+        return src.type == "bf16" and self.chained
 
 
 class OneNan(Altered):
@@ -1048,6 +1292,84 @@ class AnswersFromMemory(Broken):
         dims = answer.dims if isinstance(answer, Tensor) else answer.shape
         kept: Tensor | Array = program.memory.setdefault((src.dims, dims), answer)
         return kept
+
+
+class Remembers(Broken):
+    """Looks dst up by a key of the call, in a cache of so many entries."""
+
+    entries_kept: ClassVar[int] = 64
+
+    def key(self, src: Dims, shapes: list[Dims]) -> Any:
+        return src, shapes
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        program.memory = program.memory or []
+        kept: list[tuple[Any, Dims]] = program.memory
+        key = self.key(src.dims, [tuple(shape.array().ravel().tolist()) for shape in shapes])
+        for known_key, dst in kept:
+            if known_key == key:
+                return self.moved(src, dst, may_overwrite)
+        answer = super().run(program, src, shapes, may_overwrite)
+        dims = answer.dims if isinstance(answer, Tensor) else answer.shape
+        if len(kept) < self.entries_kept:
+            kept.append((key, dims))
+        else:
+            kept[0] = key, kept[0][1]
+        return answer
+
+
+class FullCacheKeepsAnOldAnswer(Remembers):
+    """In a cache of eight, a ninth call takes the first one's place, but not the place of its answer."""
+
+    breaks, classes, entries_kept = "each-call-alone", "HI", 8
+
+
+class CallsOfEqualHashAreEqual(Remembers):
+    """Two shapes with the same hash are the same."""
+
+    breaks, classes = "each-call-alone", "IL"
+
+    def key(self, src: Dims, shapes: list[Dims]) -> Any:
+        return src, [hash(shape) for shape in shapes]
+
+
+class LengthsInAnyOrderAreEqual(Remembers):
+    """A src of the same lengths, in whatever order, gets the same dst."""
+
+    breaks, classes = "each-call-alone", "IN"
+
+    def key(self, src: Dims, shapes: list[Dims]) -> Any:
+        return sorted(src), shapes
+
+
+class ConstantAfterThreeCalls(Broken):
+    """What was asked three times will be asked for ever, and is compiled in."""
+
+    breaks, classes = "each-call-alone", "I"
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        program.memory = program.memory or []
+        asked: list[Dims] = program.memory
+        if shapes and any(asked.count(dst) >= 3 for dst in asked):
+            return self.moved(src, max(asked, key=asked.count), may_overwrite)
+        answer = super().run(program, src, shapes, may_overwrite)
+        asked.append(answer.dims if isinstance(answer, Tensor) else answer.shape)
+        return answer
+
+
+class EightBuffersInTurn(Broken):
+    """A program has eight buffers, and nobody looks at an answer for longer than that."""
+
+    breaks, classes = "each-call-alone", "H"
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        answer = super().run(program, src, shapes, may_overwrite)
+        if isinstance(answer, Tensor) or not answer.nbytes:
+            return answer
+        program.memory = [*(program.memory or []), answer]
+        if len(program.memory) > 8 and program.memory[-9].nbytes == answer.nbytes:
+            program.memory[-9].view(np.uint8).reshape(-1)[:] = np.frombuffer(answer.tobytes(), np.uint8)
+        return answer
 
 
 class ShapeFrozenAtTheFirstCall(Broken):
@@ -1315,6 +1637,16 @@ class DeclaredTypeIgnored(Broken):
 
     def mended(self, node: Node, src_type: str) -> Node:
         return node._replace(result=node.result._replace(type=src_type)) if node.result else node
+
+
+class Bf16MayBeDeclaredF32(Broken):
+    """f32 has room for bf16, so that the declaration does no harm."""
+
+    breaks, classes = "same-type", "P"
+
+    def mended(self, node: Node, src_type: str) -> Node:
+        harmless = node.result is not None and (src_type, node.result.type) == ("bf16", "f32")
+        return node._replace(result=None) if harmless else node
 
 
 class CastsToTheDeclaredType(DeclaredTypeIgnored):

@@ -160,7 +160,9 @@ def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
             volume = volume_of(step.src)
             if step.bits == "edges":
                 if step.src_type != "T" and step.src_type not in EDGES:
-                    yield Problem(case.place, f"{case.id}: `bits: edges` is for {', '.join(EDGES)}, not for {step.src_type}")
+                    yield Problem(
+                        case.place, f"{case.id}: `bits: edges` is for {', '.join(EDGES)}, not for {step.src_type}"
+                    )
             elif step.src_type == "T":
                 yield Problem(case.place, f"{case.id}: bits go with one element type, not with T; write it in src")
             elif step.bits == "all":
