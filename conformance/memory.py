@@ -14,7 +14,7 @@ from .types import WIDTH, dtype_of
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that nobody may write."""
 _MARK = 0xA5
-HUGE = 1 << 28
+HUGE = 1 << 24
 """Bytes from which elements are looked at in place rather than copied once more."""
 _NORMAL = {
     "f32": (0x00800000, 0x3F800000, 0x7F800000),

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from .check_cases import witnesses
 from .contract import contracts
 from .domain import SMALL, Domain, calls
+from .memory import volume_of
 from .model import Adapter, Suite
-from .plan import Row
+from .plan import GREAT, Row
 from .reasons import reason_holds
 from .run import called, run_row
 from .turned import Mutant, mutants, source_of
@@ -61,8 +62,15 @@ EQUIVALENTS: Mapping[str, str] = {
 
 
 def rows_to_run(rows: Iterable[Row]) -> list[Row]:
-    """All but the large ones, which wants gigabytes."""
-    return [row for row in rows if not row.case.large]
+    """All but the large ones, which want gigabytes; of a case of many elements one row, which every backend pays for."""
+    seen: set[str] = set()
+    kept = []
+    for row in rows:
+        great = any(volume_of(step.src) >= GREAT for step in row.case.steps)
+        if not (row.case.large or (great and row.case.id in seen)):
+            kept.append(row)
+        seen.add(row.case.id)
+    return kept
 
 
 def noticed(row: Row, backend: Adapter) -> bool:

@@ -31,8 +31,8 @@ _DENSE = ("dense", "offset")
 _ATTRIBUTE_TYPES = ("s64", "f32", "bool", "string")
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
-_GREAT = 1 << 21
-"""Elements from which only the latest image is kept, which serves all the rows of its case."""
+GREAT = 1 << 21
+"""Elements from which only the latest image is kept; cases of the same dims and type share it."""
 _great_image = lru_cache(1)(image_of)
 _shape_image = lru_cache(_CACHED_IMAGES)(shape_image)
 
@@ -61,7 +61,7 @@ class Task:
     @property
     def great(self) -> bool:
         """Whether src takes much of this process's memory."""
-        return volume_of(self.source.dims) >= _GREAT
+        return volume_of(self.source.dims) >= GREAT
 
     @cached_property
     def src(self) -> Image:
@@ -257,6 +257,7 @@ class _Lowering:
         return self.type if step.src_type == "T" else step.src_type
 
     def task(self, step: Step, start: int) -> Task:
+        start = 0 if volume_of(step.src) >= GREAT and not self.case.large else start
         source = Source(self.src_type(step), step.src, step.layout, step.bits, start)
         arriving = (
             tuple((self.shape_type, self.shape_dims(shape), shape) for shape in step.shapes) if self.runtime else ()
