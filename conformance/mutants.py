@@ -62,7 +62,7 @@ EQUIVALENTS: Mapping[str, str] = {
 
 
 def rows_to_run(rows: Iterable[Row]) -> list[Row]:
-    """All but the large ones, which want gigabytes; of a case of many elements one row, which every backend pays for."""
+    """All but the large ones, which want gigabytes; of a case of many elements one row is enough."""
     seen: set[str] = set()
     kept = []
     for row in rows:
