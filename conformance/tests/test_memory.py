@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.memory import GUARD, Source, image_of, patterns, shape_image, strides_of, volume_of
+from conformance.memory import EDGES, GUARD, Source, image_of, patterns, shape_image, strides_of, volume_of
 from conformance.model import LAYOUTS, Layout, Result, Tensor
 from conformance.plan import Plan, Row
 from conformance.run import run, run_row
@@ -59,7 +59,7 @@ def test_every_layout_holds_the_same_elements_between_guards(layout: Layout, dim
     ("layout", "strides"),
     [
         ("dense", (48, 16, 4)), ("offset", (48, 16, 4)), ("transposed", (4, 8, 24)), ("reversed", (48, 16, -4)),
-        ("broadcast", (0, 16, 4)), ("padded", (84, 28, 4)),
+        ("broadcast", (0, 16, 4)), ("padded", (84, 28, 4)), ("channels-last", (48, 4, 12)),
     ],
 )  # fmt: skip
 def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> None:
@@ -113,6 +113,14 @@ def test_many_elements_go_round_the_normal_numbers_only(type_: str) -> None:
     assert np.isfinite(values).all()
     assert (values > 0).all()
     assert (np.diff(bits.astype(np.int64)) != 0).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
+    for type_, words in EDGES.items():
+        found = patterns(Source(type_, (2, 3, 4, 5), layout, "edges", start=4))
+        assert found[0] == words[4]
+        assert set(found.tolist()) == set(words)
 
 
 def test_bits_are_taken_as_written_and_all_is_all() -> None:
