@@ -104,15 +104,16 @@ class Process:
         if self._said:
             raise self.fault(f"it said {short(bytes(self._said[:80]))} before {what} was asked of it")
         for part in parts:
-            view = memoryview(part)
-            while view:
-                written = self._written(view)
-                if written:
-                    view = view[written:]
-                else:
-                    self._wait(deadline, what, self._writing)
+            written = self._written(part)
+            if written < len(part):
+                self._rest(memoryview(part)[written:], deadline, what)
 
-    def _written(self, view: memoryview) -> int:
+    def _rest(self, view: memoryview, deadline: float, what: str) -> None:
+        while view:
+            self._wait(deadline, what, self._writing)
+            view = view[self._written(view) :]
+
+    def _written(self, view: Bytes) -> int:
         try:
             return os.write(self._in, view)
         except BlockingIOError:
@@ -123,6 +124,8 @@ class Process:
     def reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
         """The next header, which must answer the request of that id."""
         text = self._line(deadline, what)
+        if text == protocol.done(expected):
+            return {"result": {}}
         try:
             record = protocol.parsed(text)
         except Fault as fault:

@@ -7,10 +7,11 @@ ever sent, and no case is named.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from .model import Claims, Declared, Graph, Identity, Node, Operand
+from .model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
 
 VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20
@@ -38,6 +39,7 @@ def integer(value: Any) -> int:
 
 
 _decode = json.JSONDecoder().decode
+_begin = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -46,10 +48,20 @@ def line(record: Mapping[str, Any]) -> bytes:
     return _encode(record).encode() + b"\n"
 
 
+def done(number: int) -> bytes:
+    """The reply to a request that asks for nothing in return, without its line feed."""
+    return b'{"id":%d,"result":{}}' % number
+
+
 def parsed(text: bytes) -> dict[str, Any]:
     """A header that was read."""
     try:
-        record = _decode(text.decode())
+        words = text.decode()
+        if words[:1] == "{":  # nearly always; this is half the work of decode
+            record, end = _begin(words)
+            record = record if end == len(words) else _decode(words)
+        else:
+            record = _decode(words)
     except UnicodeDecodeError as error:
         raise Fault(f"byte {error.start} of the line is not UTF-8: {short(text)}") from None
     except (ValueError, RecursionError):
@@ -75,51 +87,97 @@ def short(value: object) -> str:
 # ── graphs ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def graph_record(graph: Graph) -> dict[str, Any]:
+def graph_text(graph: Graph) -> str:
     """A graph as it is sent."""
-    return {"src": _declared(graph.src), "nodes": [_node(node) for node in graph.nodes]}
+    return f'{{"src":{_declared(graph.src)},"nodes":[{",".join([_node(node) for node in graph.nodes])}]}}'
 
 
-def _declared(declared: Declared | None) -> Any:
+def close_line(asked: int, program: int) -> bytes:
+    """The request to forget a program, with another request behind it."""
+    return b'{"id":%d,"do":"close","program":%d,"more":true}\n' % (asked, program)
+
+
+def compile_line(asked: int, program: int, graph: Graph) -> bytes:
+    """The request to compile a graph, put together by hand, which takes half of what an encoder does."""
+    return f'{{"id":{asked},"do":"compile","program":{program},"graph":{graph_text(graph)}}}\n'.encode()
+
+
+def run_line(
+    asked: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int
+) -> bytes:
+    """The request to run a program on tensors, each in its place in shared memory or None, with room for the answer."""
+    given = ",".join([_tensor(tensor, at) for tensor, at in zip(tensors, places, strict=True)])
+    answer = f',"answer":{{"at":{room},"room":{room}}}' if room else ""
+    leave = "true" if may_overwrite else "false"
+    text = f'{{"id":{asked},"do":"run","program":{program},"may_overwrite":{leave},"tensors":[{given}]{answer}}}\n'
+    return text.encode()
+
+
+def _tensor(tensor: Tensor, at: int | None) -> str:
+    place = "" if at is None else f',"at":{at}'
+    return (
+        f'{{"type":{_quoted(tensor.type)},"dims":{_numbers(tensor.dims)},"strides":{_numbers(tensor.strides)},'
+        f'"offset":{tensor.offset},"bytes":{len(tensor.memory)}{place}}}'
+    )
+
+
+_quoted = lru_cache(256)(_encode)
+
+
+def _declared(declared: Declared | None) -> str:
     if declared is None:
-        return None
-    return {"type": declared.type, "dims": _numbers(declared.dims), "strides": _numbers(declared.strides)}
+        return "null"
+    type_, dims, strides = declared
+    return f'{{"type":{_quoted(type_)},"dims":{_numbers(dims)},"strides":{_numbers(strides)}}}'
 
 
-def _numbers(values: Iterable[int | None] | None) -> Any:
-    return None if values is None else [None if value is None else number(value) for value in values]
+@lru_cache(1 << 12)
+def _numbers(values: tuple[int | None, ...] | None) -> str:
+    return "null" if values is None else _encode([None if value is None else number(value) for value in values])
 
 
-def _operand(operand: Operand | None) -> Any:
+def _values(values: tuple[Any, ...] | None) -> str:
+    if values is None:
+        return "null"
+    if len(values) == 1 and type(values[0]) is bool:
+        return "[true]" if values[0] else "[false]"
+    if set(map(type, values)) <= {int}:  # a bool is equal to an int, and written differently
+        return _numbers(values)
+    return _encode([number(value) if type(value) is int else value for value in values])
+
+
+def _operand(operand: Operand | None) -> str:
     if operand is None:
-        return None
-    values = operand.values
-    if values is not None:
-        values = tuple(number(v) if type(v) is int else v for v in values)
-    return {"type": operand.type, "dims": _numbers(operand.dims), "values": values}
+        return "null"
+    type_, dims, values = operand
+    return f'{{"type":{_quoted(type_)},"dims":{_numbers(dims)},"values":{_values(values)}}}'
 
 
-def _node(node: Node) -> dict[str, Any]:
-    return {
-        "operation": node.operation,
-        "shape": _operand(node.shape),
-        "special_zero": _operand(node.special_zero),
-        "result": _declared(node.result),
-        "attributes": {name: _operand(operand) for name, operand in node.attributes},
-        "inputs": node.inputs,
-        "outputs": node.outputs,
-    }
+def _node(node: Node) -> str:
+    operation, shape, special_zero, result, attributes, inputs, outputs = node
+    extra = ",".join([f"{_quoted(name)}:{_operand(operand)}" for name, operand in attributes]) if attributes else ""
+    return (
+        f'{{"operation":{_quoted(operation)},"shape":{_operand(shape)},"special_zero":{_operand(special_zero)},'
+        f'"result":{_declared(result)},"attributes":{{{extra}}},"inputs":{inputs},"outputs":{outputs}}}'
+    )
 
 
 def graph_of(record: Mapping[str, Any]) -> Graph:
     """A graph as it was received."""
     src = _declared_of(record["src"])
     assert src is not None
-    return Graph(src, tuple(_node_of(node) for node in record["nodes"]))
+    return Graph(src, tuple([_node_of(node) for node in record["nodes"]]))
+
+
+def dims_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Lengths, entries or strides as they were received."""
+    if str in map(type, values):
+        return tuple([integer(value) if type(value) is str else value for value in values])
+    return tuple(values)
 
 
 def _dims_of(values: Any) -> Any:
-    return None if values is None else tuple(None if value is None else integer(value) for value in values)
+    return None if values is None else dims_of(values)
 
 
 def _declared_of(record: Any) -> Declared | None:
@@ -129,14 +187,17 @@ def _declared_of(record: Any) -> Declared | None:
 def _operand_of(record: Any) -> Operand | None:
     if record is None:
         return None
-    values, integral = record["values"], record["type"][0] in "su" and record["type"] != "string"
+    type_, values = record["type"], record["values"]
     if values is not None:
-        values = tuple(integer(value) if integral else value for value in values)
-    return Operand(record["type"], _dims_of(record["dims"]), values)
+        values = dims_of(values) if type_[0] in "su" and type_ != "string" else tuple(values)
+    return Operand(type_, _dims_of(record["dims"]), values)
 
 
 def _node_of(record: Mapping[str, Any]) -> Node:
-    attributes = tuple((name, operand) for name, each in record["attributes"].items() if (operand := _operand_of(each)))
+    extra = record["attributes"]
+    attributes = tuple(
+        [(name, operand) for name, each in extra.items() if (operand := _operand_of(each))] if extra else ()
+    )
     return Node(
         record["operation"], _operand_of(record["shape"]), _operand_of(record["special_zero"]),
         _declared_of(record["result"]), attributes, record["inputs"], record["outputs"],

@@ -6,14 +6,14 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, unreal, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
-from .process import MMAP, TRIM, USUAL, Limits, Process, SharedMemory
-from .protocol import Fault, integer, number, short
+from .process import MMAP, TRIM, USUAL, Bytes, Limits, Process, SharedMemory
+from .protocol import Fault, integer, short
 from .types import WIDTH
 
 __all__ = ["Limits", "Remote", "RemoteError", "program", "worker"]
@@ -123,6 +123,19 @@ class RemoteProgram:
             self.session.closing.append(self.number)
 
 
+class Sent(NamedTuple):
+    """A call that was asked for."""
+
+    call: int
+    """The id of the request."""
+    tensors: Sequence[Tensor]
+    places: Sequence[int | None]
+    """Where each tensor lies in shared memory; None: it went through the pipe."""
+    room: int
+    """Bytes of shared memory that the tensors take; as many lie behind them for the answer."""
+    deadline: float
+
+
 class Session:
     """The calls of one process."""
 
@@ -178,103 +191,70 @@ class Session:
 
     def run(self, program: RemoteProgram, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
         """Everything that one call needs in one write: programs to close, one to compile, one to run."""
-        process, lines, asked = self.process, list[bytes](), list[tuple[int, str]]()
-
-        def ask(what: str, more: Mapping[str, Any]) -> int:
-            asked.append((process.new_id(), what))
-            lines.append(protocol.line({"id": asked[-1][0], "do": what, **more}))
-            return asked[-1][0]
-
+        process, new_id = self.process, self.process.new_id
+        parts, closes, compiling = list[Bytes](), list[int](), 0
         if self._large or len(self.closing) >= _CLOSE_AT_ONCE:
-            for closed in self.closing:
-                ask("close", {"program": closed})
+            closes = [new_id() for _ in self.closing]
+            parts += map(protocol.close_line, closes, self.closing)
             self.closing.clear()
-        compiling = program.session is None
+        if program.session is None:
+            compiling = new_id()
+            parts.append(protocol.compile_line(compiling, program.number, program.graph))
+        places, room = self._placed(tensors)
+        sent = Sent(new_id(), tensors, places, room, self._deadline())
+        parts.append(protocol.run_line(sent.call, program.number, may_overwrite, tensors, places, room))
+        parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
+        program.sources[sent.call] = tensors[0]
+        process.send(parts if self._large else [b"".join(parts)], sent.deadline, "run")
+        for asked in closes:
+            process.reply(asked, sent.deadline, "close")
         if compiling:
-            ask("compile", {"program": program.number, "graph": protocol.graph_record(program.graph)})
-        request, payloads = self._request(program, tensors, may_overwrite)
-        call = ask("run", request)
-        program.sources[call] = tensors[0]
-        deadline = process.deadline(process.limits.start_seconds if self._patient else None)
-        self._patient = False
-        head = b"".join(lines) if self._large else b"".join([*lines, *payloads])
-        process.send([head, *payloads] if self._large else [head], deadline, "run")
-        for number_, what in asked[:-1]:
-            reply = process.reply(number_, deadline, what)
-            if what == "compile":
-                self._compiled(program, reply, call, deadline)
-        answer = self._answered(program, process.reply(call, deadline, "run"), request["tensors"], tensors, deadline)
-        program.answers[call] = answer
+            self._compiled(program, process.reply(compiling, sent.deadline, "compile"), sent)
+        answer = program.answers[sent.call] = self._answered(program, sent)
         return answer
 
-    def _compiled(self, program: RemoteProgram, reply: Mapping[str, Any], call: int, deadline: float) -> None:
+    def _deadline(self) -> float:
+        patient, self._patient = self._patient, False
+        return self.process.deadline(self.process.limits.start_seconds if patient else None)
+
+    def _compiled(self, program: RemoteProgram, reply: Mapping[str, Any], sent: Sent) -> None:
         """Where it was refused, so must be the run that was sent with it; the refusal is what counts."""
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.reply(call, deadline, "run"):
+            if "result" in self.process.reply(sent.call, sent.deadline, "run"):
                 raise self.process.fault("run: a result from a program whose compilation did not succeed") from None
             self.process.settled("run")
             raise
         program.session = self
 
-    def _request(
-        self, program: RemoteProgram, tensors: Sequence[Tensor], may_overwrite: bool
-    ) -> tuple[dict[str, Any], list[Any]]:
-        records, payloads, at = [], [], 0
-        for tensor in tensors:
-            size = len(tensor.memory)
-            record: dict[str, Any] = {
-                "type": tensor.type,
-                "dims": list(map(number, tensor.dims)),
-                "strides": list(map(number, tensor.strides)),
-                "offset": tensor.offset,
-                "bytes": size,
-            }
-            if self.shared and size >= SHARED_FROM:
-                record["at"] = at
-                at += -(-size // _PAGE) * _PAGE
-            else:
-                payloads.append(tensor.memory)
-            records.append(record)
-        self._large = any(record["bytes"] >= SHARED_FROM for record in records)
-        request = {"program": program.number, "may_overwrite": may_overwrite, "tensors": records}
-        if self.shared and at:
-            room = self.shared.room(2 * at)
-            for record, tensor in zip(records, tensors, strict=True):
-                if "at" in record:
-                    room[record["at"] : record["at"] + record["bytes"]] = tensor.memory
-            request["answer"] = {"at": at, "room": at}
-        return request, payloads
+    def _placed(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
+        """Where each tensor was put in shared memory, None where it was not, and how much room they take there."""
+        sizes = [len(tensor.memory) for tensor in tensors]
+        self._large = max(sizes) >= SHARED_FROM
+        places: list[int | None] = [None] * len(sizes)
+        end = 0
+        if self.shared and self._large:
+            for index, size in enumerate(sizes):
+                if size >= SHARED_FROM:
+                    places[index] = end
+                    end += -(-size // _PAGE) * _PAGE
+            room = self.shared.room(2 * end)
+            for at, size, tensor in zip(places, sizes, tensors, strict=True):
+                if at is not None:
+                    room[at : at + size] = tensor.memory
+        return places, end
 
-    def _answered(
-        self, program: RemoteProgram, reply: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
-        tensors: Sequence[Tensor], deadline: float,
-    ) -> Tensor:  # fmt: skip
+    def _answered(self, program: RemoteProgram, sent: Sent) -> Tensor:
         """The answer; what the call did to their memory is done to ours, to be judged as if it had happened here."""
+        reply = self.process.reply(sent.call, sent.deadline, "run")
         try:
             answered = self._kind(reply, "run") == "result"
-            answer = self._tensor(reply["result"], records, deadline) if answered else None
-            for record, tensor in zip(records, tensors, strict=True):
-                if "at" in record:
-                    self._copy_back(record, tensor)
-            for wrote in _listed(reply, "wrote"):
-                index = wrote.get("tensor")
-                if type(index) is not int or not 0 <= index < len(tensors):
-                    raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(tensors)}")
-                self._replace(tensors[index].memory, wrote, deadline)
-            for changed in _listed(reply, "changed"):
-                earlier = program.answers.get(changed.get("call", -1))
-                if earlier is None:
-                    raise Fault(f"'changed' names the call {short(changed.get('call'))}, which is none of this program")
-                self._replace(earlier.memory, changed, deadline)
-            for overwrote in _listed(reply, "overwrote"):
-                source = program.sources.get(overwrote.get("call", -1))
-                if source is None:
-                    raise Fault(
-                        f"'overwrote' names the call {short(overwrote.get('call'))}, which is none of this program"
-                    )
-                self._replace(source.memory, overwrote, deadline)
+            answer = self._tensor(reply["result"], sent) if answered else None
+            if sent.room:
+                self._copy_back(sent)
+            if len(reply) > 2:
+                self._changed(program, reply, sent)
         except Fault as fault:
             raise self.process.fault(f"run: {fault}") from None
         self.process.settled("run")
@@ -286,21 +266,33 @@ class Session:
             raise answer or RemoteError("no tensor came")
         return answer
 
-    def _tensor(
-        self, result: Mapping[str, Any], records: Sequence[Mapping[str, Any]], deadline: float
-    ) -> Tensor | RemoteError:
+    def _changed(self, program: RemoteProgram, reply: Mapping[str, Any], sent: Sent) -> None:
+        """What a reply to run says beside its result: memory that is not what it was."""
+        for wrote in _listed(reply, "wrote"):
+            index = wrote.get("tensor")
+            if type(index) is not int or not 0 <= index < len(sent.tensors):
+                raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(sent.tensors)}")
+            self._replace(sent.tensors[index].memory, wrote, sent.deadline)
+        for key, known in (("changed", program.answers), ("overwrote", program.sources)):
+            for changed in _listed(reply, key):
+                earlier = known.get(changed.get("call", -1))
+                if earlier is None:
+                    raise Fault(f"{key!r} names the call {short(changed.get('call'))}, which is none of this program")
+                self._replace(earlier.memory, changed, sent.deadline)
+
+    def _tensor(self, result: Mapping[str, Any], sent: Sent) -> Tensor | RemoteError:
         """The tensor of a result, or how the result contradicts itself."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
             raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
-        memory = self.process.payload(size, deadline, "run") if at is None else self._answer_at(at, size, records)
+        memory = self.process.payload(size, sent.deadline, "run") if at is None else self._answer_at(at, size, sent)
         type_, dims = result.get("type"), result.get("dims")
         if not isinstance(type_, str) or type_ not in WIDTH:
             return RemoteError(f"the result's type is {short(type_)}, which is no element type")
         if not isinstance(dims, list):
             return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
         try:
-            whole = tuple(map(integer, dims))
+            whole = tuple([n if type(n) is int else integer(n) for n in dims])
         except Fault as fault:
             return RemoteError(f"the result's dims: {fault}")
         due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
@@ -309,21 +301,22 @@ class Session:
         strides = strides_of(whole, "dense", WIDTH[type_])
         return Tensor(type_, whole, strides, memory, 0, shares_src=result.get("shares") is True)
 
-    def _answer_at(self, at: Any, size: int, records: Sequence[Mapping[str, Any]]) -> bytearray:
+    def _answer_at(self, at: Any, size: int, sent: Sent) -> bytearray:
         """An answer that lies in shared memory, in the room that was offered behind the tensors."""
-        begin = max((-(-(each["at"] + each["bytes"]) // _PAGE) * _PAGE for each in records if "at" in each), default=0)
-        if self.shared is None or not begin or at != begin or size > begin:
+        if self.shared is None or not sent.room or at != sent.room or size > sent.room:
             raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
         with memoryview(self.shared.room(at + size)) as view:
             return bytearray(view[at : at + size])
 
-    def _copy_back(self, record: Mapping[str, Any], tensor: Tensor) -> None:
+    def _copy_back(self, sent: Sent) -> None:
         """Only where something changed: to compare is cheaper than to copy."""
         assert self.shared is not None
-        at, size = record["at"], record["bytes"]
-        with memoryview(self.shared.room(at + size)) as view, view[at : at + size] as theirs:
-            if tensor.memory != theirs:
-                tensor.memory[:] = theirs
+        for at, tensor in zip(sent.places, sent.tensors, strict=True):
+            if at is not None:
+                end = at + len(tensor.memory)
+                with memoryview(self.shared.room(end)) as view, view[at:end] as theirs:
+                    if tensor.memory != theirs:
+                        tensor.memory[:] = theirs
 
     def _replace(self, memory: Any, said: Mapping[str, Any], deadline: float) -> None:
         if said.get("bytes") != len(memory):
@@ -332,6 +325,8 @@ class Session:
 
     def _kind(self, reply: Mapping[str, Any], what: str) -> str:
         """Which of the four ways to reply it is."""
+        if len(reply) == 2 and type(reply.get("result")) is dict:
+            return "result"
         kinds = [kind for kind in _KINDS if kind in reply]
         if len(kinds) != 1:
             said = ", ".join(kinds) or "none"

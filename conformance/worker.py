@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import mmap
 import os
 import sys
@@ -14,12 +15,14 @@ import numpy as np
 from . import protocol
 from .adapter import CannotStart, load_adapter
 from .model import Adapter, Array, Program, Rejected, Tensor, Unsupported
-from .protocol import Fault, integer, number
+from .protocol import Fault, number
 from .run import elements_of, named_type
 
 CANNOT_START = 3
 Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
 """A record, and the bytes that follow it."""
+DONE: dict[str, Any] = {"result": {}}
+"""Of a request that asks for nothing in return."""
 
 
 class Answer:
@@ -41,15 +44,29 @@ class Server:
         self._shared: mmap.mmap | None = None
 
     def serve(self) -> None:
-        """Until told to stop, or until nobody asks any more."""
-        while text := self.stdin.readline(protocol.LONGEST_LINE):
-            request = protocol.parsed(text)
+        """Until told to stop, or until nobody asks any more.
+
+        Each reply is out before the next request is taken up, so that an end is blamed on the right one. Only those to
+        a row of `close` may wait for each other.
+        """
+        write, flush = self.stdout.write, self.stdout.flush
+        held = False
+        while (text := self.stdin.readline(protocol.LONGEST_LINE)).endswith(b"\n"):
+            request = protocol.parsed(text[:-1])
+            do = request["do"]
+            if held and do != "close":
+                flush()
             record, payloads = self.handled(request)
-            self.stdout.write(protocol.line({"id": request["id"], **record}))
+            if record is DONE:
+                write(b"%b\n" % protocol.done(request["id"]))
+            else:
+                write(protocol.line({"id": request["id"], **record}))
             for payload in payloads:
-                self.stdout.write(payload)
-            self.stdout.flush()
-            if request["do"] == "stop":
+                write(payload)
+            held = do == "close" and "more" in request
+            if not held:
+                flush()
+            if do == "stop":
                 return
 
     def handled(self, request: Mapping[str, Any]) -> Reply:
@@ -63,13 +80,13 @@ class Server:
                 self.programs.pop(request["program"], None)
                 self.answers.pop(request["program"], None)
                 self.sources.pop(request["program"], None)
-                return {"result": {}}, ()
+                return DONE, ()
             case "hello":
                 return self.hello(request), ()
             case "describe":
                 return {"result": protocol.description(self.adapter.identity, self.adapter.claims)}, ()
             case "stop":
-                return {"result": {}}, ()
+                return DONE, ()
         return {"error": {"message": f"unknown request {request['do']!r}"}}, ()
 
     def hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +116,7 @@ class Server:
         self.programs[number] = self.adapter.compile(protocol.graph_of(request["graph"]))
         self.answers[number] = []
         self.sources[number] = []
-        return {"result": {}}, ()
+        return DONE, ()
 
     # ── one call ──
 
@@ -195,7 +212,7 @@ class Server:
                 raise Fault(f"{len(content)} bytes of {size}")
             memory = bytearray(content)
             before.append(content)
-        dims, strides = tuple(map(integer, record["dims"])), tuple(map(integer, record["strides"]))
+        dims, strides = protocol.dims_of(record["dims"]), protocol.dims_of(record["strides"])
         return Tensor(record["type"], dims, strides, memory, record["offset"])
 
     def shared(self, size: int) -> mmap.mmap:
@@ -225,6 +242,7 @@ def main(arguments: Sequence[str]) -> int:
         stdout.write(protocol.line({"cannot_start": str(cannot)}))
         stdout.flush()
         return CANNOT_START
+    gc.freeze()  # what was loaded stays; to walk it again and again costs every call
     Server(adapter, stdin, stdout).serve()
     return 0
 

@@ -213,6 +213,40 @@ def test_programs_that_nobody_has_any_more_are_closed() -> None:
     remote.close()
 
 
+@pytest.mark.parametrize("where", ["close", "compile"])
+def test_an_end_is_blamed_on_the_right_request_of_those_that_travel_together(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "ends.py"
+    path.write_text(
+        dedent(
+            f"""
+            import os
+            from conformance.adapters.numpy_reference import NumpyReference
+
+            closed = []
+
+            class Program:
+                def __init__(self, program):
+                    self.run = program.run
+                def __del__(self):
+                    closed.append(self)
+                    if {where == "close"} and len(closed) == 3:
+                        os._exit(1)
+
+            class Ends(NumpyReference):
+                def compile(self, graph):
+                    if {where == "compile"} and closed:
+                        os._exit(1)
+                    return Program(super().compile(graph))
+            """
+        )
+    )
+    remote = worker(f"{path}:Ends", LIMITS)
+    with pytest.raises(Exception, match=f"^{where}: the process ended with exit code 1"):
+        for _ in range(40):
+            called(remote, (2, 3))
+    remote.close()
+
+
 def test_a_stranger_that_cannot_be_started_again_leaves_rows_not_run(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,14 +288,14 @@ def test_a_worker_ends_when_the_suite_is_killed() -> None:
 
 def test_numbers_past_the_doubles_travel_as_text() -> None:
     graph = reshape((2**53, 0), (2**62, 0))
-    sent = json.loads(protocol.line(protocol.graph_record(graph)))
+    sent = json.loads(protocol.graph_text(graph))
     assert sent["src"]["dims"] == [str(2**53), 0]
     assert protocol.graph_of(sent) == graph
 
 
 def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
     row = plan.rows[0]
-    sent = protocol.line(protocol.graph_record(row.tasks[0].graph)).decode()
+    sent = protocol.graph_text(row.tasks[0].graph)
     assert row.case.id not in sent
     assert row.case.rule not in sent
     assert "expect" not in sent
