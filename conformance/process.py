@@ -7,6 +7,7 @@ import ctypes
 import mmap
 import os
 import random
+import secrets
 import select
 import shlex
 import signal
@@ -59,14 +60,15 @@ class Process:
         self.command, self.limits, self.ended = list(command), limits, False
         self._said, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
-        self._popen = _popen(self.command, limits, env)
+        mark = secrets.token_hex(16)
+        self._popen, lifeline = _started(self.command, limits, _marked({**os.environ} if env is None else env, mark))
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         assert self._popen.stderr is not None
         self._in, self._out, self._err = (
             stream.fileno() for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr)
         )
-        self._finalizer = weakref.finalize(self, _bury, self._popen)
+        self._finalizer = weakref.finalize(self, _bury, self._popen, lifeline, mark)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
         for descriptor in (self._in, self._out):
@@ -353,28 +355,54 @@ def _ending(code: int) -> str:
     return _signal_name(-code) if code < 0 else f"exit code {code}"
 
 
-def _popen(command: Sequence[str], limits: Limits, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+_MARK = "RESHAPE_CONFORMANCE_PROCESS"
+"""The environment variable by which the children of a process are known, wherever they went."""
+
+
+def _marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
+    return {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # we may be somebody's child ourselves
+
+
+def _started(command: Sequence[str], limits: Limits, env: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
+    """The process, and the end of a pipe: where that is closed, as when we are killed, the kernel kills the process."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
+    theirs, ours = os.pipe()
     try:
         popen = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            start_new_session=True, env=env and dict(env),
+            start_new_session=True, env=env, pass_fds=(theirs,),
         )  # fmt: skip
-    except FileNotFoundError:
-        raise CannotStart(f"{command[0]}: no such program; check the path") from None
+        _tie(theirs, popen.pid)
     except OSError as error:
+        os.close(ours)
+        if isinstance(error, FileNotFoundError):
+            raise CannotStart(f"{command[0]}: no such program; check the path") from None
         raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
+    finally:
+        os.close(theirs)
     if hasattr(resource, "prlimit"):  # from here, not between fork and exec, where threads make it unsafe
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
             resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
             if limits.memory:
                 resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
-    return popen
+    return popen, ours
 
 
-def _bury(popen: subprocess.Popen[bytes]) -> None:
-    """Ends the whole process group, children that kept the pipes included."""
+def _tie(theirs: int, group: int) -> None:
+    """Has the kernel, where it can, kill the group once nobody holds the other end of the pipe any more.
+
+    A parent-death signal would come as soon as the thread is gone that started the process.
+    """
+    if hasattr(fcntl, "F_SETSIG"):
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            fcntl.fcntl(theirs, fcntl.F_SETOWN, -group)
+            fcntl.fcntl(theirs, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(theirs, fcntl.F_SETFL, os.O_ASYNC)
+
+
+def _bury(popen: subprocess.Popen[bytes], lifeline: int, mark: str) -> None:
+    """Ends the whole process group, and children that left it or kept the pipes."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)
     popen.wait()
@@ -382,3 +410,26 @@ def _bury(popen: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
+    os.close(lifeline)
+    for _ in range(_ROUNDS):
+        if not (left := _carriers(mark.encode())):
+            break
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+_ROUNDS = 20
+"""Children may be born while others are being ended."""
+
+
+def _carriers(mark: bytes) -> list[int]:
+    """The processes, of ours and where Linux shows them, that were started with the mark."""
+    found = []
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                    if mark in file.read():
+                        found.append(int(name))
+    return found

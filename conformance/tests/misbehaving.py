@@ -163,6 +163,11 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
         case "child-holds-stdout":
             subprocess.Popen(["sleep", "60"])
             os._exit(3)
+        case "child-leaves":
+            middle = "import subprocess; print(subprocess.Popen(['sleep', '60'], start_new_session=True, stdout=2).pid)"
+            left = subprocess.run([sys.executable, "-S", "-c", middle], check=True, stdout=subprocess.PIPE)
+            Path("left").write_bytes(left.stdout)
+            write(line + payload)
         case "floods-stderr":
             for _ in range(4000):
                 sys.stderr.write("x" * 1000 + "\n")

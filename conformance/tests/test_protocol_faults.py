@@ -103,6 +103,23 @@ def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) ->
     assert not [group for group in groups if running(group)]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whose child a process was")
+@pytest.mark.parametrize("end", ["close", "restart"])
+def test_a_child_in_a_session_of_its_own_is_ended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    backend = remote("child-leaves")
+    assert outcome(backend).kind == "tensor"
+    child = int((tmp_path / "left").read_text())
+    assert running(child)  # the first of its group
+    getattr(backend, end)()
+    deadline = time.monotonic() + 5
+    while running(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not running(child)
+
+
 def test_two_lines_at_once_are_named() -> None:
     backend = remote("two-lines-at-once", "compile")
     assert "a reply to request" in (outcome(backend).message or "")

@@ -242,8 +242,7 @@ def test_an_end_is_blamed_on_the_right_request_of_those_that_travel_together(tmp
     )
     remote = worker(f"{path}:Ends", LIMITS)
     with pytest.raises(Exception, match=f"^{where}: the process ended with exit code 1"):
-        for _ in range(40):
-            called(remote, (2, 3))
+        [called(remote, (2, 3)) for _ in range(40)]
     remote.close()
 
 
@@ -268,21 +267,36 @@ def test_a_backend_that_cannot_be_imported_says_so_and_leaves_nothing(tmp_path: 
     assert main(["run", "cmd:/nowhere/at-all", "--out", str(tmp_path / "out")]) == 3
 
 
-def test_a_worker_ends_when_the_suite_is_killed() -> None:
+HANGS = """import ctypes, time
+from conformance.adapters.numpy_reference import NumpyReference
+class Hangs(NumpyReference):
+    def compile(self, graph):
+        ctypes.PyDLL(None).sleep(60)  # and nothing else of Python runs meanwhile
+"""
+
+
+@pytest.mark.parametrize(
+    "hangs", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason=""))]
+)
+def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS)
+    backend = f"{tmp_path / 'hangs.py'}:Hangs" if hangs else "numpy"
     script = (
-        "import time\nfrom conformance.remote import worker\nw = worker('numpy')\n"
-        "print(w.session().process._popen.pid, flush=True)\ntime.sleep(60)\n"
+        "import time\nfrom conformance.remote import worker\nfrom conformance.tests.test_remote import called\n"
+        f"w = worker({backend!r})\nprint(w.session().process.pid, flush=True)\ncalled(w, (2, 3))\ntime.sleep(60)\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
         assert parent.stdout is not None
         group = int(parent.stdout.readline())
+        time.sleep(0.5)  # until it is in the call
         parent.send_signal(signal.SIGKILL)
-    for _ in range(100):
+    for _ in range(40):
         listed = subprocess.run(["ps", "-eo", "pgid=,stat="], check=True, capture_output=True, text=True).stdout
         if not any(int(g) == group and s[0] != "Z" for g, s in map(str.split, listed.splitlines())):
             return
         time.sleep(0.05)
+    os.killpg(group, signal.SIGKILL)
     pytest.fail("the worker outlived the suite")
 
 
