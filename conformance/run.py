@@ -217,7 +217,7 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
             answer = np.asarray(answer)
         outcome = answered(answer, src)
     except Rejected as rejected:
-        outcome = _rejected(rejected)
+        outcome = refused(rejected)
     except Unsupported as unsupported:
         outcome = Outcome("unsupported", message=_text(getattr(unsupported, "facet", None)))
     except Crashed as crash:
@@ -225,11 +225,11 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
     except TimedOut as late:
         outcome = Outcome("timeout", message=_text(str(late)))
     except MemoryError as error:
-        outcome = Outcome("crash", message=_text(f"asked for more memory than it may have: {_written(error)}"))
+        outcome = Outcome("crash", message=_text(f"asked for more memory than it may have: {written(error)}"))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever else it raises is an error of the adapter, and the run goes on
-        outcome = Outcome("error", message=_text(f"{type(error).__name__}: {_written(error)}"))
+        outcome = Outcome("error", message=_text(f"{type(error).__name__}: {written(error)}"))
     faults = _faults(task, src, arriving)
     return (outcome._replace(faults=faults) if faults else outcome), answer
 
@@ -241,26 +241,31 @@ def placeless(text: str) -> str:
     return text
 
 
+def text_of(message: Any) -> str:
+    """A message of the backend's, or what it gave where text was due."""
+    if isinstance(message, str):
+        return message
+    return f"{type(message).__name__} where text was expected: {written(message, repr)}"
+
+
 def _text(message: Any) -> str:
-    text = message
-    if not isinstance(text, str):
-        text = f"{type(message).__name__} where text was expected: {_written(message, repr)}"
-    text = placeless(text)
+    text = placeless(text_of(message))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
-def _written(value: object, how: Callable[[object], str] = str) -> str:
+def written(value: object, how: Callable[[object], str] = str) -> str:
     """A value of the backend's as text, where it can be written at all."""
     try:
         return how(value)
-    except Exception as error:
+    except BaseException as error:
         return f"({type(value).__name__}, which cannot be written: {type(error).__name__})"
 
 
-def _rejected(rejected: Rejected) -> Outcome:
+def refused(rejected: Rejected) -> Outcome:
+    """The outcome of a refusal: an error where it is none that can be told."""
     stage, message = getattr(rejected, "stage", None), getattr(rejected, "message", None)
     if not isinstance(stage, str) or stage not in ("compile", "run") or not isinstance(message, str):
-        said = f"Rejected({_written(stage, repr)}, {_written(message, repr)})"
+        said = f"Rejected({written(stage, repr)}, {written(message, repr)})"
         return Outcome("error", message=_text(f"{said}: the stage is compile or run, the message text"))
     return Outcome("rejected", stage=stage, message=_text(message))
 

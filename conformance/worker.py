@@ -8,6 +8,7 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -16,7 +17,7 @@ from . import protocol
 from .adapter import CannotStart, load_adapter
 from .model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from .protocol import Fault, number
-from .run import elements_of, named_type
+from .run import elements_of, named_type, refused, text_of, written
 
 CANNOT_START = 3
 Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
@@ -37,6 +38,7 @@ class Server:
 
     def __init__(self, adapter: Adapter, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self.adapter, self.stdin, self.stdout = adapter, stdin, stdout
+        self.pid = os.getpid()
         self.programs: dict[int, Program] = {}
         self.answers: dict[int, list[Answer]] = {}
         self.sources: dict[int, list[tuple[int, Tensor, bytes]]] = {}
@@ -57,6 +59,8 @@ class Server:
             if held and do != "close":
                 flush()
             record, payloads = self.handled(request)
+            if os.getpid() != self.pid:  # the backend forked, and its copy has come back
+                os._exit(0)
             if record is DONE:
                 write(b"%b\n" % protocol.done(request["id"]))
             else:
@@ -102,13 +106,16 @@ class Server:
         try:
             return act(*arguments)
         except Rejected as rejected:
+            refusal = refused(rejected)
+            if refusal.kind == "error":
+                return {"error": {"message": refusal.message}}, ()
             return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
         except Unsupported as unsupported:
-            return {"unsupported": {"feature": unsupported.facet}}, ()
+            return {"unsupported": {"feature": text_of(getattr(unsupported, "facet", None))}}, ()
         except MemoryError as error:
-            return {"error": {"message": f"MemoryError: {error}", "memory": True}}, ()
-        except (Exception, SystemExit) as error:
-            return {"error": {"message": f"{type(error).__name__}: {error}"}}, ()
+            return {"error": {"message": f"MemoryError: {written(error)}", "memory": True}}, ()
+        except BaseException as error:  # no terminal reaches this process: an interrupt too is the backend's own
+            return {"error": {"message": f"{type(error).__name__}: {written(error)}"}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
         number = request["program"]
@@ -131,9 +138,9 @@ class Server:
         record, payloads = self.guarded(self.answer, request, tensors)
         sent = list(payloads)
         wrote = []
-        for index, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
+        for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
             if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
-                wrote.append({"tensor": index, "bytes": len(was)})
+                wrote.append({"tensor": place, "bytes": len(was)})
                 sent.append(bytes(tensor.memory))
         if wrote:
             record["wrote"] = wrote
@@ -185,7 +192,7 @@ class Server:
             return {"error": {"message": str(type_)}}, ()
         data = elements_of(value)
         dims = value.dims if isinstance(value, Tensor) else value.shape
-        result = {"type": type_, "dims": [number(int(n)) for n in dims], "bytes": len(data)}
+        result = {"type": type_, "dims": [number(index(n)) for n in dims], "bytes": len(data)}
         shares = _shares(value, tensors[0])
         if shares:
             result["shares"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -211,6 +212,89 @@ def test_programs_that_nobody_has_any_more_are_closed() -> None:
     gc.collect()
     assert len(remote.session().closing) < 20
     remote.close()
+
+
+ODD = """import os
+import numpy as np
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.model import Rejected, Tensor, Unsupported
+class Own(BaseException):
+    pass
+class Mute(BaseException):
+    def __str__(self):
+        raise KeyboardInterrupt
+class Odd(NumpyReference):
+    def compile(self, graph):
+        program, run = super().compile(graph), self.run
+        class Program:
+            def run(self, *given):
+                return run(program.run, *given)
+        return Program()
+    def run(self, go, src, shapes, may_overwrite):
+"""
+RAISED = {
+    "raise KeyboardInterrupt": "KeyboardInterrupt: ",
+    "raise GeneratorExit": "GeneratorExit: ",
+    "raise Own('mine')": "Own: mine",
+    "raise Mute": "Mute: (Mute, which cannot be written: KeyboardInterrupt)",
+    "raise SystemExit(0)": "SystemExit: 0",
+    "raise Rejected(5, b'no')": "Rejected(5, b'no'): the stage is compile or run, the message text",
+    "raise Unsupported(b'x')": "bytes where text was expected: b'x'",
+    "return Tensor('f32', (0.0, 3.5), (14, 4), bytearray(8), 0)": "TypeError: 'float' object cannot be interpreted",
+}
+
+
+def odd(folder: Path, act: str) -> Remote:
+    """A backend that acts so instead of each run; `go` is the run of a right one."""
+    path = folder / "odd.py"
+    path.write_text(f"{ODD}        {act}\n")
+    return worker(f"{path}:Odd", LIMITS)
+
+
+@pytest.mark.parametrize("act", RAISED)
+def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(tmp_path: Path, act: str) -> None:
+    remote = odd(tmp_path, act)
+    for _ in range(2):
+        with pytest.raises(Exception, match=re.escape(RAISED[act])):
+            called(remote, (2, 3))
+    assert remote.generation == 1
+    remote.close()
+    assert remote.amiss is None
+
+
+@pytest.mark.parametrize("first", ["parent", "copy"])
+def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(tmp_path: Path, first: str) -> None:
+    wait = f"__import__('time').sleep(0.1 if pid and {first == 'copy'} or not pid and {first == 'parent'} else 0)"
+    remote = odd(tmp_path, f"pid = os.fork(); {wait}; return go(src, shapes, may_overwrite)")
+    for _ in range(4):
+        assert called(remote, (2, 3)).dims == (6,)
+    assert remote.generation == 1
+    remote.close()
+    assert remote.amiss is None
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "[os.close(fd) for fd in (0, 1, 2) if os.path.exists(f'/dev/fd/{fd}')]",
+        "import sys; sys.stdout = sys.stderr = None",
+        "import tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)",
+        "import json; json.loads = json.dumps = json.JSONEncoder = json.JSONDecoder = None",
+        "np.array_equal = np.asarray = np.may_share_memory = None",
+        "import signal; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 10, 13, 14, 15)]",
+        "import sys; sys.setrecursionlimit(40)",
+        "import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",
+        "os.write(1, b'junk'); print('junk')",
+    ],
+)
+def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path, act: str) -> None:
+    remote = odd(tmp_path, f"{act}; return go(src, shapes, may_overwrite)")
+    for _ in range(3):
+        image = image_of(Source("f32", (2, 3)))
+        answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+        assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
+    remote.close()
+    assert remote.amiss is None
 
 
 @pytest.mark.parametrize("where", ["close", "compile"])
