@@ -17,6 +17,7 @@ from . import __version__
 from .commands import Usage, located, unknown
 from .commands.examples import EXAMPLES, story
 from .terminal import printable
+from .watch import watched
 
 _CASES = "a folder instead of the bundled cases/, or beside it if it says `extends`"
 _LENGTHS = frozenset({"--src", "--shape", "--declared"})
@@ -434,10 +435,24 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a person's mistake is one line on stderr, never a traceback."""
-    if arguments is None:
-        arguments = sys.argv[1:]
-        _write_anything()
-        gc.set_threshold(100_000)  # what is made stays: looking for garbage would be an eighth of a short run
+    if arguments is not None:
+        return _ended(arguments)
+    words = sys.argv[1:]
+    _write_anything()
+    gc.set_threshold(100_000)  # what is made stays: looking for garbage would be an eighth of a short run
+    if any(word.rpartition("=")[2] == "none" for word in words):  # as in --isolation none, where a backend can end us
+        return watched(lambda: _ended(words), _cut_short)
+    return _ended(words)
+
+
+def _cut_short(code: int) -> int:
+    """What is said where the process of the command ended in the middle of it, whatever its exit code."""
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    _complain(f"the process ended with {how} before the command was through; nothing is shown; drop --isolation none")
+    return 4
+
+
+def _ended(arguments: Sequence[str]) -> int:
     try:
         code = _run(arguments)
         if sys.stdout is not None:

@@ -23,6 +23,7 @@ from . import protocol
 from .adapter import CannotStart
 from .model import Crashed, TimedOut
 from .protocol import Fault, short
+from .watch import tie
 
 if sys.platform != "win32":
     import fcntl
@@ -373,7 +374,7 @@ def _started(command: Sequence[str], limits: Limits, env: dict[str, str]) -> tup
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
             start_new_session=True, env=env, pass_fds=(theirs,),
         )  # fmt: skip
-        _tie(theirs, popen.pid)
+        tie(theirs, -popen.pid)
     except OSError as error:
         os.close(ours)
         if isinstance(error, FileNotFoundError):
@@ -387,18 +388,6 @@ def _started(command: Sequence[str], limits: Limits, env: dict[str, str]) -> tup
             if limits.memory:
                 resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
     return popen, ours
-
-
-def _tie(theirs: int, group: int) -> None:
-    """Has the kernel, where it can, kill the group once nobody holds the other end of the pipe any more.
-
-    A parent-death signal would come as soon as the thread is gone that started the process.
-    """
-    if hasattr(fcntl, "F_SETSIG"):
-        with contextlib.suppress(ProcessLookupError):  # it has ended already
-            fcntl.fcntl(theirs, fcntl.F_SETOWN, -group)
-            fcntl.fcntl(theirs, fcntl.F_SETSIG, signal.SIGKILL)
-            fcntl.fcntl(theirs, fcntl.F_SETFL, os.O_ASYNC)
 
 
 def _bury(popen: subprocess.Popen[bytes], lifeline: int, mark: str) -> None:
