@@ -46,7 +46,9 @@ def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str,
     assert not (tmp_path / "out" / "report.html").exists()
 
 
-@pytest.mark.parametrize(("act", "code"), [("pass", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130)])
+@pytest.mark.parametrize(
+    ("act", "code"), [("pass", 4), ("os.fork()", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130)]
+)
 def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, act: str, code: int) -> None:
     done = subprocess.run(command(tmp_path, act), check=False, capture_output=True, text=True)
     assert done.returncode == code
