@@ -92,11 +92,6 @@ def graph_text(graph: Graph) -> str:
     return f'{{"src":{_declared(graph.src)},"nodes":[{",".join([_node(node) for node in graph.nodes])}]}}'
 
 
-def close_line(asked: int, program: int) -> bytes:
-    """The request to forget a program, with another request behind it."""
-    return b'{"id":%d,"do":"close","program":%d,"more":true}\n' % (asked, program)
-
-
 def compile_line(asked: int, program: int, graph: Graph) -> bytes:
     """The request to compile a graph, put together by hand, which takes half of what an encoder does."""
     return f'{{"id":{asked},"do":"compile","program":{program},"graph":{graph_text(graph)}}}\n'.encode()

@@ -169,6 +169,7 @@ class Session:
             )
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
+        self._close_many = hello.get("close_many") is True
         described = protocol.described(self._ask({"do": "describe"}, "describe"))
         check_description(*described, self.process.name)
         return described
@@ -193,10 +194,10 @@ class Session:
         """Everything that one call needs in one write: programs to close, one to compile, one to run."""
         process, new_id = self.process, self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
-        if self._large or len(self.closing) >= _CLOSE_AT_ONCE:
-            closes = [new_id() for _ in self.closing]
-            parts += map(protocol.close_line, closes, self.closing)
-            self.closing.clear()
+        if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
+            for closed in self._closed():
+                closes.append(new_id())
+                parts.append(protocol.line({"id": closes[-1], "do": "close", **closed}))
         if program.session is None:
             compiling = new_id()
             parts.append(protocol.compile_line(compiling, program.number, program.graph))
@@ -212,6 +213,11 @@ class Session:
             self._compiled(program, process.reply(compiling, sent.deadline, "compile"), sent)
         answer = program.answers[sent.call] = self._answered(program, sent)
         return answer
+
+    def _closed(self) -> list[dict[str, Any]]:
+        """What the requests say that close what nobody uses any more."""
+        programs, self.closing = self.closing, []
+        return [{"programs": programs}] if self._close_many else [{"program": each} for each in programs]
 
     def _deadline(self) -> float:
         patient, self._patient = self._patient, False

@@ -48,29 +48,21 @@ class Server:
     def serve(self) -> None:
         """Until told to stop, or until nobody asks any more.
 
-        Each reply is out before the next request is taken up, so that an end is blamed on the right one. Only those to
-        a row of `close` may wait for each other.
+        Each reply is out before the next request is taken up, so that an end is blamed on the right one.
         """
-        write, flush = self.stdout.write, self.stdout.flush
-        held = False
         while (text := self.stdin.readline(protocol.LONGEST_LINE)).endswith(b"\n"):
             request = protocol.parsed(text[:-1])
-            do = request["do"]
-            if held and do != "close":
-                flush()
             record, payloads = self.handled(request)
             if os.getpid() != self.pid:  # the backend forked, and its copy has come back
                 os._exit(0)
             if record is DONE:
-                write(b"%b\n" % protocol.done(request["id"]))
+                self.stdout.write(b"%b\n" % protocol.done(request["id"]))
             else:
-                write(protocol.line({"id": request["id"], **record}))
+                self.stdout.write(protocol.line({"id": request["id"], **record}))
             for payload in payloads:
-                write(payload)
-            held = do == "close" and "more" in request
-            if not held:
-                flush()
-            if do == "stop":
+                self.stdout.write(payload)
+            self.stdout.flush()
+            if request["do"] == "stop":
                 return
 
     def handled(self, request: Mapping[str, Any]) -> Reply:
@@ -81,9 +73,10 @@ class Server:
             case "compile":
                 return self.guarded(self.compile, request)
             case "close":
-                self.programs.pop(request["program"], None)
-                self.answers.pop(request["program"], None)
-                self.sources.pop(request["program"], None)
+                for program in request.get("programs") or (request["program"],):
+                    self.programs.pop(program, None)
+                    self.answers.pop(program, None)
+                    self.sources.pop(program, None)
                 return DONE, ()
             case "hello":
                 return self.hello(request), ()
@@ -99,7 +92,8 @@ class Server:
         if path := request.get("shared_memory"):
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        return {"result": {"protocol": protocol.VERSION, "shared_memory": self.shared_file is not None}}
+        shared = self.shared_file is not None
+        return {"result": {"protocol": protocol.VERSION, "shared_memory": shared, "close_many": True}}
 
     def guarded(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
         """What an act of the backend comes to, whichever way it ends."""
