@@ -11,7 +11,7 @@ exec </dev/null
 
 readonly HOME_OF_ALL=build/backends
 readonly TESTED="onednn openvino onnx torch"
-readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle"
+readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle litert mnn tract tvm"
 
 needs() { # what pip installs for a group
     case $1 in
@@ -24,6 +24,10 @@ needs() { # what pip installs for a group
         tensorflow) echo tensorflow-cpu==2.21.0 ;;
         arrays) echo 'mlx[cpu]==0.32.4' dask==2026.8.0 array-api-strict==2.6.1 ndonnx==0.23.0 onnxruntime==1.31.1 ;;
         paddle) echo paddlepaddle==3.3.1 'numpy<2.4' ;;
+        litert) echo ai-edge-litert==2.3.0 flatbuffers==25.12.19 ;;
+        mnn) echo MNN==3.6.1 ;;
+        tract) echo tract==0.23.9 onnx==1.23.2 ;;
+        tvm) echo apache-tvm==0.27.0.post1 onnx==1.23.2 ;;
         *) echo "backends.sh: no group $1; there are $EVERY" >&2 && exit 2 ;;
     esac
 }
@@ -36,7 +40,8 @@ backends() { # what a group puts on the stand
         torch) echo torch torch-raw torch-mkldnn ;;
         tensorflow) echo tensorflow ;;
         arrays) echo mlx dask array-api-strict ndonnx numpy numpy-raw ;;
-        paddle) echo paddle ;;
+        litert) echo litert litert-xnnpack ;;
+        paddle | mnn | tract) echo "$1" ;;
     esac
 }
 
@@ -45,6 +50,7 @@ slow() { # those that compile for each call: for one type and one operation
         torch) echo torch-compile ;;
         jax) echo jax jax-jit ;;
         tensorflow) echo tensorflow-function tensorflow-xla ;;
+        tvm) echo tvm ;;
     esac
 }
 
