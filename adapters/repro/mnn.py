@@ -17,7 +17,7 @@ def reshape(src, shape):
 """
 LOOK = """
 def look(answer):
-    if not 0 < answer.size <= 1 << 20 or min(answer.shape, default=1) < 0:  # there is no such memory to be read
+    if min(answer.shape, default=1) < 1 or math.prod(answer.shape) != answer.size:  # there is no such memory to be read
         return answer.dtype, answer.shape, b""
     return answer.dtype, answer.shape, np.array(answer.read()).tobytes()
 """
@@ -36,5 +36,5 @@ def of(row: Row, backend: str) -> str:
         src = f"mnn.const({array}, {list(source.dims)}, mnn.NCHW, mnn.{TYPES[source.type]})"
         calls = [f"src = reshape(src, list({shape}))" for shape, _ in function_calls(task, mapped=False)]
         steps.append(body(task, src, calls))
-    imports = ["import MNN.expr as mnn", *numpy_imports(row)]
+    imports = ["import math", "import MNN.expr as mnn", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError)", LOOK, steps, BEFORE))
