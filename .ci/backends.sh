@@ -54,10 +54,10 @@ slow() { # those that compile anew for each call: for one operation, most of the
     esac
 }
 
-limit() { # seconds for a call: some of JAX never come back, others may wait for a C++ compiler
+limit() { # seconds for a call: some of JAX never come back, others compile for long
     case $1 in
         jax) echo 5 ;;
-        torch) echo 60 ;;
+        torch | tvm) echo 60 ;;
         *) echo 10 ;;
     esac
 }
