@@ -35,7 +35,7 @@ needs() { # what pip installs for a group
 backends() { # what a group puts on the stand
     case $1 in
         onednn | onednn-sycl) echo onednn ;;
-        openvino) echo openvino openvino-one-thread openvino-reference ;;
+        openvino) echo openvino openvino-reference ;;
         onnx) echo onnxruntime onnxruntime-plain onnx-reference ;;
         torch) echo torch torch-raw torch-mkldnn torch-compile ;;
         jax) echo jax jax-jit ;;
