@@ -11,7 +11,7 @@ exec </dev/null
 
 readonly HOME_OF_ALL=build/backends
 readonly TESTED="onednn openvino onnx torch"
-readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle"
+readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle litert mnn tract tvm"
 
 needs() { # what pip installs for a group
     case $1 in
@@ -24,6 +24,10 @@ needs() { # what pip installs for a group
         tensorflow) echo tensorflow-cpu==2.21.0 ;;
         arrays) echo 'mlx[cpu]==0.32.4' dask==2026.8.0 array-api-strict==2.6.1 ndonnx==0.23.0 onnxruntime==1.31.1 ;;
         paddle) echo paddlepaddle==3.3.1 'numpy<2.4' ;;
+        litert) echo ai-edge-litert==2.3.0 flatbuffers==25.12.19 ;;
+        mnn) echo MNN==3.6.1 ;;
+        tract) echo tract==0.23.9 onnx==1.23.2 ;;
+        tvm) echo apache-tvm==0.27.0.post1 onnx==1.23.2 ;;
         *) echo "backends.sh: no group $1; there are $EVERY" >&2 && exit 2 ;;
     esac
 }
@@ -33,18 +37,28 @@ backends() { # what a group puts on the stand
         onednn | onednn-sycl) echo onednn ;;
         openvino) echo openvino openvino-reference ;;
         onnx) echo onnxruntime onnxruntime-plain onnx-reference ;;
-        torch) echo torch torch-raw torch-mkldnn ;;
-        tensorflow) echo tensorflow ;;
+        torch) echo torch torch-raw torch-mkldnn torch-compile ;;
+        jax) echo jax jax-jit ;;
+        tensorflow) echo tensorflow tensorflow-function ;;
         arrays) echo mlx dask array-api-strict ndonnx numpy numpy-raw ;;
-        paddle) echo paddle ;;
+        litert) echo litert litert-xnnpack ;;
+        paddle | mnn | tract) echo "$1" ;;
     esac
 }
 
-slow() { # those that compile for each call: for one type and one operation
+slow() { # those that compile anew for each call: for one operation, most of them for one type
     case $1 in
-        torch) echo torch-compile ;;
-        jax) echo jax jax-jit ;;
-        tensorflow) echo tensorflow-function tensorflow-xla ;;
+        tensorflow) echo tensorflow-xla ;;
+        torch) echo torch-inductor --type f32 ;;
+        tvm) echo tvm --type f32 ;;
+    esac
+}
+
+limit() { # seconds for a call: some of JAX never come back, others compile for long
+    case $1 in
+        jax) echo 5 ;;
+        torch | tvm) echo 60 ;;
+        *) echo 10 ;;
     esac
 }
 
@@ -99,7 +113,7 @@ tried() { # the tests of a group
 
 published() { # 1 says that folders of an earlier suite are left, which later groups write anew
     local code=0
-    within "$1" -m conformance publish --timeout 10 "${@:2}" || code=$?
+    within "$1" -m conformance publish --timeout "$(limit "$1")" "${@:2}" || code=$?
     [ "$code" -le 1 ]
 }
 
@@ -122,7 +136,7 @@ for group in $groups; do
         read -ra whole <<<"$(backends "$group")"
         read -ra part <<<"$(slow "$group")"
         [ ${#whole[@]} = 0 ] || published "$group" "${whole[@]}"
-        [ ${#part[@]} = 0 ] || published "$group" --type f32 --operation StaticReshape "${part[@]}"
+        [ ${#part[@]} = 0 ] || published "$group" --operation StaticReshape "${part[@]}"
     fi
     echo "done after $SECONDS s"
 done

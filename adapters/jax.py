@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax  # type: ignore[import-not-found,unused-ignore]
@@ -62,7 +62,15 @@ class JaxJit(Jax):
 
     name = "jax-jit"
 
-    def chain(self, src: jax.Array, calls: Calls) -> jax.Array:
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.jitted = lru_cache(4096)(self.of)
+
+    def of(self, calls: Calls) -> Callable[..., Any]:
+        """One function for equal calls, which jax.jit compiles once for each type and dims of src."""
         compiled: Callable[..., Any] = jax.jit(partial(super().chain, calls=calls))
-        dst: jax.Array = compiled(src)
+        return compiled
+
+    def chain(self, src: jax.Array, calls: Calls) -> jax.Array:
+        dst: jax.Array = self.jitted(tuple(call._replace(shape_type="") for call in calls))(src)  # it is Python's here
         return dst

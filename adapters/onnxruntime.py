@@ -14,6 +14,7 @@ from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsuppo
 from conformance.types import WIDTH
 
 from .onnx_model import TYPES, arguments, model
+from .shared import strides_of
 
 NAMES = {number: name for name, number in TYPES.items()}
 ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issubclass(e, Exception))
@@ -84,10 +85,6 @@ class Session:
 
 def rejected(stage: str, refusal: Exception) -> Rejected:
     return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
-
-
-def strides_of(type_: str, dims: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(WIDTH[type_] * prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
 
 
 def dense(tensor: Tensor) -> bool:

@@ -10,7 +10,7 @@ import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from conformance.model import Array, Tensor, Unsupported
 from conformance.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy, without_elements
+from .shared import ArrayLibrary, Calls, array_of, has_elements, rank_in_numpy, without_elements
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
@@ -42,12 +42,20 @@ class Paddle(ArrayLibrary):
             shape: Any = list(call.shape)
             if call.runtime:
                 shape = paddle.to_tensor(np.array(shape, dtype_of(call.shape_type)))
-            src = paddle.reshape(src, shape)
+            src = self.reshape(src, shape)
         return src
+
+    def reshape(self, src: Any, shape: Any) -> Any:
+        try:
+            return paddle.reshape(src, shape)
+        except SystemError as refusal:
+            if isinstance(refusal.__cause__, OverflowError):  # how the binding refuses integers past 64 bits
+                raise refusal.__cause__ from None
+            raise
 
     def answer(self, dst: Any) -> Tensor | Array:
         rank_in_numpy(dst.shape)
-        if 0 in dst.shape:
+        if not has_elements(dst.shape):
             return without_elements(NAMES[dst.dtype], dst.shape)
         array: Array = dst.numpy()
         return array.view(dtype_of("bf16")) if dst.dtype == paddle.bfloat16 else array

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from conformance.model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+from conformance.types import WIDTH
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 
@@ -58,6 +59,11 @@ def has_elements(dims: Sequence[int]) -> bool:
 def without_elements(type_: str, dims: Sequence[int]) -> Tensor:
     """An answer that NumPy may have no room for: empty, of negative lengths, of more elements than memory holds."""
     return Tensor(type_, tuple(dims), (0,) * len(dims), bytearray(), 0)
+
+
+def strides_of(type_: str, dims: Sequence[int]) -> tuple[int, ...]:
+    """Those of a dense tensor, in bytes."""
+    return tuple(WIDTH[type_] * math.prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
 
 
 class ArrayLibrary:

@@ -39,12 +39,18 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "tensorflow-xla": ("tensorflow", "TensorFlowXla"),
     "ndonnx": ("ndonnx", "Ndonnx"),
     "paddle": ("paddle", "Paddle"),
+    "litert": ("litert", "LiteRt"),
+    "litert-xnnpack": ("litert", "LiteRtXnnpack"),
+    "mnn": ("mnn", "Mnn"),
+    "cupy": ("cupy", "CuPy"),
     "openvino": ("openvino", "OpenVino"),
     "openvino-one-thread": ("openvino", "OpenVinoOneThread"),
     "openvino-reference": ("openvino", "OpenVinoReference"),
     "onnxruntime": ("onnxruntime", "OnnxRuntime"),
     "onnxruntime-plain": ("onnxruntime", "OnnxRuntimePlain"),
     "onnx-reference": ("onnx_reference", "OnnxReference"),
+    "tract": ("tract", "Tract"),
+    "tvm": ("tvm", "Tvm"),
 }
 """The name of a backend that comes along → its module in adapters/ and its class."""
 INSTALL: Mapping[str, str] = {
@@ -57,9 +63,14 @@ INSTALL: Mapping[str, str] = {
     "tensorflow": "pip install tensorflow-cpu",
     "paddle": "pip install paddlepaddle 'numpy<2.4'",
     "ndonnx": "pip install ndonnx onnxruntime",
+    "litert": "pip install ai-edge-litert flatbuffers",
+    "mnn": "pip install MNN",
+    "cupy": "pip install cupy-cuda12x",
     "openvino": "pip install openvino",
     "onnxruntime": "pip install onnxruntime onnx",
     "onnx_reference": "pip install onnx",
+    "tract": "pip install tract onnx",
+    "tvm": "pip install apache-tvm onnx",
 }
 """A module in adapters/ → the command that installs what it needs."""
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[\w:]+)")

@@ -1,4 +1,4 @@
-"""numpy.reshape as a script; and array-api-strict, Dask and ndonnx, which are called in the same words."""
+"""numpy.reshape as a script; and array-api-strict, Dask, ndonnx and CuPy, which are called in the same words."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ KINDS = {
         ("import ndonnx as ndx", "from onnx import shape_inference"), "ndx.asarray({})",
         "src = ndx.reshape(src, {})", "src.unwrap_numpy()",
     ),
+    "cupy": (("import cupy",), "cupy.asarray({})", "src = cupy.reshape(src, {})", "cupy.asnumpy(src)"),
 }  # fmt: skip
 """Imports, src, the call and the answer of each backend."""
 
 
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
+    backend = backend.partition("@")[0]
     if backend not in KINDS:
         raise Unsupported("a backend that is not the suite’s own reference")
     imports, src, call, answer = KINDS[backend]
@@ -38,6 +40,8 @@ def of(row: Row, backend: str) -> str:
     for task in row.tasks:
         if backend == "array-api-strict" and task.source.type in ("f16", "bf16"):
             raise Unsupported(f"type:{task.source.type}")  # the standard has neither
+        if backend == "cupy" and task.source.type == "bf16":
+            raise Unsupported("type:bf16")
         if backend == "ndonnx" and (task.source.type == "bf16" or row.given == "runtime"):
             raise Unsupported("type:bf16" if task.source.type == "bf16" else "given:runtime")
         calls = [call.format(shape) for shape, _ in function_calls(task, mapped=backend != "numpy-raw")]

@@ -1,4 +1,4 @@
-"""Reshape of an ONNX model as a script, for ONNX Runtime and for onnx's own evaluator."""
+"""Reshape of an ONNX model as a script, for ONNX Runtime, onnx's own evaluator, tract and TVM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.model import Declared, Graph, Node, Operand, Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
 
-from . import NUMPY, Parts, memory, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, body, memory, numpy_array, numpy_imports, script
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "string": "STRING",
@@ -52,6 +52,30 @@ EVALUATOR = """
 def evaluator(model):
     return ReferenceEvaluator(model())
 """
+CONSTANT = {
+    "tract": (
+        ("import os", "import tempfile", 'os.environ["RUST_LIB_BACKTRACE"] = "0"', "import tract"),
+        "(tract.TractError, ValueError)",
+        """
+def run(model, *given):
+    with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # it loads from a path only
+        file.write(model().SerializeToString())
+        file.flush()
+        program = tract.onnx().load(file.name).into_model().into_runnable()
+    return program.run(list(given))[0].to_numpy()
+""",
+    ),
+    "tvm": (
+        ("import tvm", "from tvm.relax.frontend.onnx import from_onnx"),
+        "(ValueError, RuntimeError, OverflowError, IndexError, TypeError, AssertionError)",
+        """
+def run(model, *given):
+    program = tvm.relax.VirtualMachine(tvm.compile(from_onnx(model()), target="llvm"), tvm.cpu())
+    return program["main"](*map(tvm.runtime.tensor, given)).numpy()
+""",
+    ),
+}
+"""Of those that take constant shapes only: imports, refusals, and how a model is run."""
 LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-plain": "ORT_DISABLE_ALL"}
 
 
@@ -60,6 +84,8 @@ def of(row: Row, backend: str) -> str:
     level = LEVELS.get(backend)
     graphs = list(dict.fromkeys(task.graph for task in row.tasks))
     models = [model(graph, f"model_{number}") for number, graph in enumerate(graphs, 1)]
+    if backend in CONSTANT:
+        return of_constants(row, backend, models, graphs)
     steps = [step(task, f"model_{graphs.index(task.graph) + 1}", level is not None) for task in row.tasks]
     imports = ["from functools import cache", *numpy_imports(row), "from onnx import TensorProto, helper"]
     if level:
@@ -70,6 +96,22 @@ def of(row: Row, backend: str) -> str:
     imports.append("from onnx.reference import ReferenceEvaluator")
     refusals = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
     return script(Parts(imports, refusals, LOOK, steps, "".join(models) + EVALUATOR))
+
+
+def of_constants(row: Row, backend: str, models: list[str], graphs: list[Graph]) -> str:
+    """The script of a row where every shape is part of the model."""
+    if row.given == "runtime":
+        raise Unsupported("given:runtime")
+    own, refusals, run = CONSTANT[backend]
+    steps = []
+    for task in row.tasks:
+        if backend == "tract" and task.source.type == "bf16":
+            raise Unsupported("type:bf16")
+        given = ", ".join(["src"] * most_inputs(task.graph))
+        call = f"run(model_{graphs.index(task.graph) + 1}, {given})"
+        steps.append(body(task, numpy_array(task.source), (), call))
+    imports = [*numpy_imports(row), "from onnx import TensorProto, helper", *own]
+    return script(Parts(imports, refusals, LOOK, steps, "".join(models) + run))
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,9 @@ TYPES = {
 }  # fmt: skip
 LOOK = """
 def look(answer):
-    return answer.dtype, answer.shape, b"" if 0 in answer.shape else answer.numpy().tobytes()
+    if min(answer.shape, default=1) < 1 or math.prod(answer.shape) >> 60:  # there is no such memory to be read
+        return answer.dtype, answer.shape, b""
+    return answer.dtype, answer.shape, answer.numpy().tobytes()
 """
 
 
@@ -34,5 +36,5 @@ def of(row: Row, backend: str) -> str:
                 shape = f"paddle.to_tensor(np.array({shape}, {NUMPY[type_]}))"  # noqa: PLW2901 - as it is given
             calls.append(f"src = paddle.reshape(src, {shape})")
         steps.append(body(task, src, calls))
-    imports = [*numpy_imports(row), "import paddle"]
-    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, OSError)", LOOK, steps))
+    imports = ["import math", *numpy_imports(row), "import paddle"]
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, OSError, SystemError)", LOOK, steps))

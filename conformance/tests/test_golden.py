@@ -32,6 +32,10 @@ def everything(row: Row) -> bool:
     return True
 
 
+def of_f32(row: Row) -> bool:
+    return row.type == "f32"
+
+
 def little_f16(row: Row) -> bool:
     """A compile takes long: f32, and of f16 what its elements are."""
     return row.type == "f32" or (row.type == "f16" and row.case.file == "cases/content.yaml")
@@ -67,6 +71,7 @@ PINS = (
     *(Pin(name, STATIC, AVX2) for name in (
         "torch", "torch-mkldnn", "tensorflow", "mlx", "dask", "array-api-strict", "ndonnx", "paddle", "numpy-raw",
     )),
+    Pin("litert", BOTH), Pin("litert-xnnpack", BOTH), Pin("mnn", STATIC, among=of_f32), Pin("tract", STATIC),
 )  # fmt: skip
 
 
@@ -110,7 +115,7 @@ def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
         raise (Other if done.returncode == OTHER else Missing)(done.stderr.strip().rpartition("\n")[2])
     if done.returncode:
         raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])  # before it, what a library says
     return found
 
 

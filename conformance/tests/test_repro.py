@@ -42,7 +42,7 @@ BACKENDS = [name for name, (module, _) in BUNDLED.items() if module in repro.WRI
 DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
 TYPES = {
     "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
-    "tensor(float)": "f32", "paddle.float32": "f32",
+    "tensor(float)": "f32", "paddle.float32": "f32", "dtype.float": "f32",
     "paddle.bfloat16": "bf16", "bfloat16": "bf16", "torch.bfloat16": "bf16", "mlx.core.bfloat16": "bf16",
     "<dtype: 'bfloat16'>": "bf16", "tensor(bfloat16)": "bf16",
 }  # fmt: skip
@@ -193,12 +193,12 @@ def said(command: list[str]) -> str:
 
 
 def steps(text: str) -> list[str]:
-    """The same from a script's output."""
+    """The same from a script's output, in which a library may have its say before the answer."""
     found = []
-    for line in re.findall(r"^step \d+:(.*)$", text, re.MULTILINE):
-        answered = re.match(r" answered (.+?) (\[.*?\]), ", line)
+    for told in re.split(r"^step \d+:", text, flags=re.MULTILINE)[1:]:
+        answered = re.search(r"^ ?answered (.+?) (\[.*?\]), ", told, re.MULTILINE)
         if answered:
             found.append(f"{TYPES.get(answered[1], answered[1])}{answered[2]}")
         else:
-            found.append("rejected" if line.startswith(" refused: ") else "crash")
+            found.append("rejected" if re.search("^ ?refused: ", told, re.MULTILINE) else "crash")
     return found

@@ -1,0 +1,102 @@
+"""LiteRT, TensorFlow Lite's interpreter: RESHAPE in a model of one operator, its shape a constant or an input."""
+
+from __future__ import annotations
+
+from copy import copy
+from importlib import metadata
+from typing import Any
+
+import ai_edge_litert.interpreter as litert  # type: ignore[import-not-found,unused-ignore]
+import ai_edge_litert.schema_py_generated as schema  # type: ignore[import-not-found,unused-ignore]
+import flatbuffers  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import numpy as np
+
+from conformance.model import Array, Graph, Tensor
+from conformance.types import name_of
+
+from .shared import ArrayLibrary, ArrayProgram, Calls, array_of, copied_zeros
+
+TYPES = {
+    "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
+    "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64", "u64": "UINT64",
+}  # fmt: skip
+OTHERS = tuple(f"shape-type:{name}" for name in ("s8", "u8", "s16", "u16", "u32", "s64", "u64"))
+"""What RESHAPE does not take; values that fit are written as s32."""
+
+
+class LiteRt(ArrayLibrary):
+    """RESHAPE without delegates: the interpreter's own kernel."""
+
+    name, version = "litert", metadata.version("ai-edge-litert")
+    leaves_out = ("declared", "form", "rank:65", *OTHERS)
+    resolver: Any = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+
+    def __init__(self) -> None:
+        self.detail = (("resolver", self.resolver.name),)
+        self.kept: dict[tuple[int, int], Any] = {}
+
+    def compile(self, graph: Graph) -> ArrayProgram:
+        own = copy(self)
+        own.kept = {}  # a call leaves things behind in an interpreter, which only calls of the same program may find
+        return super(LiteRt, own).compile(graph)
+
+    def tensor(self, src: Tensor) -> Array:
+        return array_of(src)
+
+    def chain(self, src: Array, calls: Calls) -> Array:
+        for number, call in enumerate(calls):
+            shape = np.array(copied_zeros(src.shape, call), np.int32)  # no model has room for more than 32 bits
+            interpreter = self.kept.get((number, len(shape))) if call.runtime else None
+            if interpreter is None:
+                content = model(name_of(src.dtype), src.shape, len(shape) if call.runtime else shape)
+                interpreter = self.interpreter(content)
+            if call.runtime:
+                self.kept[number, len(shape)] = interpreter
+                interpreter.resize_tensor_input(0, src.shape)
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(0, src)
+            if call.runtime:
+                interpreter.set_tensor(1, shape)
+            interpreter.invoke()
+            src = interpreter.get_tensor(2)
+        return src
+
+    def interpreter(self, content: bytes) -> Any:
+        return litert.Interpreter(model_content=content, num_threads=1, experimental_op_resolver_type=self.resolver)
+
+
+class LiteRtXnnpack(LiteRt):
+    """RESHAPE as it comes: XNNPACK takes over what it knows."""
+
+    name = "litert-xnnpack"
+    resolver = litert.OpResolverType.BUILTIN
+    refusals = (*LiteRt.refusals, IndexError)  # the last: XNNPACK's std::out_of_range, past six dims
+
+
+def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
+    """Tensor 0 by tensor 1 is tensor 2; shape is a constant, or an input of so many entries."""
+    given = isinstance(shape, np.ndarray)
+    entries = shape.size if isinstance(shape, np.ndarray) else shape
+    data = np.frombuffer(shape.tobytes(), np.uint8) if isinstance(shape, np.ndarray) else None
+    code = getattr(schema.TensorType, TYPES[type_])
+    operator = schema.BuiltinOperator.RESHAPE
+    tensors = [
+        schema.TensorT(name="src", shape=np.array(dims, np.int32), type=code, hasRank=True),
+        schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True),
+        schema.TensorT(name="dst", shape=[], type=code),
+    ]
+    graph = schema.SubGraphT(
+        tensors=tensors,
+        inputs=[0] if given else [0, 1],
+        outputs=[2],
+        operators=[schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])],
+    )
+    whole = schema.ModelT(
+        version=3,
+        operatorCodes=[schema.OperatorCodeT(deprecatedBuiltinCode=operator, builtinCode=operator)],
+        subgraphs=[graph],
+        buffers=[schema.BufferT(), schema.BufferT(data=data)],
+    )
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(whole.Pack(builder), b"TFL3")
+    return bytes(builder.Output())

@@ -1,0 +1,50 @@
+"""MNN's expressions: a 0 in shape always copies; there is no flag to ask for it, so nothing is mapped."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import MNN.expr as mnn  # type: ignore[import-not-found,unused-ignore]
+import numpy as np
+from MNN import version  # type: ignore[import-not-found,unused-ignore]
+
+from conformance.model import Array, Tensor, Unsupported
+from conformance.types import WIDTH
+
+from .shared import ArrayLibrary, Calls, array_of, has_elements, without_elements
+
+TYPES = {"f32": mnn.float, "s32": mnn.int, "u8": mnn.uint8}
+NAMES = {dtype: name for name, dtype in TYPES.items()}
+
+
+class Mnn(ArrayLibrary):
+    """MNN.expr.reshape."""
+
+    name, version = "mnn", version()
+    operations = ("StaticReshape", "Reshape-1")
+    leaves_out = (
+        "declared", "form", "given:runtime", "rank:65", *(f"type:{name}" for name in WIDTH if name not in TYPES),
+    )  # fmt: skip
+    mapped = ()
+
+    def tensor(self, src: Tensor) -> Any:
+        if src.type not in TYPES:
+            raise Unsupported(f"type:{src.type}")
+        return mnn.const(np.array(array_of(src), order="C"), list(src.dims), mnn.NCHW, TYPES[src.type])
+
+    def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
+        dst = mnn.reshape(src, list(shape), mnn.NCHW)
+        if not dst.valid:  # how it refuses: it writes why to the terminal, and raises nothing
+            raise ValueError(f"{src.shape} by {list(shape)} is no valid variable")
+        return dst
+
+    def chain(self, src: Any, calls: Calls) -> Any:
+        return super().chain(src, calls), src.size
+
+    def answer(self, dst: Any) -> Tensor | Array:
+        dst, size = dst
+        if not has_elements(dst.shape) or prod(dst.shape) != size:  # of any other volume, it has only memory of src
+            return without_elements(NAMES[dst.dtype], dst.shape)
+        array: Array = np.array(dst.read())  # a copy: what is read lies in memory of the variable
+        return array

@@ -1,0 +1,72 @@
+"""LiteRT's RESHAPE as a script, which makes the model too."""
+
+from __future__ import annotations
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+
+TYPES = {
+    "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
+    "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64", "u64": "UINT64",
+}  # fmt: skip
+RESOLVERS = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-xnnpack": "BUILTIN"}
+BEFORE = """
+def interpreter(dims, shape, entries):
+    type_, code = schema.TensorType.{type}, schema.BuiltinOperator.RESHAPE
+    src = schema.TensorT(name="src", shape=np.array(dims, np.int32), type=type_, hasRank=True)
+    lengths = schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True)
+    dst = schema.TensorT(name="dst", shape=[], type=type_)
+    operator = schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])
+    given = [0, 1] if shape is None else [0]
+    graph = schema.SubGraphT(tensors=[src, lengths, dst], inputs=given, outputs=[2], operators=[operator])
+    data = None if shape is None else np.frombuffer(shape.tobytes(), np.uint8)
+    codes = [schema.OperatorCodeT(deprecatedBuiltinCode=code, builtinCode=code)]
+    buffers = [schema.BufferT(), schema.BufferT(data=data)]
+    model = schema.ModelT(version=3, operatorCodes=codes, subgraphs=[graph], buffers=buffers)
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return litert.Interpreter(
+        model_content=bytes(builder.Output()), num_threads=1,
+        experimental_op_resolver_type=litert.OpResolverType.{resolver},
+    )
+
+
+kept = {{}}
+
+
+def reshape(src, shape, node):
+    shape = np.array(shape, np.int32)
+    if {runtime}:  # one interpreter for all steps
+        if (node, len(shape)) not in kept:
+            kept[node, len(shape)] = interpreter(src.shape, None, len(shape))
+        program = kept[node, len(shape)]
+        program.resize_tensor_input(0, src.shape)
+    else:
+        program = interpreter(src.shape, shape, len(shape))
+    program.allocate_tensors()
+    program.set_tensor(0, src)
+    if {runtime}:
+        program.set_tensor(1, shape)
+    program.invoke()
+    return program.get_tensor(2)
+"""
+LOOK = """
+def look(answer):
+    return answer.dtype, answer.shape, answer.tobytes()
+"""
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row; a static shape is a constant of the model, and one that comes later is an input."""
+    steps, type_ = [], row.tasks[0].source.type
+    for task in row.tasks:
+        if task.source.type != type_:
+            raise Unsupported("types that change between the steps")
+        calls = [f"src = reshape(src, {shape}, {node})" for node, (shape, _) in enumerate(function_calls(task))]
+        steps.append(body(task, numpy_array(task.source), calls))
+    before = BEFORE.format(type=TYPES[type_], resolver=RESOLVERS[backend], runtime=row.given == "runtime")
+    imports = ["import ai_edge_litert.interpreter as litert", "import ai_edge_litert.schema_py_generated as schema"]
+    imports += ["import flatbuffers", *numpy_imports(row)]
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, IndexError)", LOOK, steps, before))

@@ -1,0 +1,40 @@
+"""MNN.expr.reshape as a script; it refuses by an answer that is not valid."""
+
+from __future__ import annotations
+
+from conformance.model import Unsupported
+from conformance.plan import Row
+
+from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+
+TYPES = {"f32": "float", "s32": "int", "u8": "uint8"}
+BEFORE = """
+def reshape(src, shape):
+    answer = mnn.reshape(src, shape, mnn.NCHW)
+    if not answer.valid:
+        raise ValueError("the answer is not valid")
+    return answer
+"""
+LOOK = """
+def look(answer):
+    if min(answer.shape, default=1) < 1 or math.prod(answer.shape) != answer.size:  # there is no such memory to be read
+        return answer.dtype, answer.shape, b""
+    return answer.dtype, answer.shape, np.array(answer.read()).tobytes()
+"""
+
+
+def of(row: Row, backend: str) -> str:
+    """The script of a row."""
+    if row.given == "runtime":
+        raise Unsupported("given:runtime")
+    steps = []
+    for task in row.tasks:
+        source = task.source
+        if source.type not in TYPES:
+            raise Unsupported(f"type:{source.type}")
+        array = f'np.array({numpy_array(source)}, order="C")'
+        src = f"mnn.const({array}, {list(source.dims)}, mnn.NCHW, mnn.{TYPES[source.type]})"
+        calls = [f"src = reshape(src, list({shape}))" for shape, _ in function_calls(task, mapped=False)]
+        steps.append(body(task, src, calls))
+    imports = ["import math", "import MNN.expr as mnn", *numpy_imports(row)]
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError)", LOOK, steps, BEFORE))

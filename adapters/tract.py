@@ -1,0 +1,70 @@
+"""tract: an ONNX model, its shapes constants."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from ctypes import string_at
+from math import prod
+from typing import Any
+
+os.environ["RUST_LIB_BACKTRACE"] = "0"  # it would take longer to tell a refusal than to find it
+import tract  # type: ignore[import-not-found,unused-ignore]
+
+from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance.types import WIDTH
+
+from .onnx_model import arguments, model
+from .shared import array_of, strides_of
+
+TYPES = {getattr(tract.DatumType, theirs): ours for ours, theirs in {
+    "f16": "F16", "f32": "F32", "f64": "F64", "bool": "BOOL", "s8": "I8", "u8": "U8",
+    "s16": "I16", "u16": "U16", "s32": "I32", "u32": "U32", "s64": "I64", "u64": "U64",
+}.items()}  # fmt: skip
+
+
+class Tract:
+    """A model made runnable, and so optimised."""
+
+    identity = Identity("tract", tract.version())
+    claims = Claims(("StaticReshape", "Reshape-1"), ("given:runtime", "form:attributes", "rank:65", "type:bf16"))
+
+    def compile(self, graph: Graph) -> Runnable:
+        if graph.src.type == "bf16":
+            raise Unsupported("type:bf16")
+        if any(node.shape is not None and node.shape.values is None for node in graph.nodes):
+            raise Unsupported("given:runtime")
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # it loads from a path only
+            file.write(model(graph).SerializeToString())
+            file.flush()
+            try:
+                return Runnable(graph, tract.onnx().load(file.name).into_model().into_runnable())
+            except tract.TractError as refusal:
+                raise rejected("compile", refusal) from refusal
+
+
+class Runnable:
+    """A model to be run."""
+
+    def __init__(self, graph: Graph, runnable: Any) -> None:
+        self.graph, self.runnable = graph, runnable
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+        try:
+            given = [array_of(tensor) for _, tensor in arguments(self.graph, src, shapes)]
+            return copied(self.runnable.run(given)[0])
+        except (tract.TractError, ValueError) as refusal:  # the last: NumPy has no room for such lengths
+            raise rejected("run", refusal) from refusal
+
+
+def copied(answer: Any) -> Tensor:
+    """An answer in memory of its own, of any rank, which NumPy has not."""
+    datum, dims, data = answer._parts()
+    type_ = TYPES[datum]
+    memory = bytearray(string_at(data, prod(dims) * WIDTH[type_])) if prod(dims) else bytearray()
+    return Tensor(type_, tuple(dims), strides_of(type_, dims), memory, 0)
+
+
+def rejected(stage: str, refusal: Exception) -> Rejected:
+    """Without the stack of the library, which is different each time."""
+    return Rejected(stage, str(refusal).partition("\n\nStack backtrace")[0])
