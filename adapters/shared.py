@@ -6,10 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from conformance.model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
 from conformance.types import WIDTH
-
-INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 
 
 class Call(NamedTuple):
@@ -30,13 +28,6 @@ def copied_zeros(src: Sequence[int], call: Call) -> tuple[int, ...]:
     if not call.special_zero:
         return call.shape
     return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(call.shape))
-
-
-def plain(node: Node) -> bool:
-    """Whether a function call can say the node; its shape may be of any integer type, since it becomes Python's."""
-    if node.shape is None or node.shape.type not in INTEGERS:
-        return False
-    return node._replace(shape=node.shape._replace(type="s64")).well_formed
 
 
 def array_of(src: Tensor) -> Array:
@@ -106,7 +97,7 @@ class ArrayLibrary:
 
     def compile(self, graph: Graph) -> ArrayProgram:
         for node in graph.nodes:
-            if not plain(node):
+            if not node.well_formed:
                 raise Unsupported("form")
             if node.result is not None:
                 raise Unsupported("declared")

@@ -13,7 +13,7 @@ class Template(FunctionAdapter):
 
     name = "template"
     version = np.__version__  # CHANGE: your library's own version
-    leaves_out = ("declared", "form")  # facets that the library does not offer; fewer is better
+    leaves_out = ("declared", "form", "rank:65")  # facets that the library does not offer; fewer is better
     mapped = ("special_zero",)  # what this file answers because the library cannot; else ()
     refusals = (ValueError,)  # the exceptions by which the library refuses a call; never Exception or TypeError
 

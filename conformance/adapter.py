@@ -83,8 +83,8 @@ class FunctionAdapter:
     name: str = ""
     version: str = ""
     operations: tuple[str, ...] = OPERATIONS
-    leaves_out: tuple[str, ...] = ("declared", "form")
-    """Facets that a plain function cannot express; add what the library does not offer, such as `layout:reversed`."""
+    leaves_out: tuple[str, ...] = ("declared", "form", "rank:65")
+    """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
     mapped: tuple[str, ...] = ()
     """What `reshape` answers itself because the library has no notion of it, such as `special_zero`."""
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
@@ -117,9 +117,7 @@ class FunctionProgram:
         self.adapter, self.nodes = adapter, nodes
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
-        if len(src.dims) > 64:
-            raise Unsupported(f"rank:{len(src.dims)}")
-        array, arriving = src.array(), iter(shapes)
+        array, arriving = array_of(src), iter(shapes)
         for node in self.nodes:
             assert node.shape is not None
             assert node.special_zero is not None
@@ -130,6 +128,16 @@ class FunctionProgram:
             except self.adapter.refusals as refusal:
                 raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
         return array
+
+
+def array_of(src: Tensor) -> Array:
+    """src as a NumPy array, which some cannot be; lengths that NumPy refuses are refused by all that takes arrays."""
+    if len(src.dims) > 64:
+        raise Unsupported(f"rank:{len(src.dims)}")
+    try:
+        return src.array()
+    except ValueError as refusal:
+        raise Rejected("run", f"src cannot be a NumPy array: {refusal}") from refusal
 
 
 # ── finding one ───────────────────────────────────────────────────────────────────────────────────

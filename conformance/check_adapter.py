@@ -210,6 +210,12 @@ class _Check:
     def claims_kept(self) -> Iterator[Found]:
         """A legal call for each facet: unsupported though it is claimed, working though it is left out."""
         broken = False
+        for facet, row in _with_rank(self.plan.rows, self.claims):
+            outcome = called(row, self.adapter)[0]
+            if not self.claims.leaves(facet) and outcome.kind in ("unsupported", "error"):
+                broken = True
+                what = f"{facet} is claimed, and src of that rank is {outcome.kind}: {outcome.message}"
+                yield Found("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
         for facet, row in sorted(_witnesses(self.plan.rows, self.claims).items()):
             outcome = called(row, self.adapter)[0]
             if self.claims.leaves(facet):
@@ -301,6 +307,16 @@ def _swapped(data: bytes | memoryview, width: int) -> bytes:
 
 def _plain(row: Row) -> bool:
     return len(row.tasks) == 1 and all(judged.meaning.kind == "legal" for judged in row.tasks[0].meanings)
+
+
+def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]:
+    """For each rank that the documents leave open a call whose src has it, which arrays may have no room for."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        facet = f"rank:{len(row.case.steps[0].src)}"
+        if row.operation in claims.operations and row.type == "f32" and facet in row.facets:
+            found.setdefault(facet, row)
+    return found.items()
 
 
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:

@@ -247,6 +247,9 @@ class Operand(NamedTuple):
     """In row-major order; None: they arrive with run."""
 
 
+INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+
+
 class Node(NamedTuple):
     """One operation of a graph. `shape` is the attribute of StaticReshape and the second input of the others."""
 
@@ -265,11 +268,11 @@ class Node(NamedTuple):
 
     @property
     def well_formed(self) -> bool:
-        """Whether a plain function call can express the node."""
+        """Whether a plain function call can express the node; an integer of any type becomes one of the language's."""
         return (
             self.shape is not None
             and len(self.shape.dims) == 1
-            and self.shape.type in ("s32", "s64")
+            and self.shape.type in INTEGERS
             and self.special_zero is not None
             and self.special_zero.type == "bool"
             and not self.attributes

@@ -17,8 +17,6 @@ from conformance.model import Node, Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
 
-from ..shared import plain
-
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The letters by which `array` knows unsigned integers of so many bytes."""
 _LITERAL = 48
@@ -188,7 +186,7 @@ def function_calls(task: Task, mapped: bool = True) -> Iterator[tuple[str, str]]
     """
     arriving, rank = iter(task.shapes), len(task.source.dims)
     for node in task.graph.nodes:
-        if not plain(node):
+        if not node.well_formed:
             raise Unsupported("form")
         if node.result is not None:
             raise Unsupported("declared")

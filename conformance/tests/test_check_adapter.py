@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from conformance.adapter import load_adapter
 from conformance.cli import main
 from conformance.load_cases import load_suite
-from conformance.plan import Plan, plan_of
+from conformance.memory import volume_of
+from conformance.plan import Plan, Row, plan_of
+from conformance.run import run
+from conformance.types import WIDTH
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
 HEAD = """
@@ -39,6 +43,11 @@ def _one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
 @cache
 def _plan() -> Plan:
     return plan_of(load_suite())
+
+
+def _rows() -> list[Row]:
+    """Those of one type, and of few gigabytes."""
+    return [row for row in _plan().rows if row.type not in ("bf16", "f16") and "large" not in row.facets]
 
 
 def checks(backend: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[dict[str, str]]]:
@@ -106,6 +115,7 @@ BROKEN = {
         "        if len(graph.nodes) > 1: raise Unsupported('chain')\n        return super().compile(graph)\n",
         "claims: chain is claimed, and unsupported",
     ),
+    "claims a rank that no array has": ("    leaves_out = ('declared', 'form')\n", "claims: rank:65 is claimed"),
     "another version each time": (
         "    import time\n    def __init__(self): self.version = str(self.time.time_ns())\n",
         "restart: started again it says",
@@ -124,7 +134,8 @@ def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_what_is_left_out_and_works_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change = "    leaves_out = ('declared', 'form', 'chain', 'type:f16')\n    operations = ('StaticReshape',)\n"
+    left_out = ("declared", "form", "rank:65", "chain", "type:f16")
+    change = f"    leaves_out = {left_out}\n    operations = ('StaticReshape',)\n"
     code, found = checks(adapter(tmp_path, change), capsys)
     notes = " ".join(each["text"] for each in found if each["word"] == "note")
     assert code == 0, mended(found)
@@ -188,6 +199,28 @@ def test_a_new_adapter_runs_as_it_stands(
     assert "my-lib" in capsys.readouterr().out
     assert main(["new-adapter", "my-lib", "--lang", language]) == 2
     assert "exists and is left as it is" in capsys.readouterr().err
+
+
+def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "mine"]) == 0
+    results = list(run(_rows(), load_adapter("./mine.py:Mine")))
+    assert {result.diagnosis for result in results if "error" in result.verdicts.values()} == set()
+    assert {result.diagnosis for result in results if "fail" in result.verdicts.values()} == {
+        "answered an illegal call"
+    }
+
+
+def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_document_forbids_the_call() -> None:
+    """Or such a refusal would pass for the library's own."""
+    for row in _rows():
+        for task in row.tasks:
+            dims = task.source.dims
+            long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.source.type] >> 63
+            if long or 32 < len(dims) <= 64:  # NumPy 1.26 stops at 32
+                assert {judged.meaning.kind for judged in task.meanings} == {"unspecified"}, row.id
 
 
 def test_a_new_adapter_never_hides_a_module(
