@@ -71,7 +71,8 @@ def certify(
                 raise Differs(difference(order.pinned, claims))
             waivers = waive.load(order.waivers, identity) if order.waivers else ()
             folder = out(identity.name)
-            header = header_of(order.plan.suite, identity, claims, order.target, order.backend)
+            folders = {"spec": order.spec, "cases": order.cases}
+            header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
             header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
             done = salvaged(folder / RESULTS, header) if resume else []
             _check_order(order.plan.rows, done, folder / RESULTS)

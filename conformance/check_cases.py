@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .contract import Contract, contracts
+from .load_cases import LOCK
 from .model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from .plan import Plan, Row, Task, plan_of, witnessed
 from .reasons import reason_holds, reasons
 from .run import called, run_row
-
-LOCK = "ids.lock"
 
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:

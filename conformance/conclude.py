@@ -13,6 +13,7 @@ from .evidence import Evidence, Target
 from .load import cases_folder, digest_of, spec_folder
 from .model import Claims, Result, Rule, Suite, Verdict
 from .plan import Plan, Row
+from .select import nearest
 
 Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
 
@@ -148,8 +149,34 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     else:
         code, why = _exit_code(standings, groups, claims, target, overdue)
-    sentences = tuple(_sentences(standings, claims, target))
+        code, why = _within_suite(plan.suite, code, why)
+    sentences = tuple(_sentences(standings, claims, target, reach(plan.suite)))
     return Conclusion(standings, sentences, code, why, everything, tuple(_works(found, claims)))
+
+
+def reach(suite: Suite) -> str:
+    """How far a verdict goes that is not shown by the whole of the bundled suite; nothing where it is."""
+    if suite.lost:
+        return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of its own"
+    if suite.whole:
+        return ""
+    cases = (
+        f"{len(suite.cases)} cases of another suite go" if len(suite.cases) != 1 else "one case of another suite goes"
+    )
+    return f" as far as {cases}"
+
+
+def lost(suite: Suite) -> str:
+    """Which cases of the bundled suite are not there, and what to do."""
+    number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
+    return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite anew"
+
+
+def _within_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
+    """An exit code and its reason, which are no better than the suite that they come from."""
+    if suite.lost and code in (0, 4):
+        return 4, f"incomplete: {lost(suite)}"
+    return code, f"{why},{reach(suite)}" if code == 0 and not suite.whole else why
 
 
 def _order(plan: Plan, document: str, type_: str) -> tuple[int, str]:
@@ -227,7 +254,9 @@ def _exit_code(
     if target.shard:
         return 4, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
     if target.select and set(verdicts) <= {"not run"}:
-        return 4, f"incomplete: nothing ran; -k {target.select!r} is in no row, see `conformance list cases`"
+        near = nearest(target.select, (row for rows in groups.values() for row in rows))
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
+        return 4, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.select:
         return 4, f"incomplete: -k {target.select!r} chose some cases, and only the whole suite shows conformity"
     if unmet := list(_unmet(standings, claims, target)):
@@ -284,13 +313,13 @@ def _reason(standing: Standing) -> str:
 # ── sentences ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sentences(standings: tuple[Standing, ...], claims: Claims, target: Target) -> Iterable[str]:
+def _sentences(standings: tuple[Standing, ...], claims: Claims, target: Target, within: str) -> Iterable[str]:
     """One a document: the verdict and its limits."""
     documents: dict[str, list[Standing]] = {}
     for standing in standings:
         documents.setdefault(standing.document, []).append(standing)
     for document, group in documents.items():
-        yield f"{_verdict_of(document, group, target)}{_limits(group, claims, target)}"
+        yield f"{_verdict_of(document, group, target)}{within}{_limits(group, claims, target)}"
 
 
 _SAID: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")

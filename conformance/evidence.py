@@ -65,9 +65,16 @@ class Target:
         return cls(**fields)
 
 
-def header_of(suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str) -> dict[str, Any]:
-    """What pins a run: suite, backend, claims, target and environment; the time stands nowhere else."""
-    return {
+def header_of(
+    suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str,
+    folders: Mapping[str, Path | None] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What pins a run: suite, backend, claims, target and environment; the time stands nowhere else.
+
+    `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row.
+    """
+    given = {name: str(path) for name, path in (folders or {}).items() if path is not None}
+    header = {
         "record": "header",
         "format": FORMAT,
         "suite": {
@@ -87,6 +94,12 @@ def header_of(suite: Suite, identity: Identity, claims: Claims, target: Target, 
         "environment": environment(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }  # fmt: skip
+    return {**header, "folders": given} if given else header
+
+
+def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
+    """The folders that a run was given, as words of a command."""
+    return [str(word) for name, path in header.get("folders", {}).items() for word in (f"{option}{name}", path)]
 
 
 def environment() -> dict[str, str]:
@@ -316,7 +329,7 @@ def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
     begun = _record(path, 1, lines[0])
     wanted = json.loads(json.dumps(header))
     for key in wanted.keys() | begun.keys():
-        if key != "started" and begun.get(key) != wanted.get(key):
+        if key not in ("started", "folders") and begun.get(key) != wanted.get(key):
             raise Refused(
                 f"{path}: {key} was {_short(begun.get(key))} and is {_short(wanted.get(key))}; begin a new run"
             )

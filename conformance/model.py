@@ -425,6 +425,10 @@ class Suite:
     digest: str
     added: frozenset[str] = frozenset()
     """Ids of the cases that a folder adds to those that come along."""
+    whole: bool = True
+    """Whether specification and cases are the bundled ones, perhaps with others beside them."""
+    lost: tuple[str, ...] = ()
+    """Ids that the bundled cases have had and have not."""
 
 
 # ── what happened ─────────────────────────────────────────────────────────────────────────────────

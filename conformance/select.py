@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .plan import Row
 
@@ -33,6 +33,16 @@ def chooser(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
 def ids(rows: tuple[Row, ...]) -> frozenset[str]:
     """Every row id and case id."""
     return frozenset(name for row in rows for name in (row.id, row.case.id))
+
+
+def nearest(expression: str, rows: Iterable[Row]) -> list[str]:
+    """Ids of cases, rules or words of ids that somebody may have meant who wrote one that there is not."""
+    import difflib  # only for what is misspelt
+
+    meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0].lower()
+    names = dict.fromkeys(name for row in rows for name in (row.case.id, row.case.rule))
+    words = dict.fromkeys(word for name in names for word in name.split("-"))
+    return difflib.get_close_matches(meant, names, n=3, cutoff=0.7) or difflib.get_close_matches(meant, words, n=1)
 
 
 def _either(tokens: list[str]) -> tuple[Chooser, list[str]]:

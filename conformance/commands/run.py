@@ -13,8 +13,8 @@ from .. import report
 from ..adapter import CannotStart
 from ..backend import isolation_of
 from ..certify import RESULTS, Differs, Order, certify
-from ..conclude import Conclusion, concluded
-from ..evidence import Evidence, Refused, Target, complete, read
+from ..conclude import Conclusion, concluded, lost
+from ..evidence import Evidence, Refused, Target, complete, folder_words, read
 from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Place, Result
@@ -34,6 +34,8 @@ _STYLES = {"pass": "green", "observed": "cyan", "fail": "red", "error": "red", "
 def run(args: argparse.Namespace) -> int:
     """Runs, writes, and says what was shown; the exit code is the conclusion's."""
     plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    if plan.suite.lost:
+        raise Usage(lost(plan.suite))
     order = _order(args, plan)
     progress = Progress("running", len(plan.rows))
     if args.out is not None and args.resume is None and (args.out / RESULTS).is_file():
@@ -60,10 +62,7 @@ def told(args: argparse.Namespace, plan: Plan, out: Path) -> int:
     if args.json:
         emit(_data(conclusion, evidence, out))
     else:
-        again = ["conformance", "run", evidence.header["backend"]["adapter"]]
-        again += [
-            str(word) for name in ("spec", "cases") if (path := getattr(args, name)) for word in (f"--{name}", path)
-        ]
+        again = ["conformance", "run", evidence.header["backend"]["adapter"], *folder_words(evidence.header)]
         _show(shlex.join(again), plan, evidence, conclusion, out)
     return conclusion.exit_code
 

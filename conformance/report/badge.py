@@ -38,11 +38,15 @@ def words(facts: Facts) -> tuple[str, str]:
     if facts.target.select or facts.target.shard:
         parts.append("part of the suite")
     word = next(iter(claimed))
+    if facts.reach:
+        parts[-1] += facts.reach
     if word == "conforms" and (limits := _limits(facts)):
         parts.append(limits)
     if word == "conforms" and facts.conclusion.exit_code:
         word = "incomplete"
         parts.append("not all that was asked for")
+    if word == "conforms" and facts.reach:
+        word = "incomplete"
     return word, "; ".join(parts)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..conclude import Conclusion, Standing, in_target
-from ..evidence import IDLE, Evidence, Refused, Target
+from ..conclude import Conclusion, Standing, in_target, reach
+from ..evidence import IDLE, Evidence, Refused, Target, folder_words
 from ..judge import WORST
 from ..model import VERDICTS, Case, Claims, Meaning, Operand, Result, Rule, Step, Verdict
 from ..plan import Plan, Row
@@ -163,6 +163,11 @@ class Facts:
         backend = self.evidence.header["backend"]
         return f"{backend['name']} {backend['version']}".strip()
 
+    @property
+    def reach(self) -> str:
+        """How far verdicts go that the whole bundled suite does not show, after a blank; nothing where it does."""
+        return reach(self.plan.suite)
+
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
         """The conclusion's standings; nothing is shown where the harness caught itself lying."""
@@ -232,9 +237,12 @@ class Facts:
 
     def commands(self, row: Row) -> tuple[str, str]:
         """What repeats a row, ready to be pasted."""
-        name, backend = shlex.quote(row.id), shlex.quote(self.backend)
-        large = " --large" if "large" in row.facets else ""
-        return f"conformance run {backend} -k {name}{large}", f"pytest --adapter {backend} -k {name}{large}"
+        rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
+        header = self.evidence.header
+        return (
+            shlex.join(["conformance", "run", self.backend, *folder_words(header), *rest]),
+            shlex.join(["pytest", "--adapter", self.backend, *folder_words(header, "--conformance-"), *rest]),
+        )
 
     def want(self, row: Row, step: int) -> Wants:
         """What is due of a row at a step, in words, with the documents that say so."""

@@ -24,7 +24,7 @@ def of(facts: Facts) -> str:
     totals = _counts(facts.told)
     totals["tests"] += len(facts.left)
     del totals["skipped"]  # the usual schema has it on a suite only
-    name = _attribute("name", f"reshape conformance of {facts.name}")
+    name = _attribute("name", f"reshape conformance of {facts.name}{facts.reach}")
     seconds = f"{float(evidence.footer.get('seconds', 0)):.3f}"
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>',

@@ -49,7 +49,7 @@ def inert(text: str) -> str:
 
 
 def _head(facts: Facts) -> Iterator[str]:
-    yield f"# Reshape conformance of {code(facts.name)}"
+    yield f"# Reshape conformance of {code(facts.name)}{facts.reach}"
     yield ""
     for word, sentence in facts.documents.values():
         yield f"- {MARKS[word]} {inert(sentence)}"

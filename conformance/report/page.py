@@ -61,7 +61,7 @@ def of(facts: Facts, brief: bool = False) -> str:
         "" if brief else embedded.element(facts.evidence),
         f'<script type="application/json" id="facets">{embedded.inert(list(facts.facets))}</script>',
     ]
-    return shell(f"{facts.name}: reshape conformance", SCRIPT, parts)
+    return shell(f"{facts.name}: reshape conformance{facts.reach}", SCRIPT, parts)
 
 
 # ── the verdict ───────────────────────────────────────────────────────────────────────────────────
@@ -70,7 +70,8 @@ def of(facts: Facts, brief: bool = False) -> str:
 def _head(facts: Facts) -> Iterator[str]:
     documents = facts.plan.suite.spec.documents
     yield '<a class="skip" href="#main">Skip to the details</a><header>'
-    yield f'<p class="soft">Reshape conformance, suite {plain(facts.evidence.header["suite"]["version"])}</p>'
+    suite = plain(facts.evidence.header["suite"]["version"])
+    yield f'<p class="soft">Reshape conformance{plain(facts.reach)}, suite {suite}</p>'
     yield f"<h1>{quote(facts.name)}</h1>"
     yield f"<p><strong>{plain(facts.conclusion.why[:1].upper() + facts.conclusion.why[1:])}.</strong> "
     yield f'<span class="soft">Exit code {facts.conclusion.exit_code}.</span></p>'
