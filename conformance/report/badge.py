@@ -32,14 +32,13 @@ def words(facts: Facts) -> tuple[str, str]:
     if not claimed:
         return "not claimed", "no document claimed"
     parts = [_part(word, documents, len(facts.documents)) for word, documents in claimed.items()]
+    parts[-1] += facts.reach
     waived = sum(standing.counts.get("waived", 0) for standing in facts.standings)
     if waived:
         parts.append(f"{waived} waived")
     if facts.target.select or facts.target.shard:
         parts.append("part of the suite")
     word = next(iter(claimed))
-    if facts.reach:
-        parts[-1] += facts.reach
     if word == "conforms" and (limits := _limits(facts)):
         parts.append(limits)
     if word == "conforms" and facts.conclusion.exit_code:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 import pytest
 
 from conformance import canary, planted
-from conformance.conclude import concluded
-from conformance.evidence import read
-from conformance.load import load_spec
+from conformance.cli import main
+from conformance.conclude import conclude, concluded
+from conformance.evidence import Target, read
+from conformance.load import cases_folder, load_spec
+from conformance.load_cases import load_suite
 from conformance.model import Claims
 from conformance.plan import plan_of
 from conformance.select import BadExpression, chooser, ids
@@ -51,13 +54,59 @@ def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Co
     command = reporting
     said = command.run("numpy")
     assert said.code == 0, said
-    assert said.last == "exit 0: the whole target conforms"
+    assert said.last == "exit 0: the whole target conforms, as far as 20 cases of another suite go"
     assert said.err == ""
     for document in DOCUMENTS:
-        assert f"conforms to {document}; not run: tensors of more than 2^31 elements" in said.text
+        assert (
+            f"conforms to {document} as far as 20 cases of another suite go; not run: tensors of more than 2^31 elements"
+            in said.text
+        )
     assert "the specification or the cases are not those that come along" in said.out
     for name in ("results.jsonl", "report.html", "junit.xml", "summary.md"):
         assert (command.out / name).stat().st_size > 200, name
+
+
+def test_no_output_takes_other_cases_for_the_suite(reporting: Command) -> None:
+    said, within = reporting.run("numpy", "--json"), "as far as 20 cases of another suite go"
+    assert said.code == 0
+    assert all(within in sentence for sentence in (*said.data["sentences"], said.data["why"]))
+    for name, line in {
+        "report.html": "<title>",
+        "junit.xml": "<testsuites ",
+        "summary.md": "# ",
+        "badge.json": '"message"',
+        "badge.svg": "<title>",
+        "ctrf.json": '"sentences"',
+    }.items():
+        text = (reporting.out / name).read_text(encoding="utf-8")
+        assert within in next(each for each in text.splitlines() if line in each), name
+    assert json.loads((reporting.out / "badge.json").read_text())["color"] == "bf8700"
+
+
+def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Command) -> None:
+    reporting.run("broken:any-negative-infers")
+    assert f"--cases {reporting.cases}" in (reporting.out / "summary.md").read_text(encoding="utf-8")
+    for name in ("junit.xml", "report.html"):
+        text = (reporting.out / name).read_text(encoding="utf-8")
+        assert f"conformance run broken:any-negative-infers --cases {reporting.cases} -k" in text, name
+        assert f"pytest --adapter broken:any-negative-infers --conformance-cases {reporting.cases} -k" in text, name
+
+
+def test_a_suite_that_lost_cases_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = shutil.copytree(cases_folder(), tmp_path / "cases")
+    (cut / "zero.yaml").unlink()
+    for module in ("load", "load_cases", "conclude"):
+        monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: cut)
+    suite = load_suite()
+    conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
+    assert conclusion.exit_code == 4
+    assert f"{len(suite.lost)} cases are missing from the bundled suite" in conclusion.why
+    assert main(["run", "numpy", "--out", str(tmp_path / "out")]) == 2
+    assert "install the suite anew" in capsys.readouterr().err
+    (cut / "ids.lock").unlink()
+    assert load_suite().lost == ("ids.lock",)
 
 
 def test_every_row_of_the_suite_has_one_line_whatever_was_asked_for(command: Command) -> None:
@@ -244,11 +293,11 @@ def test_the_sentence_names_every_limit(command: Command) -> None:
     said = command.run(mini("Mapped"), "--json")
     assert said.code == 0
     assert sentences(said)["static-2022"] == (
-        "conforms to static-2022; not claimed: chain; not run: tensors of more than 2^31 elements; "
-        "special_zero answered by the adapter"
+        "conforms to static-2022 as far as 20 cases of another suite go; not claimed: chain; "
+        "not run: tensors of more than 2^31 elements; special_zero answered by the adapter"
     )
     said = command.run(mini("LeavesOutOneType"), "--json")
-    assert sentences(said)["static-2022"].startswith("conforms to static-2022 for bf16 and f32; not claimed: type:f16;")
+    assert sentences(said)["static-2022"].startswith("conforms to static-2022 for bf16 and f32 as far as 20 cases")
 
 
 # ── the target ────────────────────────────────────────────────────────────────────────────────────
@@ -321,6 +370,14 @@ def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> Non
         assert len(ran) == count
         assert f"-k {chosen!r}" in said.data["why"]
         assert all(f"only the cases of -k {chosen!r}" in sentence for sentence in sentences(said).values())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "meant"),
+    [("flatens", "flattens"), ("seven-of-sic[StaticReshape-f32]", "seven-of-six"), ("one-infre", "one-infer")],
+)
+def test_a_choice_that_matches_nothing_suggests_what_is_near(command: Command, chosen: str, meant: str) -> None:
+    assert f"did you mean {meant!r}" in command.run("numpy", "-k", chosen).last
 
 
 def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
