@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.adapter import BUNDLED, CannotStart, load_adapter
-from conformance.adapters.shared import Call, copied_zeros, plain
+from conformance.adapters.shared import Call, copied_zeros
 from conformance.memory import Source, image_of, patterns, shape_image
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.run import elements_of
@@ -161,12 +161,12 @@ def test_only_zeros_that_copy_are_resolved(shape: tuple[int, ...], special_zero:
 
 @pytest.mark.parametrize("type_", ["u8", "s16", "u64"])
 def test_a_shape_of_any_integers_is_pythons(type_: str) -> None:
-    assert plain(node((2,))._replace(shape=Operand(type_, (1,), (2,))))
+    assert node((2,))._replace(shape=Operand(type_, (1,), (2,))).well_formed
 
 
 @pytest.mark.parametrize("type_", ["f32", "bool", "string"])
 def test_a_shape_of_anything_else_is_not(type_: str) -> None:
-    assert not plain(node((2,))._replace(shape=Operand(type_, (1,), (2,))))
+    assert not node((2,))._replace(shape=Operand(type_, (1,), (2,))).well_formed
 
 
 @pytest.mark.parametrize("shape", [(4,), (7, -1), (-1, -1, 5)])
