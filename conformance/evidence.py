@@ -28,6 +28,8 @@ IDLE: Mapping[str, Any] = {"kind": "none"}
 _ROW = '{"record":"row","row":'
 """How the line of every row begins."""
 PACKED = ".gz"
+_AT_ONCE = 1 << 13
+"""Bytes that are written together, and lost where a run is killed; Python 3.14 would gather sixteen times as many."""
 
 
 class Refused(Exception):
@@ -127,7 +129,7 @@ class Writer:
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream: BinaryIO = path.open("wb")
+        self._stream: BinaryIO = path.open("wb", _AT_ONCE)
         self._digest = hashlib.sha256()
         self._rows = 0
         self._counts: Counter[str] = Counter()
