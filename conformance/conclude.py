@@ -248,13 +248,13 @@ def _exit_code(
         for each in group:
             verdicts[each.verdicts[document]] += len(each.rows)
     if failed := verdicts["fail"] + verdicts["error"]:
-        return 1, f"{failed} verdict{'s' if failed > 1 else ''} in the target failed or erred"
+        return 1, f"{failed:,} verdict{'s' if failed > 1 else ''} in the target failed or erred"
     if overdue:
         return 6, "; ".join(overdue)
     if target.shard:
         return 4, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
     if target.select and set(verdicts) <= {"not run"}:
-        near = nearest(target.select, (row for rows in groups.values() for row in rows))
+        near = nearest(target.select, (row for group in groups.values() for each in group for row in each.rows))
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
         return 4, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.select:
@@ -267,7 +267,7 @@ def _exit_code(
     if not any(standing.word == "conforms" for standing in standings):
         return 4, "incomplete: nothing was shown for any document and type"
     waived = verdicts["waived"]
-    return 0, "the whole target conforms" + (f", with {waived} verdicts waived" if waived else "")
+    return 0, "the whole target conforms" + (f", with {waived:,} verdicts waived" if waived else "")
 
 
 def _unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterable[str]:

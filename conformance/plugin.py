@@ -343,7 +343,8 @@ class Conformance:
 
     def write(self, out: Path) -> None:
         """The evidence, then the reports, as `conformance run` writes them."""
-        header = header_of(self.plan.suite, self.adapter.identity, self.claims, self.target, self.backend)
+        given = dict(zip(("spec", "cases"), asked.folders(self.config), strict=True))
+        header = header_of(self.plan.suite, self.adapter.identity, self.claims, self.target, self.backend, given)
         header["isolation"] = self.isolation
         try:
             writer = Writer(out / "results.jsonl", header)

@@ -39,7 +39,9 @@ def test_a_waived_failure_is_counted_apart_and_the_rest_conforms(command: Comman
     assert said.code == 0, said
     assert said.data["verdicts"]["waived"] == 8
     assert said.data["verdicts"]["fail"] == 0
-    assert said.data["why"] == "the whole target conforms, with 8 verdicts waived, as far as 20 cases of another suite go"
+    assert (
+        said.data["why"] == "the whole target conforms, with 8 verdicts waived, as far as 20 cases of another suite go"
+    )
     assert "with 1 waived" in said.data["sentences"][0]
     result = next(r for r in read(command.out / "results.jsonl").results if r.row == "patterns[StaticReshape-f32]")
     assert set(result.verdicts.values()) == {"waived"}
