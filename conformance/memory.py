@@ -116,17 +116,24 @@ def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
     if source.bits == "edges":
         flat = np.resize(np.array(edges(source.type, source.start), kind), distinct)
         return np.tile(flat, repeats) if repeats > 1 else flat
-    if source.type in _NORMAL:
-        low, one, high = _NORMAL[source.type]
-    else:
-        low, one, high = 0, 1, 2 if source.type == "bool" else 1 << (8 * width - 1)
-    span = high - low
+    low, one, high = _normal(source.type)
+    span = around(source.type)
     begin = (one - low + source.start) % span
     if begin + distinct <= span:
         flat = np.arange(begin + low, begin + low + distinct, dtype=kind)
     else:  # round and round through the patterns, by copying
         flat = np.resize(np.roll(np.arange(low, high, dtype=kind), -begin), distinct)
     return np.tile(flat, repeats) if repeats > 1 else flat
+
+
+def around(type_: str) -> int:
+    """How many elements there are before they begin anew."""
+    low, _, high = _normal(type_)
+    return high - low
+
+
+def _normal(type_: str) -> tuple[int, int, int]:
+    return _NORMAL.get(type_) or (0, 1, 2 if type_ == "bool" else 1 << (8 * WIDTH[type_] - 1))
 
 
 def edges(type_: str, start: int) -> list[int]:

@@ -12,7 +12,9 @@ from math import prod
 from textwrap import indent
 from typing import NamedTuple
 
-from conformance.memory import EDGES, Source, edges, patterns, strides_of, volume_of
+import numpy as np
+
+from conformance.memory import EDGES, Source, around, edges, patterns, strides_of, volume_of
 from conformance.model import Node, Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
@@ -21,6 +23,8 @@ CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The letters by which `array` knows unsigned integers of so many bytes."""
 _LITERAL = 48
 """Words that are written out; of more, how they go on."""
+_MANY = 1 << 25
+"""Distinct words of which a script makes all; of more it takes the first few thousand over and over."""
 _LAID_OUT = '''
 def laid_out(words, dims, strides, offset, size):
     """Memory of `size` words that holds the elements at these strides; both are counted in elements."""
@@ -112,13 +116,15 @@ def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
     if source.bits == "edges" and source.layout != "broadcast":
         return [*edges(source.type, source.start)], len(EDGES[source.type])
     distinct = volume // source.dims[0] if source.layout == "broadcast" and source.dims and volume else volume
-    if distinct > 1 << 21:
-        distinct = 1 << 15  # a large src: the same as its beginning, all of a 16-bit type's normal numbers or more
+    if source.layout != "broadcast" and source.bits is None:
+        distinct = min(distinct, around(source.type))
+    if distinct > _MANY:
+        distinct = 1 << 15
     if distinct == 0:
         return [], 1
-    run = patterns(Source(source.type, (distinct,), "dense", source.bits, source.start)).tolist()
-    turns = [0, *(k for k in range(1, distinct) if run[k] != run[k - 1] + 1), distinct]
-    parts: list[range | int] = [range(run[a], run[b - 1] + 1) for a, b in pairwise(turns)]
+    run = patterns(Source(source.type, (distinct,), "dense", source.bits, source.start)).astype("i8")
+    turns = [0, *(np.flatnonzero(np.diff(run) != 1) + 1).tolist(), distinct]
+    parts: list[range | int] = [range(int(run[a]), int(run[b - 1]) + 1) for a, b in pairwise(turns)]
     return parts, distinct
 
 

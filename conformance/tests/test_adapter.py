@@ -355,7 +355,7 @@ def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
     text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"
     said = command.run(backend(text), "--operation", "Reshape-1")
     assert said.code == 0, said
-    assert "conforms to reshape-2020; not claimed: form" in said.text
+    assert "conforms to reshape-2020 as far as 20 cases of another suite go; not claimed: form" in said.text
 
 
 @pytest.mark.parametrize("part", [Identity("x", "1"), Claims(())])
