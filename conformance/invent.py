@@ -192,21 +192,41 @@ def _sequence(draw: Draw, type_: str) -> Case:
     for _ in range(draw(st.integers(1, 3))):
         before = steps[draw(_AT) % len(steps)]
         call = Plain(before.src, before.shapes[0], before.special_zero[0])
-        kind = draw(st.sampled_from(("again", "other shape", "other src", "flat")))
+        kind = draw(st.sampled_from(("again", "other shape", "other src", "flat", "other sign", "turned")))
         if kind == "other shape":
             call = plain(draw, before.src)._replace(special_zero=call.special_zero)
         elif kind == "other src":
             call = plain(draw)._replace(special_zero=call.special_zero)
         elif kind == "flat":
             call = call._replace(src=dealt(draw, call.src))
+        elif kind == "turned":
+            call = call._replace(src=call.src[::-1])
+        elif kind == "other sign":  # Python's hash of -1 is that of -2
+            call = call._replace(shape=tuple({-1: -2, -2: -1}.get(entry, entry) for entry in call.shape))
         again = step(draw, type_, call)
         steps.append(again)
     return _of(steps)
 
 
+def _long(draw: Draw, type_: str) -> Case:
+    """As many calls on one program as fill a cache or a ring of buffers; then the last and the first of them again."""
+    length, shapes, count = draw(_LENGTH), [], draw(st.sampled_from((10, 18)))
+    for factor in range(1, length + 1):
+        if length % factor == 0:
+            shapes += [(factor, length // factor), (1, factor, length // factor)]
+    calls = [Plain((length,), shapes[number % len(shapes)], False) for number in range(count)]
+    if draw(st.booleans()):
+        calls = [calls[0]] * count
+    return _of([Step(type_, call.src, (call.shape,), (False,), _EXPECT) for call in (*calls, calls[-1], calls[0])])
+
+
+_LENGTH = st.sampled_from((24, 36, 60))
+"""Of many factors."""
+
+
 def _chain(draw: Draw, type_: str) -> Case:
     call = plain(draw)
-    links = [plain(draw, call.src) for _ in range(draw(st.integers(1, 2)))]
+    links = [plain(draw, call.src) for _ in range(draw(st.sampled_from((1, 2, 1, 2, 3, 4))))]
     return _of([step(draw, type_, call, links)])
 
 
@@ -265,7 +285,7 @@ def _formed(draw: Draw, type_: str) -> Case:
     return _of([step(draw, type_, call)], **form)
 
 
-_KINDS = (*[_one] * 6, _sequence, _sequence, _chain, _declared, _formed)
+_KINDS = (*[_one] * 6, _sequence, _sequence, _chain, _declared, _formed, _formed, _long)
 
 
 @st.composite
