@@ -16,13 +16,17 @@ SLACK = 4
 """Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""
 
 
+PROMISED = [each for each in bench.MEASUREMENTS if each.budget is not None]
+"""The others, which take a minute and a half, are measured when README's numbers are."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("each", bench.MEASUREMENTS, ids=lambda each: each.what)
+@pytest.mark.parametrize("each", PROMISED, ids=lambda each: each.what)
 def test_a_budget_is_kept(each: bench.Measurement) -> None:
     row = bench.taken(each)
-    assert row.ours > 0
     assert row.baseline > 0
-    assert each.budget is None or row.ours <= SLACK * each.budget, bench.table([row])
+    assert each.budget is not None
+    assert 0 < row.ours <= SLACK * each.budget, bench.table([row])
 
 
 def test_the_budgets_that_were_promised_are_measured() -> None:

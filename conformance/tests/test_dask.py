@@ -155,7 +155,7 @@ def test_a_suite_survives_the_death_of_a_worker(
 ) -> None:
     backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
-    words = ["run", backend, "--isolation", "none"]
+    words = ["run", backend, "--isolation", "none", "--operation", "StaticReshape"]
     code = kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "results.jsonl", 2)
     assert cli.main([*words, "--out", str(here)]) == code == 0
     assert records(here / "results.jsonl") == records(there / "results.jsonl")
