@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .contract import Contract, contracts
-from .load_cases import LOCK
+from .load_cases import LOCK, locked
 from .model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from .plan import Plan, Row, Task, plan_of, witnessed
 from .reasons import reason_holds, reasons
@@ -215,22 +215,19 @@ def _findings(suite: Suite) -> Iterator[Problem]:
 
 def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
     """Ids that were there once and are not now, and new ones not yet locked."""
-    path = cases_path / LOCK
-    name = f"{cases_path.name}/{LOCK}"
-    locked = path.read_text(encoding="utf-8").split() if path.is_file() else []
-    for line, case in enumerate(locked, 1):
+    name, known = f"{cases_path.name}/{LOCK}", locked(cases_path)
+    for line, case in enumerate(known, 1):
         if case not in (suite.added or suite.cases):
             yield Problem(Place(name, line), f"the case {case!r} is gone; ids are never removed, renamed or used again")
-    for case in (suite.added or suite.cases.keys()) - set(locked):
+    for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; run `conformance check --lock`")
 
 
 def lock(suite: Suite, cases_path: Path) -> int:
     """Adds the new ids to the lock file; how many there were."""
-    path = cases_path / LOCK
-    locked = path.read_text(encoding="utf-8").split() if path.is_file() else []
-    new = [case for case in suite.added or suite.cases if case not in set(locked)]
-    path.write_text("".join(f"{case}\n" for case in sorted({*locked, *new})), encoding="utf-8")
+    known = set(locked(cases_path))
+    new = [case for case in suite.added or suite.cases if case not in known]
+    (cases_path / LOCK).write_text("".join(f"{case}\n" for case in sorted({*known, *new})), encoding="utf-8")
     return len(new)
 
 

@@ -24,7 +24,7 @@ def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
     cases, own = _load(folders, spec)
     bundled = [spec_folder(), cases_folder()]
     whole = [layers(spec_path, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
-    lost = tuple(name for name in locked(cases_folder()) if name not in cases) if whole else ()
+    lost = tuple(name for name in locked(cases_folder()) or [LOCK] if name not in cases) if whole else ()
     return Suite(spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost)
 
 
@@ -32,9 +32,9 @@ LOCK = "ids.lock"
 
 
 def locked(folder: Path) -> list[str]:
-    """The ids that the cases of a folder have had; the file itself where it is not there."""
+    """The ids that the cases of a folder have had."""
     path = folder / LOCK
-    return path.read_text(encoding="utf-8").split() if path.is_file() else [LOCK]
+    return path.read_text(encoding="utf-8").split() if path.is_file() else []
 
 
 def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
