@@ -266,3 +266,12 @@ def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path:
     assert found.conclusion is not None
     assert conforms(found.conclusion, plan)
     assert not conforms(found.conclusion, plan, "static-2021")
+
+
+def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path)
+    cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
+    found = verify(tmp_path, cut)
+    assert found.conclusion is not None
+    assert not conforms(found.conclusion, cut)
+    assert not conforms(found.conclusion, cut, "static-2021")
