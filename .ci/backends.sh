@@ -37,27 +37,20 @@ backends() { # what a group puts on the stand
         onednn | onednn-sycl) echo onednn ;;
         openvino) echo openvino openvino-reference ;;
         onnx) echo onnxruntime onnxruntime-plain onnx-reference ;;
-        torch) echo torch torch-raw torch-mkldnn torch-compile ;;
+        torch) echo torch torch-raw torch-mkldnn torch-compile torch-inductor ;;
         jax) echo jax jax-jit ;;
-        tensorflow) echo tensorflow tensorflow-function ;;
+        tensorflow) echo tensorflow tensorflow-function tensorflow-xla ;;
         arrays) echo mlx dask array-api-strict ndonnx numpy numpy-raw ;;
         litert) echo litert litert-xnnpack ;;
-        paddle | mnn | tract) echo "$1" ;;
+        paddle | mnn | tract | tvm) echo "$1" ;;
     esac
 }
 
-slow() { # those that compile anew for each call: for one operation, most of them for one type
+limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch compile C++
     case $1 in
-        tensorflow) echo tensorflow-xla ;;
-        torch) echo torch-inductor --type f32 ;;
-        tvm) echo tvm --type f32 ;;
-    esac
-}
-
-limit() { # seconds for a call: some of JAX never come back, others compile for long
-    case $1 in
-        jax) echo 5 ;;
-        torch | tvm) echo 60 ;;
+        jax) echo 3 ;;
+        tvm) echo 20 ;;
+        torch) echo 60 ;;
         *) echo 10 ;;
     esac
 }
@@ -133,10 +126,8 @@ for group in $groups; do
     if [ "$job" = test ]; then
         tried "$group" || { echo "once more, for a machine that was busy" && tried "$group"; }
     else
-        read -ra whole <<<"$(backends "$group")"
-        read -ra part <<<"$(slow "$group")"
-        [ ${#whole[@]} = 0 ] || published "$group" "${whole[@]}"
-        [ ${#part[@]} = 0 ] || published "$group" --operation StaticReshape "${part[@]}"
+        read -ra names <<<"$(backends "$group")"
+        published "$group" "${names[@]}"
     fi
     echo "done after $SECONDS s"
 done

@@ -7,9 +7,10 @@ from typing import Any
 import array_api_strict as xp  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
+from conformance.adapter import array_of
 from conformance.model import Array, Tensor, Unsupported
 
-from .shared import ArrayLibrary, array_of
+from .shared import ArrayLibrary
 
 
 class ArrayApiStrict(ArrayLibrary):

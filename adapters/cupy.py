@@ -6,10 +6,10 @@ from typing import Any
 
 import cupy  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import CannotStart
+from conformance.adapter import CannotStart, array_of
 from conformance.model import Array, Tensor, Unsupported
 
-from .shared import ArrayLibrary, array_of
+from .shared import ArrayLibrary
 
 
 class CuPy(ArrayLibrary):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from conformance.adapter import array_of
 from conformance.model import Tensor
 
-from .shared import ArrayLibrary, Calls, array_of
+from .shared import ArrayLibrary, Calls
 
 da: Any = import_module("dask.array")
 """Without its types, which it has for some of what is called here."""

@@ -11,11 +11,11 @@ import jax  # type: ignore[import-not-found,unused-ignore]
 import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
-from conformance.adapter import CannotStart
+from conformance.adapter import CannotStart, array_of, rank_in_numpy
 from conformance.model import Array, Tensor
 from conformance.types import dtype_of, name_of
 
-from .shared import ArrayLibrary, Calls, array_of, rank_in_numpy, without_elements
+from .shared import ArrayLibrary, Calls, without_elements
 
 _REFUSED = re.compile("cannot reshape array|can only specify one unknown axis|new_sizes must all be positive")
 

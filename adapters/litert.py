@@ -11,10 +11,11 @@ import ai_edge_litert.schema_py_generated as schema  # type: ignore[import-not-f
 import flatbuffers  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
 
+from conformance.adapter import array_of
 from conformance.model import Array, Graph, Tensor
 from conformance.types import name_of
 
-from .shared import ArrayLibrary, ArrayProgram, Calls, array_of, copied_zeros
+from .shared import ArrayLibrary, ArrayProgram, Calls, copied_zeros
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",

@@ -7,10 +7,11 @@ from typing import Any
 import mlx.core as mx  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
+from conformance.adapter import array_of, rank_in_numpy
 from conformance.model import Array, Tensor, Unsupported
 from conformance.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, array_of, has_elements, rank_in_numpy, without_elements
+from .shared import ArrayLibrary, Calls, has_elements, without_elements
 
 TYPES = {
     "f16": mx.float16, "bf16": mx.bfloat16, "f32": mx.float32, "bool": mx.bool_, "s8": mx.int8, "u8": mx.uint8,

@@ -9,10 +9,11 @@ import MNN.expr as mnn  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 from MNN import version  # type: ignore[import-not-found,unused-ignore]
 
+from conformance.adapter import array_of
 from conformance.model import Array, Tensor, Unsupported
 from conformance.types import WIDTH
 
-from .shared import ArrayLibrary, Calls, array_of, has_elements, without_elements
+from .shared import ArrayLibrary, Calls, has_elements, without_elements
 
 TYPES = {"f32": mnn.float, "s32": mnn.int, "u8": mnn.uint8}
 NAMES = {dtype: name for name, dtype in TYPES.items()}

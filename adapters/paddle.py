@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
+from conformance.adapter import array_of, rank_in_numpy
 from conformance.model import Array, Tensor, Unsupported
 from conformance.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, array_of, has_elements, rank_in_numpy, without_elements
+from .shared import ArrayLibrary, Calls, has_elements, without_elements
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",

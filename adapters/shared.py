@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from conformance.adapter import array_of
 from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
 from conformance.types import WIDTH
 
@@ -28,18 +29,6 @@ def copied_zeros(src: Sequence[int], call: Call) -> tuple[int, ...]:
     if not call.special_zero:
         return call.shape
     return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(call.shape))
-
-
-def array_of(src: Tensor) -> Array:
-    """src as a NumPy array, of which some have no room: its refusal is that of the libraries that live on it."""
-    rank_in_numpy(src.dims)
-    return src.array()
-
-
-def rank_in_numpy(dims: Sequence[int]) -> None:
-    """Past 64 dims nothing goes in or out through NumPy."""
-    if len(dims) > 64:
-        raise Unsupported(f"rank:{len(dims)}")
 
 
 def has_elements(dims: Sequence[int]) -> bool:

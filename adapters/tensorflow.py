@@ -11,11 +11,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # else it writes to the term
 import numpy as np
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-from conformance.adapter import CannotStart
+from conformance.adapter import CannotStart, array_of, rank_in_numpy
 from conformance.model import Array, Tensor, Unsupported
 from conformance.types import dtype_of, name_of
 
-from .shared import ArrayLibrary, Calls, array_of, copied_zeros, rank_in_numpy, without_elements
+from .shared import ArrayLibrary, Calls, copied_zeros, without_elements
 
 SHAPE_TYPES = {"s32": tf.int32, "s64": tf.int64}
 OTHERS = tuple(f"shape-type:{name}" for name in ("s8", "u8", "s16", "u16", "u32", "u64"))

@@ -11,11 +11,12 @@ from typing import Any
 os.environ["RUST_LIB_BACKTRACE"] = "0"  # it would take longer to tell a refusal than to find it
 import tract  # type: ignore[import-not-found,unused-ignore]
 
+from conformance.adapter import array_of
 from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsupported
 from conformance.types import WIDTH
 
 from .onnx_model import arguments, model
-from .shared import array_of, strides_of
+from .shared import strides_of
 
 TYPES = {getattr(tract.DatumType, theirs): ours for ours, theirs in {
     "f16": "F16", "f32": "F32", "f64": "F64", "bool": "BOOL", "s8": "I8", "u8": "U8",

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -73,6 +73,7 @@ INSTALL: Mapping[str, str] = {
     "tvm": "pip install apache-tvm onnx",
 }
 """A module in adapters/ → the command that installs what it needs."""
+_FROM_BESIDE = re.compile(rb"^[ \t]*from \.(?!\.)(.+)", re.MULTILINE)
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[\w:]+)")
 """`torch@cuda`, `package.module:Class@cuda:1`."""
 
@@ -132,12 +133,17 @@ class FunctionProgram:
 
 def array_of(src: Tensor) -> Array:
     """src as a NumPy array, which some cannot be; lengths that NumPy refuses are refused by all that takes arrays."""
-    if len(src.dims) > 64:
-        raise Unsupported(f"rank:{len(src.dims)}")
+    rank_in_numpy(src.dims)
     try:
         return src.array()
     except ValueError as refusal:
         raise Rejected("run", f"src cannot be a NumPy array: {refusal}") from refusal
+
+
+def rank_in_numpy(dims: Sequence[int]) -> None:
+    """Past 64 dims nothing goes in or out through NumPy."""
+    if len(dims) > 64:
+        raise Unsupported(f"rank:{len(dims)}")
 
 
 # ── finding one ───────────────────────────────────────────────────────────────────────────────────
@@ -173,9 +179,22 @@ def load_adapter(backend: str) -> Adapter:
 
 
 def digest_of_adapter(backend: str) -> str | None:
-    """The sha256 of the file that an adapter or a program is written in; None where there is none to be found."""
+    """The sha256 of an adapter or program, its files one after another; None where none is to be found."""
     path = _file_of(backend)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
+    if path is None or not path.is_file():
+        return None
+    return hashlib.sha256(b"".join(each.read_bytes() for each in _with_imported(path))).hexdigest()
+
+
+def _with_imported(path: Path) -> list[Path]:
+    """A file, then those beside it that it and they import relatively, by name."""
+    found, left = {path}, [path] if path.suffix == ".py" else []
+    while left:
+        words = re.findall(rb"\w+", b" ".join(_FROM_BESIDE.findall(left.pop().read_bytes())))
+        beside = {path.with_name(f"{word.decode()}.py") for word in words}
+        left += (new := {each for each in beside - found if each.is_file()})
+        found |= new
+    return [path, *sorted(found - {path})]
 
 
 def _file_of(backend: str) -> Path | None:

@@ -45,14 +45,14 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
     """Executes rows in order; `claims` are frozen before the first."""
     claims = claims or adapter.claims
     left_out: dict[frozenset[str], bool] = {}
-    previous = None
+    previous: Result | None = None
     for row in rows:
         left = left_out.get(row.facets)
         if left is None:
             left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
         if row.operation in claims.operations:
-            yield run_row(row, adapter, left, previous)
-            previous = row.id
+            previous = run_row(row, adapter, left, previous)
+            yield previous
         else:
             yield result_without_call(row, "not claimed")
 
@@ -62,7 +62,7 @@ def result_without_call(row: Row, verdict: Verdict) -> Result:
     return Result(row.id, dict.fromkeys(row.documents, verdict), {"kind": "none"})
 
 
-def run_row(row: Row, adapter: Adapter, left_out: bool, previous: str | None = None) -> Result:
+def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None = None) -> Result:
     """Executes the steps of a row, judges each in each document, and says the worst."""
     outcomes = called(row, adapter)
     if any(outcome.kind in DIED for outcome in outcomes):
@@ -114,11 +114,17 @@ def _changed(answer: Any, outcome: Outcome) -> bool:
 DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
 
 
-def confirmed(row: Row, adapter: Adapter, outcomes: list[Outcome], previous: str | None) -> list[Outcome]:
+_AGAIN = "(deterministic: again alone in a fresh process)"
+_ALIKE = "(deterministic: alone in a fresh process, like the row before)"
+
+
+def confirmed(row: Row, adapter: Adapter, outcomes: list[Outcome], previous: Result | None) -> list[Outcome]:
     """The same outcomes, with what a second try alone in a fresh process says of a crash; the worse stands."""
     restart = getattr(adapter, "restart", None)
     if restart is None:
         return outcomes
+    if len(outcomes) == 1 and previous is not None and _alike(row, outcomes[0], previous):
+        return [outcomes[0]._replace(message=_text(f"{outcomes[0].message} {_ALIKE}"))]
     restart()
     again = called(row, adapter)
     told = []
@@ -126,15 +132,20 @@ def confirmed(row: Row, adapter: Adapter, outcomes: list[Outcome], previous: str
         if first.kind not in DIED:
             told.append(second if second.kind in DIED else first)
         elif second.kind == first.kind:
-            told.append(
-                first._replace(message=_text(f"{first.message} (deterministic: again alone in a fresh process)"))
-            )
+            told.append(first._replace(message=_text(f"{first.message} {_AGAIN}")))
         else:
-            after = f"the call before it was {previous}" if previous else "it was the first call"
+            after = f"the call before it was {previous.row}" if previous else "it was the first call"
             told.append(
                 first._replace(message=_text(f"{first.message} (flaky: not alone in a fresh process; {after})"))
             )
     return told
+
+
+def _alike(row: Row, outcome: Outcome, previous: Result) -> bool:
+    """Whether the row before, of the same case, ended its process in the same way twice: then this one began alone."""
+    case = previous.row.startswith(f"{row.case.id}[")
+    told = str(previous.outcome.get("message")).endswith((_AGAIN, _ALIKE))
+    return case and told and previous.outcome["kind"] == outcome.kind
 
 
 def _judged_once(row: Row, task: Task, outcome: Outcome, left_out: bool) -> Result:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from conformance import cli, waive
+from conformance.adapter import digest_of_adapter
 from conformance.backend import run_isolated
 from conformance.evidence import Evidence, Refused, Target, Writer, complete, header_of, read, row_record, salvaged
 from conformance.model import Claims, Identity, Result, Verdict
@@ -297,6 +298,28 @@ def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> No
     path.write_bytes(b"".join(lines[:kept]) + lines[kept][: 30 if kept else 0])
     assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last
     assert rows_in(path) == rows
+
+
+def test_an_adapter_is_pinned_with_all_that_it_imports_from_beside_it(tmp_path: Path) -> None:
+    adapter, shared, deeper, other = (tmp_path / f"{name}.py" for name in ("adapter", "shared", "deeper", "other"))
+    adapter.write_text("from .shared import array_of\nfrom . import deeper\n")
+    shared.write_text("    from . import adapter, deeper\n")
+    deeper.write_text("import other\nfrom .other_that_is_not_there import nothing\n")
+    other.write_text("")
+    digests = [digest_of_adapter(f"{adapter}:It")]
+    for path in (adapter, shared, deeper, other):
+        path.write_text(f"{path.read_text()}# changed\n")
+        digests.append(digest_of_adapter(f"{adapter}:It"))
+    assert len(set(digests[:4])) == 4, "each of the three that are used counts"
+    assert digests[4] == digests[3]
+    assert digests[4] == hashlib.sha256(b"".join(path.read_bytes() for path in (adapter, deeper, shared))).hexdigest()
+
+
+def test_an_adapter_in_one_file_is_pinned_by_the_digest_of_that_file(tmp_path: Path) -> None:
+    path = tmp_path / "adapter.py"
+    path.write_text("import numpy\n")
+    assert digest_of_adapter(f"{path}:It") == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert digest_of_adapter(f"cmd:{path} --fast") == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

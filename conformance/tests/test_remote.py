@@ -29,6 +29,20 @@ from conformance.run import run
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
 LIMITS = Limits(seconds=3.0)
+AGAIN = "again alone in a fresh process", "alone in a fresh process, like the row before"
+SOMETIMES = """
+import os
+from pathlib import Path
+from conformance.adapters.broken_process import DiesRatherThanRefuse
+
+class Sometimes(DiesRatherThanRefuse):
+    def compile(self, graph):
+        state = Path({state!r})
+        calls = len(state.read_text()) if state.exists() else 0
+        state.write_text("." * (calls + 1))
+        return super(DiesRatherThanRefuse, self).compile(graph) if calls == 1 else super().compile(graph)
+"""
+"""Its second call is refused as it should be; all others end the process."""
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +128,32 @@ def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(backend: str) 
     assert called(remote, (2, 3)).dims == (6,)
     assert remote.generation == 2
     remote.close()
+
+
+def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
+    dying = "conformance.adapters.broken_process:DiesRatherThanRefuse"
+    first, other = "two-infers", "two-infers-around-a-length"
+    asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"]
+    assert [row.case.id for row in asked] == [first] * 3 + [other] * 3
+    with opened(dying, "worker", LIMITS) as remote:
+        results = list(run(asked, remote))
+        assert isinstance(remote, Remote)
+        assert remote.generation == 6 + 2, "one process a row, and one for the second try of the first of either case"
+    again, alike = (f"(deterministic: {how})" for how in AGAIN)
+    assert [str(result.outcome["message"]).endswith(again) for result in results] == [True, False, False] * 2
+    assert [str(result.outcome["message"]).endswith(alike) for result in results] == [False, True, True] * 2
+    assert {verdict for result in results for verdict in result.verdicts.values()} == {"fail"}
+
+
+def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(tmp_path: Path, plan: Plan) -> None:
+    path = tmp_path / "sometimes.py"
+    path.write_text(SOMETIMES.format(state=str(tmp_path / "state")))
+    asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
+    with opened(f"{path}:Sometimes", "worker", LIMITS) as remote:
+        results = list(run(asked, remote))
+    told = [str(result.outcome["message"]) for result in results]
+    assert ["flaky" in message for message in told] == [True, False, False]
+    assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in told] == [False, True, False]
 
 
 def test_a_hang_ends_within_its_limit(backend: str) -> None:
