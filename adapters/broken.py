@@ -564,6 +564,25 @@ class CountsIn64Bits(CountsModulo):
     breaks, classes, bits = "same-volume", "D", 64
 
 
+class WrapsWhenStrided(CountsModulo):
+    """A volume that wraps is noticed when memory is asked for, which a src with gaps does not need."""
+
+    breaks, classes, bits = "same-volume", "DF", 64
+
+    def compile(self, graph: Graph) -> Program:
+        self.strided = graph.src.strides is not None
+        return super().compile(graph)
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        return super().resolve(src, shape, zero, meet) if self.strided else resolve(src, shape, zero, meet)
+
+
+class WrapsIn32BitsWhenStrided(WrapsWhenStrided):
+    """The same, where a volume is a number of 32 bits."""
+
+    breaks, classes, bits = "same-volume", "DF", 32
+
+
 class CountsInF32(Broken):
     """A volume is a number in f32."""
 
@@ -677,6 +696,17 @@ class DividesByZero(Broken):
         if shape.count(-1) == 1:
             copied = (src[i] if zero and d == 0 and i < len(src) else d for i, d in enumerate(shape))
             math.prod(src) // math.prod(d for d in copied if d != -1)
+        return resolve(src, shape, zero, meet)
+
+
+class DividesByAProductThatWraps(Broken):
+    """With the 0 left out, the product of the lengths beside a -1 is never 0, in 64 bits."""
+
+    breaks, classes = "refuse-illegal-calls", "CD"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        if 0 in shape and shape.count(-1) == 1:
+            math.prod(src) // (math.prod(d for d in shape if d > 0) % (1 << 64))
         return resolve(src, shape, zero, meet)
 
 
@@ -948,6 +978,125 @@ class EightStrides(LayoutBelief):
         return reread(src, dense_strides(src), src.offset) if strided and len(src.dims) > 8 else src
 
 
+class StepsOfTwelveDims(Broken):
+    """A dense src is copied as a row, and for any other step[12] is written without asking how many there are."""
+
+    breaks, classes = "rank-limit", "JF"
+
+    def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
+        if src.strides != dense_strides(src):
+            steps = [0] * 12
+            for index in range(max(len(src.dims), len(dst))):
+                steps[index] = 1
+        return super().moved(src, dst, may_overwrite)
+
+
+class OneWayForgotten(LayoutBelief):
+    """Reads a src that lies in one way as if it were dense, in some calls."""
+
+    way: ClassVar[Layout]
+
+    def here(self, src: Tensor, dst: Dims) -> bool:
+        """Whether a call is one of them: those in which dst has more dimensions."""
+        return len(dst) > len(src.dims)
+
+    def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
+        if self.here(src, dst):
+            return super().moved(src, dst, may_overwrite)
+        return Broken.moved(self, src, dst, may_overwrite)
+
+    def believed(self, src: Tensor) -> Tensor:
+        strides = dense_strides(src)
+        if self.way == "offset" and src.strides == strides:
+            return Tensor(src.type, src.dims, strides, src.memory, src.offset // 64 * 64)
+        lies = src.strides == strides_of(src.dims, self.way, WIDTH[src.type])
+        return reread(src, strides, src.offset) if lies else src
+
+
+class OffsetForgottenWhenSplit(OneWayForgotten):
+    """What has more dimensions than src begins where its memory begins."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "offset"
+
+
+class PaddingForgottenWhenSplit(OneWayForgotten):
+    """Rows that are split have no padding."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "padded"
+
+
+class RepetitionForgottenWhenSplit(OneWayForgotten):
+    """Rows that are split are not repeated."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "broadcast"
+
+
+class DirectionForgottenWhenSplit(OneWayForgotten):
+    """Rows that are split go forwards."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "reversed"
+
+
+class ChannelsForgottenWhenSplit(OneWayForgotten):
+    """Where dimensions are split the channels are no longer last."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "channels-last"
+
+
+class OffsetForgottenInChains(OneWayForgotten):
+    """What a row of reshapes begins with begins where its memory begins."""
+
+    breaks, classes = "nodes-compose", "F"
+    way: ClassVar[Layout] = "offset"
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        self.chained = len(program.nodes) > 1
+        return super().run(program, src, shapes, may_overwrite)
+
+    def here(self, src: Tensor, dst: Dims) -> bool:
+        return self.chained
+
+
+class RepetitionForgottenInChains(OffsetForgottenInChains):
+    """What a row of reshapes begins with has no repeated rows."""
+
+    breaks, classes, way = "nodes-compose", "F", "broadcast"
+
+
+class DirectionForgottenInChains(OffsetForgottenInChains):
+    """What a row of reshapes begins with goes forwards."""
+
+    breaks, classes, way = "nodes-compose", "F", "reversed"
+
+
+class LastBlockOfChannelsLost(Broken):
+    """Channels that run fastest come in blocks of sixteen; once there is one, what is over does not count."""
+
+    breaks, classes = "layout-is-no-content", "F"
+
+    def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
+        last = src.strides == strides_of(src.dims, "channels-last", WIDTH[src.type]) != dense_strides(src)
+        if not last or src.dims[1] < 16:
+            return super().moved(src, dst, may_overwrite)
+        blocks = src.array().copy()
+        blocks[:, src.dims[1] // 16 * 16 :] = 0
+        return blocks.reshape(dst)
+
+
+class EndOfAnOddRowLost(Broken):
+    """Two elements at a time are moved, where there are more than sixteen rows that do not lie in order."""
+
+    breaks, classes = "layout-is-no-content", "F"
+
+    def moved(self, src: Tensor, dst: Dims, may_overwrite: bool) -> Tensor | Array:
+        in_order = list(src.strides) == sorted(src.strides, reverse=True)
+        if in_order or len(src.dims) != 4 or src.dims[2] <= 16:
+            return super().moved(src, dst, may_overwrite)
+        pairs = src.array().copy()
+        pairs[..., src.dims[3] // 2 * 2 :] = 0
+        return pairs.reshape(dst)
+
+
 class IndexedIn20Bits(Broken):
     """An index of 20 bits reaches every element."""
 
@@ -974,17 +1123,55 @@ class ReversedIsNotChecked(Broken):
         return ("same-volume",) if self.backwards else ()
 
 
-class TransposedIsNotChecked(Broken):
-    """Only a dense src is checked; another one takes the path that copies as it comes."""
-
-    breaks, classes = "refuse-illegal-calls", "EF"
+class NotCheckedWhenStrided(Broken):
+    """Overlooks a breach where src is not dense."""
 
     def compile(self, graph: Graph) -> Program:
         self.strided = graph.src.strides is not None
         return super().compile(graph)
 
     def overlooked(self, node: Node) -> tuple[str, ...]:
-        return ("same-volume",) if self.strided else ()
+        return self.forgives if self.strided else ()
+
+
+class TransposedIsNotChecked(NotCheckedWhenStrided):
+    """Only a dense src is checked; another one takes the path that copies as it comes."""
+
+    breaks, classes, forgives = "refuse-illegal-calls", "EF", ("same-volume",)
+
+
+class InfersOfStridedAreNotDivided(NotCheckedWhenStrided):
+    """Of a src that is not dense the length that is inferred need not divide."""
+
+    breaks, classes, forgives = "same-volume", "EF", ("same-volume",)
+
+    def overlooked(self, node: Node) -> tuple[str, ...]:
+        entries = node.shape.values if node.shape else None
+        return super().overlooked(node) if -1 in (entries or ()) else ()
+
+
+class SecondInferOfStridedIsNotSeen(NotCheckedWhenStrided):
+    """Of a src that is not dense several lengths may be inferred."""
+
+    breaks, classes, forgives = "one-infer", "MF", ("one-infer",)
+
+
+class SignsOfStridedAreNotSeen(NotCheckedWhenStrided):
+    """Of a src that is not dense only the product of the lengths matters."""
+
+    breaks, classes, forgives = "lower-bound", "LF", ("lower-bound",)
+
+
+class ZerosOfStridedAreNotSeen(NotCheckedWhenStrided):
+    """Of a src that is not dense a literal 0 takes what it gets."""
+
+    breaks, classes, forgives = "zero-empties", "EF", ("zero-empties",)
+
+
+class ZeroMeetsInferOfStrided(NotCheckedWhenStrided):
+    """Of a src that is not dense a literal 0 may stand beside a -1."""
+
+    breaks, classes, forgives = "zero-meets-infer", "BF", ("zero-meets-infer",)
 
 
 # ── bit patterns ──────────────────────────────────────────────────────────────────────────────────
@@ -1252,6 +1439,62 @@ class InPlaceWhateverTheLayout(LayoutBelief):
         return src if src.strides == dense_strides(src) else reread(src, dense_strides(src), src.offset)
 
 
+class NotCheckedInPlace(Broken):
+    """Overlooks a breach where src may be overwritten, which is known at the run only."""
+
+    leave = False
+
+    def compile(self, graph: Graph) -> Program:
+        for node in graph.nodes:
+            self.check(node, graph.src.type)
+        return Bent(self, graph, None)
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        self.leave = may_overwrite
+        return super().run(program, src, shapes, may_overwrite)
+
+    def overlooked(self, node: Node) -> tuple[str, ...]:
+        return self.forgives if self.leave else ()
+
+
+class SmallerFitsInPlace(NotCheckedInPlace):
+    """With leave to overwrite src, what needs no more room than src will do."""
+
+    breaks, classes = "refuse-illegal-calls", "EH"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        fits = self.leave and 0 < math.prod(filled(src, shape, zero)) < math.prod(src) and min(shape) >= 0
+        return filled(src, shape, zero) if fits else resolve(src, shape, zero, meet)
+
+
+class WrapsInPlace(NotCheckedInPlace):
+    """With leave to overwrite src no memory is asked for, so that nobody notices a volume that wraps."""
+
+    breaks, classes = "same-volume", "DH"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        wraps = self.leave and min(shape, default=0) > 0 and math.prod(shape) % (1 << 64) == math.prod(src)
+        return src if wraps else resolve(src, shape, zero, meet)
+
+
+class SecondInferInPlaceIsNotSeen(NotCheckedInPlace):
+    """With leave to overwrite src several lengths may be inferred."""
+
+    breaks, classes, forgives = "one-infer", "MH", ("one-infer",)
+
+
+class SignsInPlaceAreNotSeen(NotCheckedInPlace):
+    """With leave to overwrite src only the product of the lengths matters."""
+
+    breaks, classes, forgives = "lower-bound", "LH", ("lower-bound",)
+
+
+class ZerosInPlaceAreNotSeen(NotCheckedInPlace):
+    """With leave to overwrite src a literal 0 takes what it gets."""
+
+    breaks, classes, forgives = "zero-empties", "EH", ("zero-empties",)
+
+
 class OneBufferForAllAnswers(Broken):
     """A program has one buffer, and each answer lies in it."""
 
@@ -1342,6 +1585,40 @@ class LengthsInAnyOrderAreEqual(Remembers):
         return sorted(src), shapes
 
 
+class DigitsAreTheKey(Remembers):
+    """The key of a call is the digits of its lengths in a row."""
+
+    breaks, classes = "each-call-alone", "HI"
+
+    def key(self, src: Dims, shapes: list[Dims]) -> Any:
+        return "".join(map(str, src)), "".join(str(d) for shape in shapes for d in shape)
+
+
+class LengthsInARowAreTheKey(Remembers):
+    """The key of a call is the lengths of src and shape in a row, and nobody asks where shape begins."""
+
+    breaks, classes = "each-call-alone", "HI"
+
+    def key(self, src: Dims, shapes: list[Dims]) -> Any:
+        return src + tuple(d for shape in shapes for d in shape)
+
+
+class AWeakHashIsTheKey(Remembers):
+    """The key of a call is a hash of 64 bits, which is as good as the lengths themselves."""
+
+    breaks, classes = "each-call-alone", "HI"
+
+    def key(self, src: Dims, shapes: list[Dims]) -> Any:
+        return [self.hashed(dims) for dims in (src, *shapes)]
+
+    def hashed(self, dims: Dims) -> int:
+        """Each length mixed in by shifts and a constant, which spreads small numbers badly."""
+        seed = 0
+        for length in dims:
+            seed ^= (length + 0x9E3779B9 + (seed << 6) + (seed >> 2)) % (1 << 64)
+        return seed
+
+
 class ConstantAfterThreeCalls(Broken):
     """What was asked three times will be asked for ever, and is compiled in."""
 
@@ -1395,6 +1672,19 @@ class DimsFrozenAtTheFirstCall(Broken):
         program.memory = program.memory or (src.dims,)
         dst = program.dst if program.dst is not None else self.settle("run", program.nodes, program.memory[0], shapes)
         return self.moved(src, dst, may_overwrite)
+
+
+class StridesFrozenAtTheFirstCall(Broken):
+    """The strides of the first src of some lengths are those of every src of the same."""
+
+    breaks, classes = "each-call-alone", "FI"
+
+    def run(self, program: Bent, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        program.memory = program.memory or {}
+        strides = program.memory.setdefault(src.dims, src.strides)
+        if 0 not in src.dims and min(strides, default=0) >= 0:
+            src = reread(src, strides, src.offset)
+        return super().run(program, src, shapes, may_overwrite)
 
 
 class NeverAgainAfterARefusal(Broken):
