@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .memory import Source, strides_of, volume_of
+from .memory import GUARD, Source, volume_of
 from .model import Meaning, Outcome
 from .types import WIDTH
 
@@ -96,7 +96,7 @@ def _stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> st
 def _moved(source: Source, want: Bits, got: Bits) -> str | None:
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
-        return "strides ignored"
+        return "offset ignored" if source.layout == "offset" else "strides ignored"
     if len(longer) > 1 and np.array_equal(got, want.reshape(longer).ravel(order="F")):
         return "column-major order"
     half = np.flatnonzero(got != want)[0] if want.size else 0
@@ -113,15 +113,12 @@ def _moved(source: Source, want: Bits, got: Bits) -> str | None:
 
 
 def _as_if_dense(source: Source, got: Bits) -> bool:
-    """Whether the answer is src's memory read in a row, its strides not looked at."""
+    """Whether the answer is src's memory read in a row, its strides or its offset not looked at."""
     from .memory import image_of  # the memory as it was; rare, so made again
 
     image = image_of(source)
-    width = WIDTH[source.type]
-    strides = strides_of(source.dims, source.layout, width)
-    lowest = sum((n - 1) * s for n, s in zip(source.dims, strides, strict=True) if s < 0)
-    starts = {image.tensor.offset, image.tensor.offset + lowest}
-    rows = (image.before[at : at + got.size * width] for at in starts)
+    starts = {image.tensor.offset, GUARD}  # the first element, and the lowest one
+    rows = (image.before[at : at + got.size * WIDTH[source.type]] for at in starts)
     return any(row == got.tobytes() for row in rows)
 
 
@@ -155,7 +152,7 @@ def _way(type_: str, want: int, got: int) -> str:
     for other in ("bf16", "f16", "f32"):
         if other != type_ and _rounded(type_, want, other) == got:
             return f"rounded through {other}"
-    return "wrong elements"
+    return "wrong elements" if same else "elements lost"
 
 
 def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:

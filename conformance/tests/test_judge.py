@@ -10,7 +10,7 @@ import pytest
 
 from conformance.diagnose import compare
 from conformance.judge import TABLE, WORST, Judgement, judge, worst
-from conformance.memory import Source, image_of, patterns
+from conformance.memory import GUARD, Source, image_of, patterns
 from conformance.model import VERDICTS, Kind, Layout, Meaning, Outcome, OutcomeKind, Verdict
 from conformance.run import named_type
 from conformance.types import WIDTH, dtype_of
@@ -227,6 +227,12 @@ def test_strides_ignored(layout: Layout) -> None:
     assert of(source) is None
 
 
+def test_an_offset_ignored() -> None:
+    source = Source("f16", (3, 4), "offset")
+    read = np.frombuffer(image_of(source).before[GUARD : GUARD + 24], "<u2")
+    assert of(source, lambda b: read) == "offset ignored"
+
+
 def test_an_earlier_answer_is_stale() -> None:
     first, second = Source("f32", (2, 3)), Source("f32", (2, 3), start=977)
     old = image_of(first).elements
@@ -250,6 +256,7 @@ SINGLE = {
     "rounded through bf16": {"f32": (0x3F808001, 0x3F810000), "f16": (0x3C01, 0x3C00)},
     "rounded through f16": {"f32": (0x3F803001, 0x3F804000), "bf16": (0x3280, 0)},
     "rounded through f32": {"f64": (0x3FF0000010000001, 0x3FF0000020000000)},
+    "elements lost": {"f32": (0x3F800000, 0), "f16": (0x3C00, 0x8000), "bf16": (0x3F80, 0)},
     "wrong elements": {
         "f32": (0x3F800000, 0x12345678),
         "f16": (0x3C00, 0x1234),
