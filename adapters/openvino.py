@@ -88,12 +88,12 @@ class Request:
 
     def __init__(self, plugin: OpenVino, graph: Graph, request: Any) -> None:
         self.plugin, self.graph, self.request = plugin, graph, request
-        self.held: list[Tensor] = []
+        self.held: list[Any] = []
         """The plugin writes a strided src into the memory of the src before it, which must not be gone."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         arguments = inputs(self.graph, src, shapes)
-        self.held += (src, *shapes)
+        self.held += (src, *shapes, *arguments)
         try:
             for index, argument in enumerate(arguments):
                 self.request.set_input_tensor(index, argument)
