@@ -1043,6 +1043,21 @@ class ChannelsForgottenWhenSplit(OneWayForgotten):
     breaks, classes, way = "layout-is-no-content", "F", "channels-last"
 
 
+class SlicesForgotten(OneWayForgotten):
+    """Where rows have no padding between them there is none at all."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "cropped"
+
+    def here(self, src: Tensor, dst: Dims) -> bool:
+        return len(dst) < len(src.dims)
+
+
+class SlicesForgottenWhenSplit(OneWayForgotten):
+    """Rows that are split lie in slices without gaps."""
+
+    breaks, classes, way = "layout-is-no-content", "F", "cropped"
+
+
 class OffsetForgottenInChains(OneWayForgotten):
     """What a row of reshapes begins with begins where its memory begins."""
 
@@ -1067,6 +1082,12 @@ class DirectionForgottenInChains(OffsetForgottenInChains):
     """What a row of reshapes begins with goes forwards."""
 
     breaks, classes, way = "nodes-compose", "F", "reversed"
+
+
+class SlicesForgottenInChains(OffsetForgottenInChains):
+    """What a row of reshapes begins with lies in slices without gaps."""
+
+    breaks, classes, way = "nodes-compose", "F", "cropped"
 
 
 class LastBlockOfChannelsLost(Broken):

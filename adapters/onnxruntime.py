@@ -21,7 +21,8 @@ ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issub
 REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
 PROVIDER = "CPUExecutionProvider"
 SILENT = 4
-LAYOUTS = ("layout:transposed", "layout:channels-last", "layout:padded", "layout:broadcast", "layout:reversed")
+STRIDED = ("transposed", "channels-last", "padded", "cropped", "broadcast", "reversed")
+LAYOUTS = tuple(f"layout:{layout}" for layout in STRIDED)
 """Not offered for bf16, of which the library takes dense arrays only."""
 
 ort.set_default_logger_severity(SILENT)

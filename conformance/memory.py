@@ -83,7 +83,7 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
     strides = [0] * len(dims)
     for count, axis in enumerate(order):
         strides[axis] = step
-        step *= max(dims[axis], 1) + (padding if count == 0 else 0)
+        step *= max(dims[axis], 1) + (padding if count == 0 else 0) + (layout == "cropped" and axis == 1)
     if layout == "broadcast" and dims:
         strides[0] = 0
     if layout == "reversed" and dims:

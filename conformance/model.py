@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -362,8 +362,8 @@ class Isolated(Adapter, Protocol):
 
 # ── cases ─────────────────────────────────────────────────────────────────────────────────────────
 
-Layout = Literal["dense", "transposed", "channels-last", "padded", "offset", "broadcast", "reversed"]
-LAYOUTS: tuple[Layout, ...] = ("dense", "transposed", "channels-last", "padded", "offset", "broadcast", "reversed")
+Layout = Literal["dense", "transposed", "channels-last", "padded", "cropped", "offset", "broadcast", "reversed"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 class Expected(NamedTuple):

@@ -130,7 +130,7 @@ def step(task: Task, name: str, plugin: bool) -> str:
 def tensor(source: Source) -> str:
     """src in the memory that it lies in, where the library can say so; else its elements in a row."""
     type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
-    at = laid(source) if source.layout in ("offset", "padded") else None
+    at = laid(source) if source.layout in ("offset", "padded", "cropped") else None
     if at is None or at.strides[-1:] != (1,):
         return f"ov.Tensor(np.array(words), ov.Shape({dims}), {type_})"
     around = [dims[0], *(outer // inner for outer, inner in pairwise(at.strides))]

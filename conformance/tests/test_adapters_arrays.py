@@ -102,7 +102,7 @@ def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
     assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
 
 
-@pytest.mark.parametrize("layout", ["transposed", "padded", "offset", "broadcast", "reversed"])
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
 def test_elements_are_handed_over_wherever_they_lie(adapter: Any, layout: Any) -> None:
     if adapter.identity.name == "torch-inductor":
         pytest.skip("compiles C++ for each")

@@ -109,7 +109,7 @@ def test_every_pattern_comes_back(adapter: Adapter, type_: str) -> None:
     assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
 
 
-@pytest.mark.parametrize("layout", ["transposed", "padded", "offset", "broadcast", "reversed"])
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
 def test_elements_are_handed_over_wherever_they_lie(adapter: Adapter, layout: Any) -> None:
     source = Source("f32", (3, 4), layout)
     assert answer(adapter, graph("f32", (3, 4), (12,)), source)[2] == patterns(source).tobytes()

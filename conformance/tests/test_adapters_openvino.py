@@ -81,7 +81,7 @@ def test_every_pattern_of_f16_comes_back_from_the_reference() -> None:
     assert dst.array().view("<u2").tolist() == list(range(1 << 16))
 
 
-@pytest.mark.parametrize("layout", ["transposed", "padded", "offset", "broadcast", "reversed"])
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
 def test_elements_are_handed_over_wherever_they_lie(layout: Any) -> None:
     source = Source("bf16", (3, 4), layout)
     dst = answer(loaded("openvino"), graph("bf16", (3, 4), (12,)), source)

@@ -59,7 +59,7 @@ def test_every_layout_holds_the_same_elements_between_guards(layout: Layout, dim
     ("layout", "strides"),
     [
         ("dense", (48, 16, 4)), ("offset", (48, 16, 4)), ("transposed", (4, 8, 24)), ("reversed", (48, 16, -4)),
-        ("broadcast", (0, 16, 4)), ("padded", (84, 28, 4)), ("channels-last", (48, 4, 12)),
+        ("broadcast", (0, 16, 4)), ("padded", (84, 28, 4)), ("cropped", (64, 16, 4)), ("channels-last", (48, 4, 12)),
     ],
 )  # fmt: skip
 def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> None:

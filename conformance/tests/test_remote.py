@@ -43,6 +43,24 @@ class Sometimes(DiesRatherThanRefuse):
         return super(DiesRatherThanRefuse, self).compile(graph) if calls == 1 else super().compile(graph)
 """
 """Its second call is refused as it should be; all others end the process."""
+BY_ADDRESS = """
+from conformance.adapter import FunctionAdapter
+
+class View(FunctionAdapter):
+    name, version = "view", "1"
+
+    def reshape(self, src, shape, special_zero):
+        return src.reshape([src.shape[i] if n == 0 else n for i, n in enumerate(shape)] if special_zero else shape)
+
+class ByAddress(View):
+    name, known = "by-address", {}
+
+    def reshape(self, src, shape, special_zero):
+        key = src.ctypes.data, src.nbytes
+        self.known.setdefault(key, src.copy())
+        return super().reshape(self.known[key], shape, special_zero)
+"""
+"""One knows what it has seen by where it lay; the other answers by views, which nobody forbids."""
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +172,16 @@ def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(tmp_pa
     told = [str(result.outcome["message"]) for result in results]
     assert ["flaky" in message for message in told] == [True, False, False]
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in told] == [False, True, False]
+
+
+def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(tmp_path: Path, plan: Plan) -> None:
+    path = tmp_path / "address.py"
+    path.write_text(BY_ADDRESS)
+    asked = [row for row in plan.rows if row.case.id == "memory-is-used-again-for-other-elements"]
+    for backend, verdict in ((f"{path}:ByAddress", "fail"), (f"{path}:View", "pass")):
+        with opened(backend, "worker", LIMITS) as remote:
+            results = list(run(asked, remote))
+        assert {verdict for result in results for verdict in result.verdicts.values()} == {verdict}
 
 
 def test_a_hang_ends_within_its_limit(backend: str) -> None:

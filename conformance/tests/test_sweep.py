@@ -269,7 +269,7 @@ def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
     assert set(other.verdicts["dynamic-2021"]) == {"not claimed"}
 
 
-@pytest.mark.parametrize("layout", ["transposed", "padded", "offset", "broadcast", "reversed"])
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
 def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_strides(spec: Spec, layout: Any) -> None:
     from conformance.adapters.broken import StridesIgnored
 
