@@ -53,7 +53,8 @@ def _all(args: argparse.Namespace, plan: Plan) -> Iterator[Found]:
 
 
 def _show(found: Found) -> None:
-    say(wrapped(f"{paint(_STYLES[found.word], found.word):<4} {found.check}: {found.text}", 0, 5))
+    text = wrapped(f"{found.word:<4} {found.check}: {found.text}", 0, 5)
+    say(paint(_STYLES[found.word], found.word) + text.removeprefix(found.word))
 
 
 def _concluded(args: argparse.Namespace, found: list[Found]) -> int:

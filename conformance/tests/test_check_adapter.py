@@ -235,3 +235,15 @@ def test_a_new_adapter_never_hides_a_module(
 def test_a_name_that_is_none_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new-adapter", name]) == 2
     assert "is no name for a backend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["40", "90"])
+def test_colours_take_no_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("conformance.terminal.is_terminal", lambda stream: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["check-adapter", adapter(tmp_path, ""), "--isolation", "none"])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "ok   identity: mine 1"
