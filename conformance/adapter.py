@@ -100,6 +100,10 @@ class FunctionAdapter:
 
     @property
     def claims(self) -> Claims:
+        listed = {"operations": self.operations, "leaves_out": self.leaves_out, "mapped": self.mapped}
+        for name, names in listed.items():
+            if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
+                raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
         return Claims(tuple(self.operations), tuple(self.leaves_out), tuple(self.mapped))
 
     def compile(self, graph: Graph) -> FunctionProgram:
@@ -175,7 +179,18 @@ def load_adapter(backend: str) -> Adapter:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise CannotStart(f"{backend}: cannot be started: {type(error).__name__}: {error}") from error
+        what = f"{type(error).__name__}: {error}{place_in(_file_of(backend), error)}"
+        raise CannotStart(f"{backend}: cannot be started: {what}") from error
+
+
+def place_in(file: Path | str | None, error: BaseException) -> str:
+    """` (mine.py:25)`: where in a file an exception went through last; nothing where it did not."""
+    line, trace = 0, error.__traceback__
+    while trace is not None and file is not None:
+        if os.path.abspath(trace.tb_frame.f_code.co_filename) == os.path.abspath(file):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f" ({os.path.basename(file)}:{line})" if file is not None and line else ""
 
 
 def digest_of_adapter(backend: str) -> str | None:
@@ -224,14 +239,26 @@ def _class(backend: str) -> Any:
             raise CannotStart(_unknown(backend))
         file, name = BUNDLED[backend]
         module = f"conformance.adapters.{file}"
+    if separator and not module.endswith(".py") and _beside(module):
+        raise CannotStart(f"{backend}: no module {module!r}, but a file; write {_beside(module)}:{name}")
     found = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     if not hasattr(found, name):
-        classes = sorted(n for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_")
-        near = ", ".join(classes) or "none"
+        own = {n: value for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_"}
+        near = ", ".join(sorted(n for n, value in own.items() if value.__module__ == found.__name__)) or "none"
         raise CannotStart(f"{backend}: {module} has no class {name!r}; its classes are {near}")
+    if inspect.isfunction(getattr(found, name)):
+        raise CannotStart(
+            f"{backend}: {name!r} is a function; an adapter is a class, as `conformance new-adapter` writes"
+        )
     if not callable(getattr(found, name)):
         raise CannotStart(f"{backend}: {name!r} is no class; name the adapter's class")
     return getattr(found, name)
+
+
+def _beside(module: str) -> str:
+    """The file that is meant where a module of that name is not there, such as ./mine.py; nothing where there is none."""
+    path = Path(f"{module}.py")
+    return f"./{path}" if module.isidentifier() and path.is_file() and not importlib.util.find_spec(module) else ""
 
 
 def _broken(name: str) -> Any:
@@ -251,8 +278,8 @@ def _unknown(backend: str) -> str:
 
     near = difflib.get_close_matches(backend, BUNDLED, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"bundled are {', '.join(sorted(BUNDLED))}"
-    if Path(backend).suffix == ".py":
-        hint = f"name the class too: {backend}:Class"
+    if Path(backend).suffix == ".py" or _beside(backend):
+        return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
     return f"unknown backend {backend!r}; {hint}; or give package.module:Class or path/to/file.py:Class"
 
 
@@ -282,6 +309,8 @@ def _checked(adapter: Any, backend: str) -> Adapter:
         raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
     check_description(adapter.identity, adapter.claims, backend)
     if isinstance(adapter, FunctionAdapter):
+        if not isinstance(adapter.refusals, tuple):
+            raise CannotStart(f"{backend}: `refusals` is no tuple; write (ValueError,), with the comma")
         for refusal in adapter.refusals:
             if refusal in (BaseException, Exception, TypeError, AttributeError):
                 what = f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"

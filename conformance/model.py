@@ -330,6 +330,13 @@ class Crashed(Exception):
     """The process that answered for the backend ended in the middle of a call."""
 
 
+class RemoteError(Exception):
+    """What went wrong in the adapter in a process of its own, which said what it was."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
 class TimedOut(Exception):
     """The call did not come back within its limit."""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, unreal, volume_of
-from .model import Claims, Crashed, Graph, Identity, Rejected, Tensor, TimedOut, Unsupported
+from .model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from .process import MMAP, TRIM, USUAL, Bytes, Limits, Process, SharedMemory
 from .protocol import Fault, integer, short
 from .types import WIDTH
@@ -25,13 +25,6 @@ _CLOSE_AT_ONCE = 16
 """Programs that nobody uses any more are closed so many at a time; large ones at once."""
 _TRIES = 3
 """Starts in a row that may fail before it is given up."""
-
-
-class RemoteError(Exception):
-    """What went wrong in the adapter over there."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 class Remote:

@@ -24,6 +24,7 @@ from .model import (
     OutcomeKind,
     Program,
     Rejected,
+    RemoteError,
     Result,
     Tensor,
     TimedOut,
@@ -237,6 +238,8 @@ def attempt(adapter: Adapter, task: Task, programs: dict[Graph, Program] | None)
         outcome = Outcome("timeout", message=_text(str(late)))
     except MemoryError as error:
         outcome = Outcome("crash", message=_text(f"asked for more memory than it may have: {written(error)}"))
+    except RemoteError as error:
+        outcome = Outcome("error", message=_text(str(error)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever else it raises is an error of the adapter, and the run goes on

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from . import protocol
-from .adapter import CannotStart, load_adapter
+from .adapter import CannotStart, load_adapter, place_in
 from .model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from .protocol import Fault, number
 from .run import elements_of, named_type, refused, text_of, written
@@ -39,6 +39,7 @@ class Server:
     def __init__(self, adapter: Adapter, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self.adapter, self.stdin, self.stdout = adapter, stdin, stdout
         self.pid = os.getpid()
+        self.file = getattr(sys.modules.get(type(adapter).__module__), "__file__", None)
         self.programs: dict[int, Program] = {}
         self.answers: dict[int, list[Answer]] = {}
         self.sources: dict[int, list[tuple[int, Tensor, bytes]]] = {}
@@ -109,7 +110,8 @@ class Server:
         except MemoryError as error:
             return {"error": {"message": f"MemoryError: {written(error)}", "memory": True}}, ()
         except BaseException as error:  # no terminal reaches this process: an interrupt too is the backend's own
-            return {"error": {"message": f"{type(error).__name__}: {written(error)}"}}, ()
+            where = place_in(self.file, error)
+            return {"error": {"message": f"{type(error).__name__}: {written(error)}{where}"}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
         number = request["program"]

@@ -63,7 +63,7 @@ NAMED = {
     "conformance.tests.miniatures:": "has no class ''",
     ":It": "cannot be started",
     "no/such/file.py:It": "no such file; give the path",
-    "mine.py": "name the class too: mine.py:Class",
+    "mine.py": "name the file and the class: mine.py:Class",
     "conformance.tests.miniatures:Plain@moon": "has no choice of device",
     "broken:zero-flag-ingored": "did you mean 'zero-flag-ignored'",
 }
@@ -82,7 +82,8 @@ def test_a_backend_that_is_not_there_ends_with_3_and_one_line(command: Command, 
 WRITTEN = {
     "does not parse": ("def It(:", "SyntaxError"),
     "import fails": ("import no_such_library", "No module named 'no_such_library'; install what it needs"),
-    "import raises": ("raise ValueError('at once')", "cannot be started: ValueError: at once"),
+    "import raises": ("raise ValueError('at once')", "cannot be started: ValueError: at once ("),
+    "a function": ("def It(src, shape, special_zero): return src", "'It' is a function; an adapter is a class"),
     "import exits": ("raise SystemExit(0)", "cannot be started: SystemExit: 0"),
     "import raises what is no Exception": (
         "class Odd(BaseException): pass\nraise Odd('odd')",
@@ -124,6 +125,11 @@ WRITTEN = {
     ),
     "mapped that is none": ("class It(Right):\n mapped = ('volume',)", "maps 'volume'"),
     "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
+    "leaves_out without a comma": (
+        "class It(Right):\n leaves_out = ('declared')",
+        "`leaves_out` is 'declared'; write ('declared',), with the comma",
+    ),
+    "a refusal without a comma": ("class It(Right):\n refusals = ValueError", "write (ValueError,), with the comma"),
     "everything for a refusal": ("class It(Right):\n refusals = (Exception,)", "`refusals` names Exception"),
 }
 
@@ -145,6 +151,35 @@ def test_the_same_is_said_from_a_process(command: Command, backend: Any, what: s
     assert said.code == 3, said
     assert words in said.err
     assert len(said.err.splitlines()) == 1
+
+
+def test_a_file_that_is_meant_is_named(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_mine.py").write_text("class It: pass\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert "name the file and the class: ./of_mine.py:Class" in command.run("of_mine").err
+    assert "write ./of_mine.py:It" in command.run("of_mine:It").err
+
+
+def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: Any) -> None:
+    said = command.run(backend("class Other(Right): pass"))
+    assert said.err.rstrip().endswith("its classes are Other, Right")
+
+
+@pytest.mark.parametrize("body", ["return np.reshap(src, shape)", "return np.reshape(src, 'x')"])
+def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, body: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import numpy as np\nfrom conformance.adapter import FunctionAdapter\n\n\nclass It(FunctionAdapter):\n"
+        f"    name, version = 'it', '1'\n\n    def reshape(self, src, shape, special_zero):\n        {body}\n",
+        encoding="utf-8",
+    )
+    command.run(f"{path}:It", "-k", "flattens", "--isolation", "worker")
+    details = {result.detail for result in read(command.out / "results.jsonl").results if result.detail}
+    assert len(details) == 1, details
+    assert details.pop().startswith(("adapter error: AttributeError: ", "adapter error: TypeError: "))
+    assert all(
+        "(mine.py:9)" in (result.detail or "(mine.py:9)") for result in read(command.out / "results.jsonl").results
+    )
 
 
 # ── what answers nonsense ─────────────────────────────────────────────────────────────────────────
