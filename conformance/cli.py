@@ -37,7 +37,8 @@ class _Parser(argparse.ArgumentParser):
         text = f"{name}: {rest}" if message.startswith("argument ") else message
         if choice := _CHOICE.fullmatch(rest):
             raise Usage(f"{name}: {unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z-]*', choice[2]))}")
-        raise Usage(f"{text.replace('expected one argument', 'a value is missing')}; see `{self.prog} --help`")
+        text = text.replace("expected one argument", "a value is missing").replace("OPTION", name)
+        raise Usage(f"{text}; see `{self.prog} --help`")
 
     @property
     def options(self) -> list[str]:
@@ -67,22 +68,28 @@ class _Version(argparse.Action):
 # ── arguments ─────────────────────────────────────────────────────────────────────────────────────
 
 
+def _path(text: str) -> Path:
+    if not text:  # as from --out "$OUT" where nothing set OUT; Path would take it for the folder that one is in
+        raise argparse.ArgumentTypeError("the name is empty; name a file or a folder")
+    return Path(text)
+
+
 def _common(parser: _Parser) -> None:
     what = "a folder instead of the bundled spec/, or beside it if it says `extends`"
-    parser.add_argument("--spec", type=Path, action=_Once, metavar="DIR", help=what)
+    parser.add_argument("--spec", type=_path, action=_Once, metavar="DIR", help=what)
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 
 def _check(parser: _Parser) -> None:
-    parser.add_argument("--cases", type=Path, action=_Once, metavar="DIR", help=_CASES)
+    parser.add_argument("--cases", type=_path, action=_Once, metavar="DIR", help=_CASES)
     what = "add the ids of new cases to the lock file, where nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=what)
     what = "the five documents: verify digests and pointers, and compute coverage"
-    parser.add_argument("--sources", type=Path, action=_Once, metavar="DIR", help=what)
+    parser.add_argument("--sources", type=_path, action=_Once, metavar="DIR", help=what)
 
 
 def _cases_folder(parser: _Parser) -> None:
-    parser.add_argument("--cases", type=Path, action=_Once, metavar="DIR", help=_CASES)
+    parser.add_argument("--cases", type=_path, action=_Once, metavar="DIR", help=_CASES)
 
 
 def _mutants(parser: _Parser) -> None:
@@ -135,7 +142,7 @@ def _diff_documents(parser: _Parser) -> None:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1; write --jobs 2")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1; write OPTION 2")
     return int(text)
 
 
@@ -173,12 +180,12 @@ def _run_arguments(parser: _Parser) -> None:
         help="a document, type or facet that must be shown; may be repeated",
     )
     parser.add_argument("--shard", type=_part, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
-    parser.add_argument("--waivers", type=Path, action=_Once, metavar="FILE", help="known failures that are waived")
+    parser.add_argument("--waivers", type=_path, action=_Once, metavar="FILE", help="known failures that are waived")
     parser.add_argument(
-        "--claims", type=Path, action=_Once, metavar="FILE", help="what the backend must claim, exactly"
+        "--claims", type=_path, action=_Once, metavar="FILE", help="what the backend must claim, exactly"
     )
     parser.add_argument(
-        "--resume", type=Path, action=_Once, metavar="DIR", help="go on with a run that was interrupted"
+        "--resume", type=_path, action=_Once, metavar="DIR", help="go on with a run that was interrupted"
     )
     parser.add_argument(
         "--isolation",
@@ -193,14 +200,14 @@ def _run_arguments(parser: _Parser) -> None:
     )
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     parser.add_argument(
-        "--out", type=Path, action=_Once, metavar="DIR", help="where results and reports go (conformance-report/NAME)"
+        "--out", type=_path, action=_Once, metavar="DIR", help="where results and reports go (conformance-report/NAME)"
     )
-    parser.add_argument("--cases", type=Path, action=_Once, metavar="DIR", help=_CASES)
+    parser.add_argument("--cases", type=_path, action=_Once, metavar="DIR", help=_CASES)
 
 
 def _whole(text: str) -> int:
     if not text.isdecimal() or int(text) >= 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0; write --rank 2")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0; write OPTION 2")
     return int(text)
 
 
@@ -236,7 +243,7 @@ def _sweep(parser: _Parser) -> None:
     parser.add_argument("--shard", type=_part, metavar="I/N", help="only the I-th of N parts of the calls")
     parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     what = "where the results go (conformance-sweep)"
-    parser.add_argument("--out", type=Path, action=_Once, metavar="DIR", help=what)
+    parser.add_argument("--out", type=_path, action=_Once, metavar="DIR", help=what)
     _limits(parser)
 
 
@@ -250,8 +257,10 @@ def _hunt(parser: _Parser) -> None:
 
 
 def _merge(parser: _Parser) -> None:
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the folders of all the shards of one run")
-    parser.add_argument("--out", type=Path, action=_Once, required=True, metavar="DIR", help="where the whole goes")
+    parser.add_argument(
+        "folders", nargs="+", type=_path, metavar="DIR", help="the folders of all the shards of one run"
+    )
+    parser.add_argument("--out", type=_path, action=_Once, required=True, metavar="DIR", help="where the whole goes")
     _cases_folder(parser)
 
 
@@ -260,7 +269,7 @@ def _new_adapter(parser: _Parser) -> None:
     parser.add_argument(
         "--lang", choices=("python", "c", "javascript"), default="python", help="the language to begin in (python)"
     )
-    parser.add_argument("--out", type=Path, action=_Once, metavar="FILE", help="the file to write (NAME.py)")
+    parser.add_argument("--out", type=_path, action=_Once, metavar="FILE", help="the file to write (NAME.py)")
 
 
 def _check_adapter(parser: _Parser) -> None:
@@ -271,16 +280,16 @@ def _check_adapter(parser: _Parser) -> None:
 
 def _verify(parser: _Parser) -> None:
     what = "a report.html, a results.jsonl, or the folder of a run"
-    parser.add_argument("path", type=Path, metavar="PATH", help=what)
+    parser.add_argument("path", type=_path, metavar="PATH", help=what)
     what = "exit with 1 too where the whole target does not conform, or not every type that DOCUMENT lists"
     parser.add_argument("--conforms", nargs="?", const="", action=_Once, metavar="DOCUMENT", help=what)
     _cases_folder(parser)
 
 
 def _compare(parser: _Parser) -> None:
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="folders of runs, or their results.jsonl")
+    parser.add_argument("folders", nargs="+", type=_path, metavar="DIR", help="folders of runs, or their results.jsonl")
     what = "the page to write (conformance-compare.html)"
-    parser.add_argument("--out", type=Path, action=_Once, metavar="FILE", help=what)
+    parser.add_argument("--out", type=_path, action=_Once, metavar="FILE", help=what)
     _cases_folder(parser)
 
 
@@ -288,7 +297,7 @@ def _publish(parser: _Parser) -> None:
     what = "what to run: bundled names (every one whose library is installed here)"
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=what)
     what = "the folder of a run that was made already; may be repeated"
-    parser.add_argument("--results", type=Path, action="append", metavar="DIR", help=what)
+    parser.add_argument("--results", type=_path, action="append", metavar="DIR", help=what)
     for option, what in (("--operation", "this operation only"), ("--type", "this element type only")):
         said = f"{what}, for a backend that takes long; may be repeated"
         parser.add_argument(option, action="append", metavar="ID", help=said)
@@ -298,17 +307,17 @@ def _publish(parser: _Parser) -> None:
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
-    parser.add_argument("--out", type=Path, action=_Once, metavar="DIR", help="where it goes (reports)")
+    parser.add_argument("--out", type=_path, action=_Once, metavar="DIR", help="where it goes (reports)")
     _cases_folder(parser)
 
 
 def _diff(parser: _Parser) -> None:
-    parser.add_argument("old", type=Path, metavar="OLD", help="the folder of a run, or its results.jsonl")
-    parser.add_argument("new", type=Path, metavar="NEW", help="that of a later one")
+    parser.add_argument("old", type=_path, metavar="OLD", help="the folder of a run, or its results.jsonl")
+    parser.add_argument("new", type=_path, metavar="NEW", help="that of a later one")
     what = "text, markdown or html (by the name of --out, else text)"
     parser.add_argument("--format", choices=("text", "markdown", "html"), help=what)
     parser.add_argument(
-        "--out", type=Path, action=_Once, metavar="FILE", help="write to a file instead of the terminal"
+        "--out", type=_path, action=_Once, metavar="FILE", help="write to a file instead of the terminal"
     )
     _cases_folder(parser)
 
@@ -380,7 +389,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         words = [*words[1:2], "--help"]
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in _COMMANDS:
-        raise Usage(unknown("command", command, _COMMANDS))
+        raise Usage(_no_command(command))
     if command is not None and words[0] in ("-h", "--help"):
         words = [command, "--help"]
     if command is not None and words[0] != command:
@@ -400,6 +409,15 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         names = commands[command].options if what == "option" else ()
         raise Usage(unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
     return known
+
+
+def _no_command(word: str) -> str:
+    """What to type where the command is not one; the commonest slip is to leave out `run`."""
+    from .adapter import BUNDLED  # imports NumPy, which --help need not wait for
+
+    if word in BUNDLED or ":" in word or word.endswith(".py"):
+        return f"{word!r} is no command; to run the suite on a backend, write `conformance run {word}`"
+    return unknown("command", word, _COMMANDS, "conformance --help")
 
 
 def _spelled(arguments: Sequence[str]) -> list[str]:

@@ -24,8 +24,10 @@ class Taken(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     """Prints the script for one shell."""
+    if args.shell is None:
+        raise Usage("say for which shell: bash, zsh or fish; for example: conformance completion bash")
     if args.shell not in SHELLS:
-        raise Usage(unknown("shell", args.shell or "", SHELLS))
+        raise Usage(unknown("shell", args.shell, SHELLS))
     taken = _taken(args)
     if args.json:
         emit({name: each._asdict() for name, each in taken.items()})

@@ -16,7 +16,7 @@ from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .meaning import show, source
 
 CHANGES = ("added", "dropped", "reworded in effect")
-_EXAMPLE = "for example: conformance diff-documents static-2022 static-2021"
+_EXAMPLE = "for example: conformance diff-documents static-2021 static-2022"
 
 
 def run(args: argparse.Namespace) -> int:

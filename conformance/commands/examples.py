@@ -81,7 +81,7 @@ exit codes: 0 conforms · 1 fails · 2 usage · 3 cannot start · 4 incomplete �
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
   conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-2021""",
     "diff-documents": """\
-  conformance diff-documents static-2022 static-2021""",
+  conformance diff-documents static-2021 static-2022""",
     "completion": """\
   eval "$(conformance completion bash)"               in ~/.bashrc
   eval "$(conformance completion zsh)"                in ~/.zshrc, after compinit

@@ -56,7 +56,9 @@ def _resolve(spec: Spec, args: argparse.Namespace) -> None:
     """Replaces what was typed for the filters by what is meant."""
     for name, known in (("document", spec.documents), ("level", LEVELS), ("kind", KINDS), ("rule", spec.rules)):
         if getattr(args, name) is not None:
-            setattr(args, name, pick(name, getattr(args, name), known))
+            setattr(
+                args, name, pick(name, getattr(args, name), known, "conformance list rules" if name == "rule" else "")
+            )
 
 
 def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]]) -> None:
