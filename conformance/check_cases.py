@@ -220,7 +220,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
         if case not in (suite.added or suite.cases):
             yield Problem(Place(name, line), f"the case {case!r} is gone; ids are never removed, renamed or used again")
     for case in (suite.added or suite.cases.keys()) - set(known):
-        yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; run `conformance check --lock`")
+        yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")
 
 
 def lock(suite: Suite, cases_path: Path) -> int:

@@ -144,8 +144,21 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
         case "type":
             kinds = error.validator_value
             wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
-            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is no {wanted}; correct the value")]
+            write = _WRITE.get(wanted, "correct the value")
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is no {wanted}; {write}")]
+        case "const":
+            what = f"{_short(error.instance)} is not {_short(error.validator_value)}, which alone may stand there"
+            return [Problem(Place(name, line), f"{where}{what}")]
     return [Problem(Place(name, line), f"{where}{_short(error.message)}")]
+
+
+_WRITE: Mapping[str, str] = {
+    "boolean": "write true or false",
+    "array": "write a list, such as [2, 3]",
+    "object": "write keys and values",
+    "string": "put it in quotes",
+}
+"""What to write where a value is of another type."""
 
 
 def _short(value: Any) -> str:

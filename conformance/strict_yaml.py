@@ -27,6 +27,8 @@ _ACCIDENT = re.compile(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([t \t].*)?",
     re.IGNORECASE,
 )
+_INDENT = re.compile(r"^[ \t]*", re.MULTILINE)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # Control characters, and line breaks that editors and YAML count differently.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
 _BRACKETS = re.compile(r"[\[\]{}\n]")
@@ -82,6 +84,9 @@ def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
         what = " ".join(filter(None, (error.context, error.problem)))
         if mark and error.context_mark and error.context_mark.line != mark.line:
             what += f" (begun on line {error.context_mark.line + 1})"
+        if "\t" in "".join(_INDENT.findall(text)[place.line - 1 : place.line]):
+            what = "a tab stands where only blanks may; indent with blanks"
+            return None, [*reader.problems, Problem(place, f"not YAML: {what}")]
         return None, [*reader.problems, Problem(place, f"not YAML: {what}; correct it")]
     finally:
         if collecting:
@@ -166,6 +171,8 @@ class _Reader:
             self.wrong(event, f"a number of {len(text)} characters, at most {_LONGEST_INTEGER} are read; shorten it")
         elif not text:
             self.wrong(event, "the value is left empty; write it, or null")
+        elif _DATE.fullmatch(text):
+            self.wrong(event, f"{text!r} would be read by some as a date; put it in quotes")
         elif _ACCIDENT.fullmatch(text):
             what = "would be read by some as a boolean, a number, a date or nothing"
             self.wrong(event, f"{text!r} {what}; write true, false, null or a decimal number, or put it in quotes")

@@ -188,7 +188,7 @@ def test_check_locks_the_ids_of_new_cases_only_when_asked(run: Run, tmp_path: Pa
     shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
     code, out, _ = run("check", "--cases", str(folder))
     assert code == 1
-    assert "conformance check --lock" in out
+    assert "add --lock to lock it" in out
     assert not (folder / "ids.lock").exists()
     assert run("check", "--cases", str(folder), "--lock")[0] == 0
     assert run("check", "--cases", str(folder))[0] == 0
@@ -438,7 +438,10 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "explain-escape": (["explain", "\x1b[31mred"], "\\x1b"),
     "explain-bidi": (["explain", "\u202eabc"], "\\u202e"),
     "explain-surrogate": (["explain", "\udcff"], "unknown name"),
-    "diff-one": (["diff-documents", "static-2022"], "the older first; for example: conformance diff-documents static-2021"),
+    "diff-one": (
+        ["diff-documents", "static-2022"],
+        "the older first; for example: conformance diff-documents static-2021",
+    ),
     "diff-unknown": (["diff-documents", "static-2022", "static-2012"], "did you mean"),
     "diff-three": (["diff-documents", "static-2022", "static-2021", "static-2020"], "unknown argument"),
     "meaning-nothing": (["meaning"], "--src is missing; for example: conformance meaning"),

@@ -165,7 +165,7 @@ def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
 def test_new_ids_are_locked_in_the_folder_that_adds_them(dialect: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (dialect / "cases" / "ids.lock").unlink()
     assert main(["check", *folders(dialect)]) == 1
-    assert "conformance check --lock" in capsys.readouterr().out
+    assert "add --lock to lock it" in capsys.readouterr().out
     assert main(["check", *folders(dialect), "--lock"]) == 0
     locked = (dialect / "cases" / "ids.lock").read_text(encoding="utf-8").split()
     assert locked == ["acme-refuses-seven-entries", "acme-takes-six-entries"]

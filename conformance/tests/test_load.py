@@ -263,7 +263,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "an example with a number for its flag": (
         {"findings": TINY["findings"] + "    example: {src: [1], shape: [1], special_zero: 1}\n"},
         "findings.yaml:10",
-        "1 is no boolean",
+        "1 is no boolean; write true or false",
     ),
     "an unknown way to give shape": (
         swapped("operations", "[attribute]", "[atribute]"),
