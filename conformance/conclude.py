@@ -102,11 +102,14 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     target = Target.of(header["target"])
     partial = bool(target.select or target.shard or target.operations or target.documents or target.types)
     canaries = evidence.footer["canaries"]
+    overdue = waive.overdue(header, results, plan.rows, whole=not partial)
     conclusion = conclude(
         plan, results, claims, target,
         escaped=tuple(name for name in dict.fromkeys((*planted.names(), *canaries)) if not canaries.get(name)),
-        overdue=() if partial else waive.overdue(header, results, plan.rows),
+        overdue=() if partial else overdue,
     )  # fmt: skip
+    if conclusion.exit_code != 6:  # else they are the reason that is given
+        conclusion = replace(conclusion, notes=(*conclusion.notes, *overdue))
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _other_suite(plan.suite)))

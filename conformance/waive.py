@@ -12,7 +12,7 @@ from typing import Any
 from .load import validated
 from .model import Identity, Malformed, Place, Problem, Result, Verdict
 from .plan import Row
-from .strict_yaml import require
+from .strict_yaml import Map, require
 
 _LONGEST = timedelta(days=732)
 """How far ahead a waiver may end."""
@@ -60,7 +60,8 @@ def entries(path: Path) -> list[Waiver]:
     return waivers
 
 
-def _bad_date(entry: Mapping[str, Any], place: Place) -> list[Problem]:
+def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
+    place = entry_place._replace(line=entry.lines["expires"])
     try:
         if date.fromisoformat(entry["expires"]).isoformat() != entry["expires"]:  # 3.11 reads 20270630 too
             raise ValueError
@@ -107,8 +108,10 @@ def recorded(waivers: Iterable[Waiver]) -> list[dict[str, Any]]:
     return [{"number": waiver.number, "place": str(waiver.place), **waiver.entry} for waiver in waivers]
 
 
-def overdue(header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row]) -> tuple[str, ...]:
-    """What is wrong with the waivers of a whole run: expired, or no longer needed."""
+def overdue(
+    header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row], whole: bool
+) -> tuple[str, ...]:
+    """What is wrong with the waivers of a run: expired, or no longer needed, which only a whole run shows."""
     rows = tuple(rows)
     used = {result.outcome.get("waiver") for result in results.values()}
     ran = header["started"][:10]
@@ -119,7 +122,7 @@ def overdue(header: Mapping[str, Any], results: Mapping[str, Result], rows: Iter
             said.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
             )
-        elif waiver["number"] not in used and not _untried(waiver, results, rows):
+        elif whole and waiver["number"] not in used and not _untried(waiver, results, rows):
             said.append(f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it")
     return tuple(said)
 

@@ -93,10 +93,28 @@ def test_a_waiver_for_something_else_waives_nothing(
 
 def test_an_expired_waiver_waives_nothing_and_is_told_once_nothing_fails(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {"expires": "2020-02-29"})
-    assert command.run(FLUSHES, "--waivers", path).code == 1
+    red = command.run(FLUSHES, "--waivers", path)
+    assert red.code == 1
+    assert f"note: {path}:2: the waiver of patterns expired on 2020-02-29; mend the backend or renew it" in red.out
     said = command.run("numpy", "--waivers", path)
     assert said.code == 6
     assert f"{path}:2: the waiver of patterns expired on 2020-02-29" in said.last
+
+
+def test_a_part_of_the_target_tells_expired_waivers_and_cannot_tell_stale_ones(
+    command: Command, tmp_path: Path
+) -> None:
+    path = waivers(tmp_path, {"expires": "2020-02-29"}, {"rule": "one-infer"})
+    said = command.run("numpy", "--waivers", path, "--operation", "StaticReshape")
+    assert "expired on 2020-02-29" in said.out
+    assert "stale" not in said.out
+    assert said.code == 0
+
+
+def test_what_is_waived_is_not_shown_as_failing(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {})
+    assert "\nwhat failed and is waived\n" in command.run(FLUSHES, "--waivers", path).out
+    assert "\nwhat failed\n" in command.run(FLUSHES).out
 
 
 def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> None:
@@ -162,7 +180,7 @@ def test_a_rule_that_is_waived_whole_has_no_pass(command: Command, tmp_path: Pat
 
 MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "everything": ({"case": "*", "rule": "**"}, ":2: the waiver is for everything; name what fails"),
-    "nearly for ever": ({"expires": "2999-01-01"}, ":2: expires '2999-01-01' is more than two years ahead"),
+    "nearly for ever": ({"expires": "2999-01-01"}, ":6: expires '2999-01-01' is more than two years ahead"),
     "no reason": ({"reason": None}, ":2: missing key 'reason'"),
     "no link": ({"link": None}, ":2: missing key 'link'"),
     "no owner": ({"owner": None}, ":2: missing key 'owner'"),
@@ -171,7 +189,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "a link to nowhere": ({"link": "ticket 7"}, ":4: "),
     "for nothing": ({"case": None}, ":2: the waiver names no case, rule or row"),
     "an unknown key": ({"cases": "x"}, "unknown key 'cases'"),
-    "no date": ({"expires": "next year"}, ":2: expires 'next year' is no date; write it as '2027-06-30'"),
+    "no date": ({"expires": "next year"}, ":6: expires 'next year' is no date; write it as '2027-06-30'"),
     "no such day": ({"expires": "2027-02-30"}, "is no date"),
     "a date without dashes": ({"expires": "20270630"}, "is no date"),
     "no range": ({"versions": "3.6 or so"}, ":2: versions '3.6 or so' is no range"),
