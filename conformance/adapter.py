@@ -100,7 +100,11 @@ class FunctionAdapter:
 
     @property
     def claims(self) -> Claims:
-        listed = {"operations": self.operations, "leaves_out": self.leaves_out, "mapped": self.mapped}
+        listed: Mapping[str, object] = {
+            "operations": self.operations,
+            "leaves_out": self.leaves_out,
+            "mapped": self.mapped,
+        }
         for name, names in listed.items():
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
@@ -256,7 +260,7 @@ def _class(backend: str) -> Any:
 
 
 def _beside(module: str) -> str:
-    """The file that is meant where a module of that name is not there, such as ./mine.py; nothing where there is none."""
+    """The file that is meant where there is no module of that name, such as ./mine.py; else nothing."""
     path = Path(f"{module}.py")
     return f"./{path}" if module.isidentifier() and path.is_file() and not importlib.util.find_spec(module) else ""
 

@@ -143,8 +143,11 @@ def difference(pinned: Claims, claims: Claims) -> str:
     """Where two claims part."""
     parts = []
     for field, want, got in zip(Claims._fields, pinned, claims, strict=True):
-        parts += [f"{field}: {name} was pinned and is not there" for name in _without(want, got)]
-        parts += [f"{field}: {name} is there and was not pinned" for name in _without(got, want)]
+        for names, what in (
+            (_without(want, got), "pinned and not claimed"),
+            (_without(got, want), "claimed and not pinned"),
+        ):
+            parts += [f"{field}: {', '.join(names)} {'are' if len(names) > 1 else 'is'} {what}"] if names else []
     return "; ".join(parts) or "the order of the claims differs"
 
 

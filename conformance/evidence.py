@@ -332,9 +332,8 @@ def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
     wanted = json.loads(json.dumps(header))
     for key in wanted.keys() | begun.keys():
         if key not in ("started", "folders") and begun.get(key) != wanted.get(key):
-            raise Refused(
-                f"{path}: {key} was {_short(begun.get(key))} and is {_short(wanted.get(key))}; begin a new run"
-            )
+            what, was, now = _parted(key, begun.get(key), wanted.get(key))
+            raise Refused(f"{path}: {what} was {was} and is {now}; begin a new run")
     results = []
     for number, line in enumerate(lines[1:], 2):
         if not line.endswith("\n"):
@@ -345,6 +344,14 @@ def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
         _check_row(path, number, record)
         results.append(_result(record))
     return results
+
+
+def _parted(key: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """What of two values differs, and both: of objects, the first of their keys that does."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        inner = next(name for name in {**one, **other} if one.get(name) != other.get(name))
+        return _parted(f"{key}.{inner}", one.get(inner), other.get(inner))
+    return key, _short(one), _short(other)
 
 
 def _short(value: Any) -> str:
@@ -359,9 +366,8 @@ def merged(paths: Sequence[Path]) -> tuple[dict[str, Any], list[Result]]:
     for path, part in zip(paths, parts, strict=True):
         for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
             if part.header.get(key) != header.get(key):
-                raise Refused(
-                    f"{path}: its {key} is {_short(part.header.get(key))}, that of {paths[0]} {_short(header.get(key))}"
-                )
+                what, its, first = _parted(key, part.header.get(key), header.get(key))
+                raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
         if {**part.header["target"], "shard": None} != header["target"]:
             raise Refused(f"{path}: its target is not that of {paths[0]}")
     shards = [str(part.header["target"].get("shard")) for part in parts]
@@ -375,12 +381,16 @@ def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
     count = shards[0].partition("/")[2]
     for path, shard in zip(paths, shards, strict=True):
         if "/" not in shard or shard.partition("/")[2] != count:
-            raise Refused(f"{path}: is shard {shard}, not one of {count or 'several'}; merge the parts of one run")
+            what = f"shard {shard}" if "/" in shard else "a whole run and no shard"
+            raise Refused(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
     for part in range(1, int(count) + 1):
         named = [str(path) for path, shard in zip(paths, shards, strict=True) if shard == f"{part}/{count}"]
-        if len(named) != 1:
-            what = "there is a gap" if not named else f"{' and '.join(named)} overlap"
-            raise Refused(f"shard {part}/{count} is there {len(named)} times: {what}")
+        if not named:
+            raise Refused(
+                f"shard {part}/{count} is missing; run it with --shard {part}/{count}, and name its folder too"
+            )
+        if len(named) > 1:
+            raise Refused(f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one")
 
 
 def _joined(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:

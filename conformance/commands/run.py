@@ -38,18 +38,28 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(lost(plan.suite))
     order = _order(args, plan)
     progress = Progress("running", len(plan.rows))
+    begun: list[Path] = []
+
+    def folder(name: str) -> Path:
+        begun.append(_folder(args, name))
+        return begun[0]
+
     if args.out is not None and args.resume is None and (args.out / RESULTS).is_file():
         report.forget(args.out)  # what an earlier run said must not stand there when this one cannot start
         (args.out / RESULTS).unlink()
     try:
         with closing(progress):
-            out = certify(order, lambda name: _folder(args, name), args.resume is not None, progress.at)
+            out = certify(order, folder, args.resume is not None, progress.at)
     except CannotStart as cannot:
         raise Usage(str(cannot), code=3) from None
     except Differs as differs:
         raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
+    except KeyboardInterrupt:
+        if not begun:
+            raise
+        raise Usage(f"interrupted; to go on, give --resume {_near(begun[0])} in place of --out", code=130) from None
     return told(args, plan, out)
 
 
@@ -74,6 +84,9 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
+    for option, given in (("--out", args.out), ("--resume", args.resume)):
+        if given is not None and given.is_file():
+            raise Usage(f"{option} {str(given)!r} is a file; name a folder")
     if args.out is not None and args.resume is not None:
         raise Usage("--resume names the folder already; drop --out")
     try:
@@ -194,7 +207,8 @@ def _show_failures(again: str, plan: Plan, results: Iterable[Result]) -> None:
     if not groups:
         return
     say()
-    say(paint("bold", "what failed"))
+    alive = any({"fail", "error"} & set(result.verdicts.values()) for group in groups.values() for _, result in group)
+    say(paint("bold", "what failed" if alive else "what failed and is waived"))
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     for (diagnosis, rule), members in ordered[:_SHOWN]:
         row, result = members[0]

@@ -135,6 +135,27 @@ def test_without_a_folder_results_go_to_one_named_after_the_backend(
     assert (tmp_path / "conformance-report" / "numpy" / "results.jsonl").is_file()
 
 
+@pytest.mark.parametrize("option", ["--out", "--resume"])
+def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
+    path = command.folder / "results.jsonl"
+    path.write_text("", encoding="utf-8")
+    said = command("run", "numpy", "--cases", command.cases, option, path)
+    assert said.code == 2
+    assert f"{option} '{path}' is a file; name a folder" in said.err
+
+
+def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*order: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("conformance.certify._in_order", interrupted)
+    said = command.run("numpy")
+    assert said.code == 130
+    assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} in place of --out\n"
+    monkeypatch.undo()
+    assert command.run("numpy", "--resume", command.out).code == 0
+
+
 def test_two_runs_differ_only_in_the_time_of_the_header_and_in_timings(command: Command) -> None:
     lines = []
     for name in ("one", "two"):
@@ -543,10 +564,13 @@ EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
 @pytest.mark.parametrize(
     ("text", "words_"),
     [
-        ("operations: [StaticReshape]\n", "operations: DynamicReshape-1 is there and was not pinned"),
-        (EVERY, "leaves_out: layout:reversed is there and was not pinned"),
-        (EVERY + "leaves_out: [layout:reversed, chain]\n", "leaves_out: chain was pinned and is not there"),
-        (EVERY + "leaves_out: [layout:reversed]\nmapped: [special_zero]\n", "mapped: special_zero was pinned"),
+        (
+            "operations: [StaticReshape]\n",
+            "operations: DynamicReshape-1, Reshape-1 are claimed and not pinned; leaves_out: ",
+        ),
+        (EVERY, "leaves_out: layout:reversed is claimed and not pinned"),
+        (EVERY + "leaves_out: [layout:reversed, chain]\n", "leaves_out: chain is pinned and not claimed"),
+        (EVERY + "leaves_out: [layout:reversed]\nmapped: [special_zero]\n", "mapped: special_zero is pinned"),
     ],
 )
 def test_claims_that_differ_from_the_pinned_ones_stop_the_run(

@@ -211,6 +211,12 @@ def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name
             assert bytes(damaged) == data or verify(folder / name, plan).mismatches
 
 
+def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -> None:
+    path = folder / "results.jsonl"
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    assert said(verify(path, plan)) == "results.jsonl: has no footer: the run did not end; run again"
+
+
 def test_an_empty_folder_is_refused(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
         verify(tmp_path, plan)
