@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from .. import report
 from ..adapter import CannotStart
 from ..backend import isolation_of
 from ..certify import RESULTS, Differs, Order, certify
-from ..conclude import Conclusion, concluded, lost
+from ..conclude import Conclusion, concluded, in_target, lost
 from ..evidence import Evidence, Refused, Target, complete, folder_words, read
 from ..load import validated
 from ..load_cases import load_suite
@@ -28,6 +27,7 @@ from . import Usage, emit, folder_given, unknown
 DEFAULT_OUT = "conformance-report"
 _SHOWN = 12
 """Groups of failures that are shown on the terminal; the report has all."""
+_BAD = ("fail", "error", "waived")
 _STYLES = {"pass": "green", "observed": "cyan", "fail": "red", "error": "red", "not run": "yellow", "waived": "yellow"}
 
 
@@ -191,19 +191,20 @@ def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, ou
     say(f"  {counted(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
     for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
-    _show_failures(again, plan, evidence.results)
+    _show_failures(again, plan, evidence)
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")
     say(f"report: {_near(out / 'report.html')}")
 
 
-def _show_failures(again: str, plan: Plan, results: Iterable[Result]) -> None:
-    by_row = {row.id: row for row in plan.rows}
-    groups: dict[tuple[str, str], list[tuple[Row, Result]]] = {}
-    for result in results:
-        if result.diagnosis:
-            row = by_row[result.row]
-            groups.setdefault((result.diagnosis, row.case.rule), []).append((row, result))
+def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
+    groups, outside = _failures(plan, evidence)
+    if outside:
+        say(
+            paint(
+                "yellow", f"  note: of the verdicts that failed {outside:,} are outside the target; the report has all"
+            )
+        )
     if not groups:
         return
     say()
@@ -217,6 +218,24 @@ def _show_failures(again: str, plan: Plan, results: Iterable[Result]) -> None:
         say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
     if len(ordered) > _SHOWN:
         say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
+
+
+def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], list[tuple[Row, Result]]], int]:
+    """Rows that failed in the target, by diagnosis and rule; and how many verdicts failed outside it."""
+    by_row = {row.id: row for row in plan.rows}
+    target = Target.of(evidence.header["target"])
+    claims = Claims(**{key: tuple(value) for key, value in evidence.header["claims"].items()})
+    groups: dict[tuple[str, str], list[tuple[Row, Result]]] = {}
+    outside = 0
+    for result in evidence.results:
+        if result.diagnosis:
+            row = by_row[result.row]
+            failed = [document for document, verdict in result.verdicts.items() if verdict in _BAD]
+            inside = [document for document in failed if in_target(row, document, target, claims)]
+            outside += len(failed) - len(inside)
+            if inside:
+                groups.setdefault((result.diagnosis, row.case.rule), []).append((row, result))
+    return groups, outside
 
 
 def _near(path: Path) -> str:
