@@ -56,7 +56,7 @@ def compiled(folder: Path, bug: int = 0) -> str:
 
 def results(plan: Plan, backend: str, rule: str | None = None, most: int = 100_000) -> list[Result]:
     rows = [row for row in plan.rows if not row.case.large and rule in (None, row.case.rule)]
-    with opened(backend, "worker", Limits(seconds=0.5 if rule else 10.0)) as adapter:
+    with opened(backend, "worker", Limits(seconds=0.5 if rule else 60.0)) as adapter:
         return list(run(rows[:: max(1, len(rows) // most)], adapter))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from conformance.plan import Task
 from conformance.process import Limits
 from conformance.remote import Remote
 from conformance.run import attempt, placeless
+
+from .processes import running
 
 PROGRAM = Path(__file__).with_name("misbehaving.py")
 LIMITS = Limits(seconds=1.0, start_seconds=5.0, stop_seconds=0.4)
@@ -36,12 +37,6 @@ def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> Task
 
 def outcome(backend: Remote) -> Outcome:
     return attempt(backend, task(), None)[0]
-
-
-def running(group: int) -> bool:
-    """Whether a process of the group is left that is not merely waiting to be reaped."""
-    listed = subprocess.run(["ps", "-eo", "pgid=,stat="], check=True, capture_output=True, text=True).stdout
-    return any(int(pgid) == group and stat[0] != "Z" for pgid, stat in map(str.split, listed.splitlines()))
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +95,7 @@ def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) ->
     assert outcome(backend).kind == "tensor"
     groups = {first_group, group_of(backend)}
     backend.close()
-    assert not [group for group in groups if running(group)]
+    assert not [group for group in groups if running(group=group)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whose child a process was")
@@ -112,12 +107,12 @@ def test_a_child_in_a_session_of_its_own_is_ended_too(
     backend = remote("child-leaves")
     assert outcome(backend).kind == "tensor"
     child = int((tmp_path / "left").read_text())
-    assert running(child)  # the first of its group
+    assert running(group=child)  # the first of its group
     getattr(backend, end)()
     deadline = time.monotonic() + 5
-    while running(child) and time.monotonic() < deadline:
+    while running(group=child) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not running(child)
+    assert not running(group=child)
 
 
 def test_two_lines_at_once_are_named() -> None:
@@ -211,7 +206,7 @@ def test_what_hangs_or_dies_at_stop_is_ended_and_told(fault: str) -> None:
     assert backend.amiss is not None
     assert "stop: " in backend.amiss
     assert time.monotonic() - began < 5
-    assert not running(group)
+    assert not running(group=group)
 
 
 def test_a_program_that_describes_itself_differently_is_an_error_and_is_given_up(

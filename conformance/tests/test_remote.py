@@ -27,6 +27,8 @@ from conformance.process import Limits
 from conformance.remote import SHARED_FROM, Remote, worker
 from conformance.run import run
 
+from .processes import running
+
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
 LIMITS = Limits(seconds=3.0)
 AGAIN = "again alone in a fresh process", "alone in a fresh process, like the row before"
@@ -444,8 +446,7 @@ def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> 
         time.sleep(0.5)  # until it is in the call
         parent.send_signal(signal.SIGKILL)
     for _ in range(40):
-        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], check=True, capture_output=True, text=True).stdout
-        if not any(int(g) == group and s[0] != "Z" for g, s in map(str.split, listed.splitlines())):
+        if not running(group=group):
             return
         time.sleep(0.05)
     os.killpg(group, signal.SIGKILL)

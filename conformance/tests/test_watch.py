@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from . import processes
+
 BACKEND = """import ctypes, os, signal, sys, time
 from conformance.adapters.numpy_reference import NumpyReference
 from conformance.model import Identity
@@ -68,8 +70,7 @@ def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, end: signal
             time.sleep(0.05)
         running.send_signal(end)
     for _ in range(40):
-        listed = subprocess.run(["ps", "-o", "stat=", "-p", pid.read_text()], check=False, capture_output=True)
-        if listed.stdout.strip() in (b"", b"Z"):
+        if not processes.running(int(pid.read_text())):
             return
         time.sleep(0.05)
     os.kill(int(pid.read_text()), signal.SIGKILL)
