@@ -16,6 +16,7 @@ from conformance.load_cases import load_suite
 from conformance.model import Malformed
 
 DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
+TEMPLATE = DIALECT.parents[1] / "adapters" / "template.py"
 WRITTEN = ("acme-2026.txt", "spec/sources.yaml", "spec/rules.yaml", "cases/acme.yaml", "acme.py")
 pytestmark = pytest.mark.skipif(not DIALECT.is_dir(), reason="the examples stay in the clone")
 
@@ -54,6 +55,22 @@ def test_the_dialect_is_whole_and_true_to_its_manual(capsys: pytest.CaptureFixtu
     said = capsys.readouterr().out
     assert "acme-2026" in said
     assert "100 %" in said
+
+
+def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
+    blocks = {
+        name: block.split("```")[0] for block in shown for name in ("waivers", "operations") if block.startswith(name)
+    }
+    for name, block in blocks.items():
+        (tmp_path / f"{name}.yaml").write_text(block, encoding="utf-8")
+    options = ["--waivers", str(tmp_path / "waivers.yaml"), "--claims", str(tmp_path / "operations.yaml")]
+    (tmp_path / "mine.py").write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
+    words = ["run", f"{tmp_path / 'mine.py'}:Template", "--operation", "StaticReshape", "--out", str(tmp_path / "out")]
+    assert main([*words, "--isolation", "none", *options]) == 1, "a waiver for one rule leaves the failure of another"
+    said = capsys.readouterr()
+    assert "waived" in said.out
+    assert not said.err
 
 
 def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
