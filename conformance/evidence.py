@@ -272,6 +272,8 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as error:
+        if number == 1:
+            raise Refused(f"{path}:1: is no evidence of a run; name its folder, results.jsonl or report.html") from None
         raise Refused(f"{path}:{number}: is no JSON ({error}); the file is damaged") from None
     if not isinstance(record, dict):
         raise Refused(f"{path}:{number}: is no record; the file is damaged")

@@ -33,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
     reports = args.out or DEFAULT_OUT
     given = args.results or []
+    if args.index and not args.backends and not given and not reports.is_dir():
+        raise Usage(f"--out {str(reports)!r} does not exist; give the folder that holds what is published")
     names = args.backends or ([] if given or args.index else installed())
     for path in given:
         _published(path / RESULTS if path.is_dir() else path, plan, reports)

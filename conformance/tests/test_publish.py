@@ -189,3 +189,10 @@ def failing(backend: str) -> frozenset[str]:
 @HERE
 def test_what_is_published_stays_small() -> None:
     assert size(REPORTS) < MOST
+
+
+def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
+    said = command("publish", "--index", "--out", tmp_path / "reprots")
+    assert said.code == 2
+    assert "does not exist; give the folder that holds what is published" in said.err
+    assert not (tmp_path / "reprots").exists()
