@@ -163,6 +163,11 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _timeout(parser: _Parser) -> None:
+    what = "limit of one call (20); the first may take 120"
+    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help=what)
+
+
 def _run_arguments(parser: _Parser) -> None:
     parser.add_argument(
         "backend", metavar="BACKEND", help="a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
@@ -194,7 +199,7 @@ def _run_arguments(parser: _Parser) -> None:
     )
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="so many processes at once (1)")
     parser.add_argument("--dask", action=_Once, metavar="ADDRESS", help="run on the Dask cluster of that scheduler")
-    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+    _timeout(parser)
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
@@ -214,7 +219,7 @@ def _whole(text: str) -> int:
 def _limits(parser: _Parser) -> None:
     what = "a process for the backend (the default), or none but this one"
     parser.add_argument("--isolation", choices=("worker", "none"), help=what)
-    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+    _timeout(parser)
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
@@ -275,7 +280,7 @@ def _new_adapter(parser: _Parser) -> None:
 def _check_adapter(parser: _Parser) -> None:
     parser.add_argument("backend", metavar="BACKEND", help="as for run: a bundled name, file.py:Class, cmd:PROGRAM")
     parser.add_argument("--isolation", choices=("worker", "none"), help="a process for it, or none but this one")
-    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+    _timeout(parser)
 
 
 def _verify(parser: _Parser) -> None:
@@ -303,7 +308,7 @@ def _publish(parser: _Parser) -> None:
         parser.add_argument(option, action="append", metavar="ID", help=said)
     parser.add_argument("--index", action="store_true", help="run nothing; only put together what is published")
     parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="so many processes at once (2)")
-    parser.add_argument("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="limit of one call (20)")
+    _timeout(parser)
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
