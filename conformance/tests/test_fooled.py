@@ -62,7 +62,7 @@ def test_a_run_is_not_resumed_with_another_adapter(command: Command, mine: Path,
     mine.write_text(ADAPTER + "\n# changed\n", encoding="utf-8")
     said = command.run(f"{mine}:Mine", "--isolation", "none", "--resume", str(out))
     assert said.code == 2
-    assert "backend was" in said.err
+    assert "backend.digest was" in said.err
 
 
 def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mine: Path, tmp_path: Path) -> None:
