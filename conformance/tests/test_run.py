@@ -463,8 +463,8 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "no time": (("--timeout", "-1"), "write --timeout 20"),
     "no such waivers": (("--waivers", "/no/such.yaml"), "/no/such.yaml"),
     "no such claims": (("--claims", "/no/such.yaml"), "/no/such.yaml"),
-    "no such run": (("--resume", "/no/such"), "there is no run to resume"),
-    "a folder twice": (("--resume", "/no/such", "--out", "x"), "drop --out"),
+    "no such run": (("--resume", "/dev/null/run"), "there is no run to resume"),
+    "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
     "two choices": (("-k", "a", "-k", "b"), "given twice"),
 }  # fmt: skip
 
