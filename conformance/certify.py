@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import compress, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import canary, report, waive
 from .backend import Isolation, opened, remarks, run_in_parallel, run_isolated
@@ -76,7 +76,7 @@ def certify(
             header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
             done = salvaged(folder / RESULTS, header) if resume else []
             _check_order(order.plan.rows, done, folder / RESULTS)
-            refuse_contradictions(order.plan, done, claims, folder / RESULTS)
+            refuse_contradictions(order.plan, done, header, folder / RESULTS)
             report.forget(folder)
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
@@ -90,10 +90,10 @@ def certify(
     return folder
 
 
-def refuse_contradictions(plan: Plan, results: Sequence[Result], claims: Claims, path: Path) -> None:
+def refuse_contradictions(plan: Plan, results: Sequence[Result], header: Mapping[str, Any], path: Path) -> None:
     """Refuses rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
     rows = {result.row: result for result in results}
-    if wrong := next(contradictions((row for row in plan.rows if row.id in rows), rows, claims), None):
+    if wrong := next(contradictions((row for row in plan.rows if row.id in rows), rows, header), None):
         raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
 
 

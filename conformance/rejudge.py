@@ -9,16 +9,19 @@ from .diagnose import wrong_dims
 from .judge import NEUTRAL, TABLE, WORST
 from .model import Claims, Meaning, Result, Verdict
 from .plan import Row, Task
+from .waive import matches
 
 _BAD = ("fail", "error")
 
 
-def contradictions(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> Iterator[str]:
-    """What evidence says of rows that cannot be: a verdict that its own outcome, or the specification, excludes."""
+def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
+    """What evidence says of rows that cannot be: what their outcome, the header or the specification excludes."""
+    claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
     for row in rows:
         result = results.get(row.id)
         if result is not None:
             yield from _of(row, result, claims)
+            yield from _of_waiver(row, result, header.get("waivers", ()))
 
 
 def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
@@ -40,6 +43,16 @@ def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
 
 
+def _of_waiver(row: Row, result: Result, waivers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    if "waiver" not in result.outcome:
+        return
+    number = result.outcome["waiver"]
+    if not any(waiver.get("number") == number and matches(waiver, row) for waiver in waivers):
+        yield f"{row.id}: is waived by waiver {number!r}, and the run has none of that number for it"
+    if "waived" not in result.verdicts.values():
+        yield f"{row.id}: has waiver {number!r}, and nothing of it is waived"
+
+
 def _possible(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:
     """The verdicts that an outcome leaves room for, in each document."""
     outcome = result.outcome
@@ -53,7 +66,8 @@ def _possible(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdi
     for judged in task.meanings:
         verdicts = _verdicts(task, judged.meaning, outcome, result.diagnosis, left_out)
         if len(row.tasks) > 1:  # the evidence has the step that decided; another may be worse in this document
-            verdicts = tuple(v for v in WORST if WORST.index(v) <= max(map(WORST.index, verdicts)))
+            last = max(map(WORST.index, verdicts))
+            verdicts = tuple(verdict for verdict in WORST[: last + 1] if verdict != "waived")
         if "waiver" in outcome:
             verdicts = tuple("waived" if verdict == "fail" else verdict for verdict in verdicts)
         found |= dict.fromkeys(judged.documents, verdicts)

@@ -14,7 +14,7 @@ from . import report
 from .certify import RESULTS
 from .conclude import Conclusion, concluded
 from .evidence import PACKED, Evidence, Refused, complete, content, parsed
-from .model import VERDICTS, Claims, Result
+from .model import VERDICTS, Result
 from .plan import Plan
 from .rejudge import contradictions
 from .report import embedded
@@ -101,8 +101,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
             raise
         return Verified(files, None, None, tuple(found))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
-    claims = Claims(**{key: tuple(value) for key, value in evidence.header["claims"].items()})
-    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, claims)]
+    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
     for name, file in written.items():
         found += [Mismatch(file.name, what) for what in differences(_text(file), texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))

@@ -27,10 +27,11 @@ class Waiver:
     place: Place
 
     def matches(self, row: Row) -> bool:
-        return _matches(self.entry, row)
+        return matches(self.entry, row)
 
 
-def _matches(entry: Mapping[str, Any], row: Row) -> bool:
+def matches(entry: Mapping[str, Any], row: Row) -> bool:
+    """Whether a waiver, as it is written, is for a row."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
     return all(fnmatchcase(name, entry[key]) for key, name in names if key in entry)
 
@@ -129,8 +130,8 @@ def overdue(
 
 def _untried(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
     """Whether a waiver is for rows that were not run, such as large ones, and for no others."""
-    own = [results.get(row.id) for row in rows if _matches(entry, row)]
+    own = [results.get(row.id) for row in rows if matches(entry, row)]
     return bool(own) and all(result is None or set(result.verdicts.values()) == {"not run"} for result in own)
 
 
-__all__ = ["Malformed", "Waiver", "entries", "load", "overdue", "recorded", "waived"]
+__all__ = ["Malformed", "Waiver", "entries", "load", "matches", "overdue", "recorded", "waived"]

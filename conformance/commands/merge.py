@@ -7,7 +7,6 @@ import argparse
 from ..certify import RESULTS, refuse_contradictions
 from ..evidence import Refused, Writer, merged, read
 from ..load_cases import load_suite
-from ..model import Claims
 from ..plan import plan_of
 from . import Usage, folder_given
 from .run import told
@@ -22,8 +21,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--out {args.out} holds one of the shards; name another folder")
     try:
         header, results = merged(paths)
-        claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
-        refuse_contradictions(plan, results, claims, out / RESULTS)
+        refuse_contradictions(plan, results, header, out / RESULTS)
         footers = [read(path).footer for path in paths]
         writer = Writer(out / RESULTS, header)
         for result in results:

@@ -17,6 +17,7 @@ import pytest
 from conformance import report
 from conformance.cli import main
 from conformance.evidence import Refused
+from conformance.model import Result, Verdict
 from conformance.plan import Plan
 from conformance.report import embedded
 from conformance.verify import OtherSuite, Verified, conforms, verify
@@ -161,6 +162,47 @@ def test_a_failure_without_a_waiver_is_not_waived(plan: Plan, folder: Path) -> N
 
     rewritten(folder, waived)
     assert "waived in" in said(verify(folder, plan))
+
+
+FOR_TURNS = {"number": 1, "place": "waivers.yaml:2", "case": "turns", "expires": "2099-01-01"}
+
+
+def test_a_failure_that_a_waiver_of_the_run_is_for_may_be_waived(plan: Plan, tmp_path: Path) -> None:
+    assert not waived_by(1, "turns", plan, tmp_path, [FOR_TURNS])
+
+
+@pytest.mark.parametrize(
+    ("number", "case", "waivers"), [(1, "turns", []), (2, "turns", [FOR_TURNS]), (1, "zero-beside-infer", [FOR_TURNS])]
+)
+def test_a_waiver_that_the_run_does_not_have_for_a_row_waives_nothing(
+    plan: Plan, tmp_path: Path, number: int, case: str, waivers: list[dict[str, Any]]
+) -> None:
+    assert f"{case}[StaticReshape-f32]: is waived by waiver {number}, and the run has none of that number for it" in (
+        waived_by(number, case, plan, tmp_path, waivers)
+    )
+
+
+def waived_by(number: int, case: str, plan: Plan, folder: Path, waivers: list[dict[str, Any]]) -> str:
+    """What is wrong with evidence in which the failures of a case are waived by hand."""
+
+    def waived(result: Result) -> Result:
+        if not result.row.startswith(case) or "fail" not in result.verdicts.values():
+            return result
+        verdicts: dict[str, Verdict] = {d: "waived" if v == "fail" else v for d, v in result.verdicts.items()}
+        return result._replace(verdicts=verdicts, outcome={**result.outcome, "waiver": number})
+
+    finished(plan, Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
+    return said(verify(folder, plan))
+
+
+def test_a_waiver_that_waives_nothing_in_its_row_does_not_count_as_needed(plan: Plan, tmp_path: Path) -> None:
+    finished(
+        plan, Right(), tmp_path, lambda results: [
+            result._replace(outcome={**result.outcome, "waiver": 1}) if result.row.startswith("turns") else result
+            for result in results
+        ], waivers=[FOR_TURNS],
+    )  # fmt: skip
+    assert "turns[StaticReshape-f32]: has waiver 1, and nothing of it is waived" in said(verify(tmp_path, plan))
 
 
 def test_verdicts_of_documents_that_the_operation_does_not_have_are_found(plan: Plan, folder: Path) -> None:
