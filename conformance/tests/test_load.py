@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.load import SPEC_FILES, digest_of, load_spec, spec_folder, tensor
+from conformance.load_cases import load_cases
 from conformance.model import Malformed, Problem
 from conformance.tests.folders import TINY, bundled, one_rule, problems_of, tiny
 
@@ -470,3 +471,64 @@ def test_every_file_names_its_schema_in_its_first_line(file: str) -> None:
 )  # fmt: skip
 def test_a_tensor_is_written_as_a_type_and_lengths(text: str, want: object) -> None:
     assert tensor(text) == want
+
+
+# ── cases ─────────────────────────────────────────────────────────────────────────────────────────
+
+CASE = """about: One.
+cases:
+  - id: stays
+    rule: one-infer
+    src: T[2, 3]
+    shape: [2, 3]
+    special_zero: false
+    expect: T[2, 3]
+"""
+WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
+    # name: (what stands there, what is written instead, line, words of the message)
+    "an id twice": (CASE[19:], CASE[19:] + CASE[19:], 9, "the id 'stays' is taken by"),
+    "no such rule": ("one-infer", "two-infers", 4, "unknown rule 'two-infers'; `conformance list rules` shows them"),
+    "no such document": ("expect: T[2, 3]", "expect: {onyl: reject}", 8, "unknown document 'onyl'; `conformance list"),
+    "no src": ("    src: T[2, 3]\n", "", 3, "missing key 'src'; add it"),
+    "no shape": ("    shape: [2, 3]\n", "", 3, "missing key 'shape'; add it"),
+    "no special_zero": ("    special_zero: false\n", "", 3, "missing key 'special_zero'; add it"),
+    "nothing expected": ("    expect: T[2, 3]\n", "", 3, "missing key 'expect'; add it"),
+    "nothing expected of a step": (
+        "expect: T[2, 3]", "steps: [{expect: reject}, {bits: edges}]", 8, "missing key 'expect'; add it to the case or"
+    ),
+    "no src of a step": (
+        CASE[CASE.index("    src") :], "    shape: [2]\n    special_zero: false\n    steps: [{expect: reject}]\n", 7,
+        "missing key 'src'; add it to the case or to the step",
+    ),
+    "expected as a whole, with steps": (
+        "    expect:", "    steps: [{expect: reject}, {expect: reject}]\n    expect:", 9,
+        "a case with steps expects something at each step, not as a whole; move it there",
+    ),
+    "a type that there is not": ("src: T[2, 3]", "src: f33[2, 3]", 5, "'f33[2, 3]' is no tensor; write a type and"),
+    "an answer of another type": ("expect: T[2, 3]", "expect: f32[2, 3]", 8, "'f32[2, 3]' is neither T[…], reject nor"),
+    "no such input": ("    expect:", "    inputs: {weights: missing}\n    expect:", 8, "unknown key 'weights'"),
+    "no such output": ("    expect:", "    outputs: {src: missing}\n    expect:", 8, "unknown key 'src'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_CASES)
+def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+    old, new, line, words = WRONG_CASES[name]
+    assert CASE.count(old) == 1
+    spec = load_spec(tiny(tmp_path))
+    (tmp_path / "few.yaml").write_text(CASE, encoding="utf-8")
+    assert list(load_cases(tmp_path, spec)) == ["stays"]
+    (tmp_path / "few.yaml").write_text(CASE.replace(old, new), encoding="utf-8")
+    with pytest.raises(Malformed) as malformed:
+        load_cases(tmp_path, spec)
+    problem = malformed.value.problems[0]
+    assert problem.place.line == line, problem
+    assert problem.what.startswith(words)
+
+
+def test_an_id_that_two_files_have_is_said_and_neither_case_is_dropped(tmp_path: Path) -> None:
+    spec = load_spec(tiny(tmp_path))
+    (tmp_path / "a.yaml").write_text(CASE, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")
+    with pytest.raises(Malformed, match=rf"{tmp_path.name}/b\.yaml:3: the id 'stays' is taken by .*a\.yaml:3"):
+        load_cases(tmp_path, spec)
