@@ -329,6 +329,7 @@ def test_the_sentence_names_every_limit(command: Command) -> None:
         (("--document", "static-2021"), {"static-2021"}, TYPES),
         (("--document", "static-2021", "--document", "reshape-2020"), {"static-2021", "reshape-2020"}, TYPES),
         (("--type", "bf16"), set(DOCUMENTS), {"bf16"}),
+        (("--type", "bf16", "--type", "f32"), set(DOCUMENTS), {"bf16", "f32"}),
         (("--type", "bf16", "--document", "dynamic-2021"), {"dynamic-2021"}, {"bf16"}),
     ],
 )  # fmt: skip
@@ -340,17 +341,19 @@ def test_a_target_narrows_what_is_run_and_what_is_said(
     assert set(sentences(said)) == documents
     assert {(s["document"], s["type"]) for s in said.data["standings"]} == {(d, t) for d in documents for t in types}
     assert said.data["verdicts"]["not run"] > 0
-    whole = "conforms to {}" if len(types) == 3 else "conforms to {} for bf16"
-    assert all(s.startswith(whole.format(d)) or len(types) == 1 for d, s in sentences(said).items())
+    about = "" if len(types) == 3 else f" for {' and '.join(sorted(types))}"
+    assert all(s.startswith(f"conforms to {d}{about} as far as") for d, s in sentences(said).items())
 
 
 @pytest.mark.parametrize(
     ("backend", "chosen", "why"),
     [
         ("ClaimsOne", ("--operation", "Reshape-1"), "required and not shown: Reshape-1"),
-        ("ClaimsOne", ("--document", "reshape-2020"), "required and not shown: reshape-2020"),
+        ("ClaimsOne", ("--document", "reshape-2020"), "not shown: reshape-2020"),
         ("LeavesOutOneType", ("--type", "f16"), "required and not shown: f16"),
         ("ClaimsOne", ("--operation", "StaticReshape", "--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("ClaimsOne", ("--document", "static-2022", "--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("LeavesOutOneType", ("--type", "f32", "--type", "f16"), "required and not shown: f16"),
     ],
 )
 def test_a_target_that_is_not_claimed_is_incomplete(
@@ -368,7 +371,7 @@ def test_a_target_that_is_not_claimed_is_incomplete(
         ("Bent", "static-2022", 0), ("Bent", "Reshape-1", 0), ("LeavesOut", "chain", 0),
         ("LeavesOut", "layout:reversed", 4), ("LeavesOut", "layout", 4), ("LeavesOutEveryType", "type:f16", 4),
         ("LeavesOutOneType", "f16", 4), ("LeavesOutOneType", "type:f16", 4), ("LeavesOutOneType", "type", 4),
-        ("LeavesOutOneType", "f32", 0),
+        ("LeavesOutOneType", "f32", 0), ("LeavesOutOneType", "static-2022", 4),
         ("ClaimsOne", "Reshape-1", 4), ("ClaimsOne", "reshape-2020", 4), ("ClaimsOne", "static-2020", 0),
         ("Mapped", "chain", 4),
     ],
@@ -502,6 +505,13 @@ def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
         said = command.run("numpy", *part)
         assert said.code == 4
         assert said.last.startswith("exit 4: incomplete: ")
+
+
+def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Command) -> None:
+    said = command.run("numpy", "--shard", "1/1", "--json")
+    assert said.code == 4
+    assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance merge` puts")
+    assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

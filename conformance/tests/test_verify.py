@@ -17,9 +17,11 @@ import pytest
 from conformance import report
 from conformance.cli import main
 from conformance.evidence import Refused
-from conformance.model import Result, Verdict
+from conformance.model import VERDICTS, Result, Verdict
 from conformance.plan import Plan
+from conformance.rejudge import contradictions
 from conformance.report import embedded
+from conformance.run import result_without_call
 from conformance.verify import OtherSuite, Verified, conforms, verify
 
 from .runs import Right, Wrong, few, finished
@@ -213,6 +215,61 @@ def test_verdicts_of_documents_that_the_operation_does_not_have_are_found(plan: 
 def test_an_outcome_that_nothing_comes_to_is_found(plan: Plan, folder: Path) -> None:
     rewritten(folder, lambda records: records[1]["outcome"].update({"kind": "triumph"}))
     assert "'triumph'" in said(verify(folder, plan))
+
+
+REFUSED = {"kind": "rejected", "stage": "run", "message": "no"}
+TURNED = {"kind": "tensor", "type": "f32", "dims": [3, 2]}
+SAYS = [
+    # a case, what came of it, what the backend leaves out, whether it is diagnosed, and the only verdicts that are true
+    ("turns", {"kind": "none"}, (), False, {"not run"}),
+    ("turns", TURNED, (), False, {"pass"}),
+    ("turns", TURNED, (), True, {"fail"}),
+    ("turns", TURNED, ("type:f32",), False, {"pass"}),
+    ("turns", {**TURNED, "dims": [2, 3]}, (), True, {"fail"}),
+    ("turns", {**TURNED, "type": "f16"}, (), True, {"fail"}),
+    ("turns", {"kind": "tensor", "type": "f32"}, (), True, {"fail"}),
+    ("turns", {**TURNED, "faults": ["src changed"]}, (), True, {"fail"}),
+    ("turns", {**TURNED, "faults": ["src changed"]}, ("type:f32",), True, {"fail"}),
+    ("turns", REFUSED, (), True, {"fail"}),
+    ("turns", REFUSED, ("type:f32",), False, {"not claimed"}),
+    ("turns", {**REFUSED, "faults": ["src changed"]}, ("type:f32",), True, {"fail"}),
+    ("turns", {"kind": "unsupported"}, (), True, {"fail"}),
+    ("turns", {"kind": "unsupported"}, ("type:f32",), False, {"not claimed"}),
+    ("turns", {"kind": "crash"}, ("type:f32",), True, {"fail"}),
+    ("turns", {"kind": "timeout"}, (), True, {"fail"}),
+    ("turns", {"kind": "error"}, ("type:f32",), True, {"error"}),
+    ("zero-beside-infer", REFUSED, (), False, {"pass"}),
+    ("zero-beside-infer", {"kind": "tensor", "type": "f32", "dims": [0, 3]}, (), True, {"fail"}),
+    ("copies-past-rank", REFUSED, (), False, {"observed"}),
+    ("copies-past-rank", {"kind": "tensor", "type": "f32", "dims": [2, 3]}, (), False, {"observed"}),
+    ("copies-past-rank", {"kind": "tensor", "type": "f32", "dims": [3, 2]}, (), True, {"fail"}),
+    ("copies-past-rank", {"kind": "tensor", "type": "f32", "dims": [2, 4]}, (), True, {"fail"}),
+]
+
+
+@pytest.mark.parametrize(("case", "outcome", "left_out", "diagnosed", "true"), SAYS)
+def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
+    plan: Plan, case: str, outcome: dict[str, Any], left_out: tuple[str, ...], diagnosed: bool, true: set[Verdict]
+) -> None:
+    """In the document of 2021, where each of the cases means what it is expected to."""
+    row = next(row for row in plan.rows if row.case.id == case and row.operation == "StaticReshape")
+    header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
+    diagnosis = ("wrong", "it is wrong") if diagnosed else (None, None)
+
+    def told(verdict: Verdict) -> list[str]:
+        result = Result(row.id, dict.fromkeys(row.documents, verdict), outcome, *diagnosis)
+        said = contradictions([row], {row.id: result}, header)
+        return [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
+
+    assert {verdict for verdict in VERDICTS if not told(verdict)} == true
+
+
+def test_what_is_not_called_since_no_one_claims_it_may_be_not_claimed(plan: Plan) -> None:
+    row = plan.rows[0]
+    for operations, possible in (((), {"not claimed", "not run"}), ((row.operation,), {"not run"})):
+        rows = {verdict: {row.id: result_without_call(row, verdict)} for verdict in VERDICTS}
+        header = {"claims": {"operations": operations}}
+        assert {verdict for verdict in VERDICTS if not list(contradictions([row], rows[verdict], header))} == possible
 
 
 # ── what cannot be verified ───────────────────────────────────────────────────────────────────────
