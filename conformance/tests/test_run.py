@@ -210,6 +210,38 @@ def test_failures_against_a_document_are_counted_apart_from_those_against_ruling
     assert told in sentences(said)["static-2022"]
 
 
+def test_a_failure_where_its_rule_does_not_bind_is_against_what_the_call_breaks_there(command: Command) -> None:
+    text = "about: One.\ncases:\n  - {id: both, rule: zero-meets-infer, src: 'T[0, 3]', shape: [0, -1, -1], "
+    small.cases(command.folder, small.CASES, text + "special_zero: false, expect: reject}\n")
+    said = command.run(mini("Accepts"), "--json", "-k", "both", "--type", "f32")
+    for document in ("static-2022", "static-2021"):
+        assert "(1 against the document, 0 against our rulings)" in sentences(said)[document]
+
+
+def test_a_ruling_that_a_document_touches_upon_is_still_a_ruling(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", "wrong")
+    said = command.run(mini("LeavesOut"), "--json")
+    assert any(p.document == "static-2022" for p in load_spec().rules["layout-is-no-content"].stated)
+    assert "(0 against the document, 3 against our rulings)" in sentences(said)["static-2022"]
+
+
+def test_a_type_that_no_document_lists_is_said_something_of_only_where_it_fails(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "about: One.\ncases:\n  - {id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], "
+    small.cases(command.folder, small.CASES, text + "special_zero: false, expect: unspecified}\n")
+    said = command.run(mini("Bent"), "--json")
+    assert (said.code, {s["type"] for s in said.data["standings"]}) == (0, TYPES), said
+    monkeypatch.setattr(miniatures.Bent, "bent", lambda self, a, src, _: a * 0 if src.type == "f64" else a)
+    said = command.run(mini("Bent"), "--json")
+    assert said.code == 1
+    assert {s["type"]: s["verdict"] for s in said.data["standings"]} == {
+        **dict.fromkeys(TYPES, "conforms"), "f64": "does not conform",
+    }  # fmt: skip
+
+
 # ── never yes by accident ─────────────────────────────────────────────────────────────────────────
 
 
@@ -293,6 +325,7 @@ def test_what_is_left_out_and_works_is_said(command: Command) -> None:
     said = command.run(mini("LeavesOut"), "--json")
     assert said.code == 0
     assert "left out of the claims, and every row of it is right: layout:reversed" in said.data["notes"]
+    assert said.data["standings"][0]["left_out"] == {"pass": 1}, "nor does it count among what is required"
 
 
 def test_what_is_claimed_and_unsupported_fails(command: Command) -> None:
@@ -316,7 +349,10 @@ def test_the_sentence_names_every_limit(command: Command) -> None:
         "not run: tensors of more than 2^31 elements; special_zero answered by the adapter"
     )
     said = command.run(mini("LeavesOutOneType"), "--json")
-    assert sentences(said)["static-2022"].startswith("conforms to static-2022 for bf16 and f32 as far as 20 cases")
+    assert sentences(said)["static-2022"] == (
+        "conforms to static-2022 for bf16 and f32 as far as 20 cases of another suite go; not claimed: type:f16; "
+        "not run: tensors of more than 2^31 elements"
+    )
 
 
 # ── the target ────────────────────────────────────────────────────────────────────────────────────

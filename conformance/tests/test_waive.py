@@ -143,10 +143,11 @@ def test_one_of_two_waivers_may_be_stale(command: Command, tmp_path: Path) -> No
 
 
 def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path) -> None:
-    path = waivers(tmp_path, {})
-    assert command.run("numpy", "--waivers", path, "-k", "flattens").code == 4
-    assert command.run("numpy", "--waivers", path, "--shard", "1/2").code == 4
-    assert command.run("numpy", "--waivers", path, "--type", "f16").code == 0
+    for path in (waivers(tmp_path, {}), waivers(tmp_path, {"case": None, "rule": "same-content"})):
+        assert command.run("numpy", "--waivers", path, "-k", "flattens or eight").code == 4
+        assert command.run("numpy", "--waivers", path, "--shard", "1/2").code == 4
+        for part in (("--type", "f16"), ("--operation", "Reshape-1"), ("--document", "static-2022")):
+            assert command.run("numpy", "--waivers", path, *part).code == 0
 
 
 def test_a_waiver_for_what_was_not_run_is_not_stale(command: Command, tmp_path: Path) -> None:
