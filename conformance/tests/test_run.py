@@ -355,6 +355,11 @@ def test_the_sentence_names_every_limit(command: Command) -> None:
     )
 
 
+def test_a_family_that_is_left_out_is_named_once(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "claims", Claims(miniatures.ALL, ("layout", "chain")))
+    assert "; not claimed: layout, chain; not run" in sentences(command.run(mini("LeavesOut"), "--json"))["static-2022"]
+
+
 # ── the target ────────────────────────────────────────────────────────────────────────────────────
 
 
