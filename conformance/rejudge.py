@@ -57,8 +57,8 @@ def _possible(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdi
     """The verdicts that an outcome leaves room for, in each document."""
     outcome = result.outcome
     if outcome["kind"] == "none":
-        only: Verdict = "not run" if row.operation in claims.operations else "not claimed"
-        return dict.fromkeys(row.documents, ("not run",) if only == "not run" else (only, "not run"))
+        claimed = row.operation in claims.operations
+        return dict.fromkeys(row.documents, ("not run",) if claimed else ("not claimed", "not run"))
     step = outcome.get("step", 1) - 1
     task = row.tasks[step if 0 <= step < len(row.tasks) else 0]
     left_out = any(claims.leaves(facet) for facet in row.facets)

@@ -96,12 +96,13 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     try:
         conclusion = concluded(plan, evidence)
         texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
+        results: dict[str, Result] = {result.row: result for result in evidence.results}
+        wrong = [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
     except (LookupError, TypeError, ValueError, AttributeError, Refused):  # of what is damaged nothing can be derived
         if not found:
             raise
         return Verified(files, None, None, tuple(found))
-    results: dict[str, Result] = {result.row: result for result in evidence.results}
-    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
+    found += wrong
     for name, file in written.items():
         found += [Mismatch(file.name, what) for what in differences(_text(file), texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))

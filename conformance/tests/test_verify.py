@@ -24,7 +24,7 @@ from conformance.report import embedded
 from conformance.run import result_without_call
 from conformance.verify import OtherSuite, Verified, conforms, verify
 
-from .runs import Right, Wrong, few, finished
+from .runs import CASES, Right, Wrong, few, finished
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,8 @@ FOR_TURNS = {"number": 1, "place": "waivers.yaml:2", "case": "turns", "expires":
 
 
 def test_a_failure_that_a_waiver_of_the_run_is_for_may_be_waived(plan: Plan, tmp_path: Path) -> None:
-    assert not waived_by(1, "turns", plan, tmp_path, [FOR_TURNS])
+    assert not waived_by(1, "turns", plan, tmp_path / "all", [FOR_TURNS])
+    assert not waived_by(1, "zero-beside", plan, tmp_path / "some", [{**FOR_TURNS, "case": "zero-beside-*"}])
 
 
 @pytest.mark.parametrize(
@@ -219,49 +220,78 @@ def test_an_outcome_that_nothing_comes_to_is_found(plan: Plan, folder: Path) -> 
 
 REFUSED = {"kind": "rejected", "stage": "run", "message": "no"}
 TURNED = {"kind": "tensor", "type": "f32", "dims": [3, 2]}
-SAYS = [
-    # a case, what came of it, what the backend leaves out, whether it is diagnosed, and the only verdicts that are true
-    ("turns", {"kind": "none"}, (), False, {"not run"}),
-    ("turns", TURNED, (), False, {"pass"}),
-    ("turns", TURNED, (), True, {"fail"}),
-    ("turns", TURNED, ("type:f32",), False, {"pass"}),
-    ("turns", {**TURNED, "dims": [2, 3]}, (), True, {"fail"}),
-    ("turns", {**TURNED, "type": "f16"}, (), True, {"fail"}),
-    ("turns", {"kind": "tensor", "type": "f32"}, (), True, {"fail"}),
-    ("turns", {**TURNED, "faults": ["src changed"]}, (), True, {"fail"}),
-    ("turns", {**TURNED, "faults": ["src changed"]}, ("type:f32",), True, {"fail"}),
-    ("turns", REFUSED, (), True, {"fail"}),
-    ("turns", REFUSED, ("type:f32",), False, {"not claimed"}),
-    ("turns", {**REFUSED, "faults": ["src changed"]}, ("type:f32",), True, {"fail"}),
-    ("turns", {"kind": "unsupported"}, (), True, {"fail"}),
-    ("turns", {"kind": "unsupported"}, ("type:f32",), False, {"not claimed"}),
-    ("turns", {"kind": "crash"}, ("type:f32",), True, {"fail"}),
-    ("turns", {"kind": "timeout"}, (), True, {"fail"}),
-    ("turns", {"kind": "error"}, ("type:f32",), True, {"error"}),
-    ("zero-beside-infer", REFUSED, (), False, {"pass"}),
-    ("zero-beside-infer", {"kind": "tensor", "type": "f32", "dims": [0, 3]}, (), True, {"fail"}),
-    ("copies-past-rank", REFUSED, (), False, {"observed"}),
-    ("copies-past-rank", {"kind": "tensor", "type": "f32", "dims": [2, 3]}, (), False, {"observed"}),
-    ("copies-past-rank", {"kind": "tensor", "type": "f32", "dims": [3, 2]}, (), True, {"fail"}),
-    ("copies-past-rank", {"kind": "tensor", "type": "f32", "dims": [2, 4]}, (), True, {"fail"}),
+WRONG: tuple[str, str] = ("", "fail")
+SAYS: list[tuple[str, dict[str, Any], tuple[str, ...], str, str]] = [
+    # a case, what came of it, what the backend leaves out, and what is true: without a diagnosis, and with one
+    ("turns", {"kind": "none"}, (), "not run", ""),
+    ("turns", TURNED, (), "pass", "fail"),
+    ("turns", TURNED, ("type:f32",), "pass", "fail"),
+    ("turns", {**TURNED, "dims": [2, 3]}, (), *WRONG),
+    ("turns", {**TURNED, "type": "f16"}, (), *WRONG),
+    ("turns", {"kind": "tensor", "type": "f32"}, (), *WRONG),
+    ("turns", {**TURNED, "faults": ["src changed"]}, ("type:f32",), *WRONG),
+    ("turns", REFUSED, (), *WRONG),
+    ("turns", REFUSED, ("type:f32",), "not claimed", ""),
+    ("turns", {**REFUSED, "faults": ["src changed"]}, ("type:f32",), *WRONG),
+    ("turns", {"kind": "unsupported"}, (), *WRONG),
+    ("turns", {"kind": "unsupported"}, ("type:f32",), "not claimed", ""),
+    ("turns", {"kind": "crash"}, ("type:f32",), *WRONG),
+    ("turns", {"kind": "timeout"}, (), *WRONG),
+    ("turns", {"kind": "error"}, ("type:f32",), "", "error"),
+    ("zero-beside-infer", REFUSED, (), "pass", ""),
+    ("zero-beside-infer", {**TURNED, "dims": [0, 3]}, (), *WRONG),
+    ("copies-past-rank", REFUSED, (), "observed", ""),
+    ("copies-past-rank", {**TURNED, "dims": [2, 3]}, (), "observed", "fail"),
+    ("copies-past-rank", TURNED, (), *WRONG),
+    ("copies-past-rank", {**TURNED, "dims": [2, 4]}, (), *WRONG),
+    # of several steps the evidence has one: another may be worse
+    ("six-then-seven", {**REFUSED, "step": 1}, (), "", "error fail"),
+    ("six-then-seven", {**REFUSED, "step": 2}, (), "not run, not claimed, pass", "error fail"),
+    ("six-then-seven", {**TURNED, "dims": [6], "step": 1}, (), "not run, not claimed, pass", "error fail"),
+    ("six-then-seven", {**TURNED, "dims": [6], "step": 2}, (), "", "error fail"),
 ]
 
 
-@pytest.mark.parametrize(("case", "outcome", "left_out", "diagnosed", "true"), SAYS)
+@pytest.mark.parametrize(("case", "outcome", "left_out", "plain", "diagnosed"), SAYS)
 def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
-    plan: Plan, case: str, outcome: dict[str, Any], left_out: tuple[str, ...], diagnosed: bool, true: set[Verdict]
+    steps: Plan, case: str, outcome: dict[str, Any], left_out: tuple[str, ...], plain: str, diagnosed: str
 ) -> None:
     """In the document of 2021, where each of the cases means what it is expected to."""
-    row = next(row for row in plan.rows if row.case.id == case and row.operation == "StaticReshape")
+    row = next(row for row in steps.rows if row.case.id == case and row.operation == "StaticReshape")
     header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
-    diagnosis = ("wrong", "it is wrong") if diagnosed else (None, None)
 
-    def told(verdict: Verdict) -> list[str]:
+    def true(verdict: Verdict, *diagnosis: str) -> bool:
         result = Result(row.id, dict.fromkeys(row.documents, verdict), outcome, *diagnosis)
         said = contradictions([row], {row.id: result}, header)
-        return [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
+        return not [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
 
-    assert {verdict for verdict in VERDICTS if not told(verdict)} == true
+    assert {verdict for verdict in VERDICTS if true(verdict)} == {v for v in VERDICTS if v in plain}
+    assert {v for v in VERDICTS if true(v, "wrong", "it is wrong")} == {v for v in VERDICTS if v in diagnosed}
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    text = "  - {id: six-then-seven, rule: same-volume, src: 'T[2, 3]', special_zero: false, steps: ["
+    text += "{shape: [6], expect: 'T[6]'}, {shape: [7], expect: reject}]}\n"
+    return few(tmp_path_factory.mktemp("steps"), CASES + text)
+
+
+def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan: Plan) -> None:
+    row = next(row for row in plan.rows if row.operation == "DynamicReshape-1" and len(row.facets) > 1)
+    result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), REFUSED)
+    for facet in row.facets:
+        header = {"claims": {"operations": [row.operation], "leaves_out": [facet]}}
+        assert not list(contradictions([row], {row.id: result}, header))
+
+
+def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
+    row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-2022" in row.documents)
+    verdicts: dict[str, Verdict] = {"static-2022": "observed", "static-2021": "fail", "static-2020": "fail"}
+    result = Result(row.id, verdicts, {**TURNED, "dims": [0, 3]})
+    header = {"claims": {"operations": [row.operation]}}
+    assert list(contradictions([row], {row.id: result}, header)) == [f"{row.id}: fails without a diagnosis"]
+    assert not list(contradictions([row], {row.id: result._replace(diagnosis="answered")}, header))
+    assert not list(contradictions([row], {}, header)), "what is not there is for others to say"
 
 
 def test_what_is_not_called_since_no_one_claims_it_may_be_not_claimed(plan: Plan) -> None:
