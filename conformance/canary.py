@@ -19,17 +19,13 @@ _DEATHS = 2
 """The same where each refusal costs a process, twice."""
 
 
-def escaped(plan: Plan, isolation: Isolation, limits: Limits) -> tuple[dict[str, int], tuple[str, ...]]:
-    """How many failures each planted backend had, and which of them were not caught."""
-    caught, missed = {}, []
+def caught(plan: Plan, isolation: Isolation, limits: Limits) -> dict[str, int]:
+    """How many failures each planted backend was seen to have."""
     own = _grouped(plan.rows)
-    for backend, rules in (CANARIES if isolation == "none" else CANARIES | IN_PROCESSES).items():
-        failures = _failures(plan, backend, [own.get(rule, []) for rule in rules], isolation, limits)
-        name = backend.rpartition(":")[2]
-        caught[name] = failures
-        if not failures:
-            missed.append(name)
-    return caught, tuple(missed)
+    return {
+        backend.rpartition(":")[2]: _failures(plan, backend, [own.get(rule, []) for rule in rules], isolation, limits)
+        for backend, rules in (CANARIES if isolation == "none" else CANARIES | IN_PROCESSES).items()
+    }
 
 
 def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isolation, limits: Limits) -> int:

@@ -65,7 +65,7 @@ def certify(
     with contained() as notes:
         with opened(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
-            caught, _ = canary.escaped(order.plan, order.isolation, order.limits)
+            caught = canary.caught(order.plan, order.isolation, order.limits)
             identity, claims = adapter.identity, adapter.claims
             if order.pinned is not None and order.pinned != claims:
                 raise Differs(difference(order.pinned, claims))

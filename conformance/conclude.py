@@ -101,11 +101,10 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
     target = Target.of(header["target"])
     partial = bool(target.select or target.shard or target.operations or target.documents or target.types)
-    canaries = evidence.footer["canaries"]
     overdue = waive.overdue(header, results, plan.rows, whole=not partial)
     conclusion = conclude(
         plan, results, claims, target,
-        escaped=tuple(name for name in dict.fromkeys((*planted.names(), *canaries)) if not canaries.get(name)),
+        escaped=planted.escaped(evidence.footer["canaries"]),
         overdue=() if partial else overdue,
     )  # fmt: skip
     if conclusion.exit_code != 6:  # else they are the reason that is given

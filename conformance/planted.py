@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 CANARIES: dict[str, tuple[str, ...]] = {
     "conformance.adapters.broken:AcceptsEverything": ("one-infer", "same-volume"),
     "conformance.adapters.broken:RefusesEverything": ("literal-lengths", "one-infer"),
@@ -17,3 +19,8 @@ IN_PROCESSES: dict[str, tuple[str, ...]] = {
 def names() -> tuple[str, ...]:
     """Those that no run is without, as footers name them."""
     return tuple(backend.rpartition(":")[2] for backend in CANARIES)
+
+
+def escaped(caught: Mapping[str, int]) -> tuple[str, ...]:
+    """Those of which no failure was seen, whether they were driven or not."""
+    return tuple(name for name in dict.fromkeys((*names(), *caught)) if not caught.get(name))

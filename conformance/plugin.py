@@ -39,7 +39,7 @@ from typing import Any, Literal, TypeGuard
 
 import pytest
 
-from . import asked, canary
+from . import asked, canary, planted
 from . import report as reports
 from .adapter import CannotStart, digest_of_adapter
 from .backend import Isolation, isolation_of, open_backend
@@ -326,11 +326,12 @@ class Conformance:
             self.target = Target(
                 self.target.operations, self.target.documents, self.target.types, keyword, self.target.large
             )
-        missed: tuple[str, ...] = ()
+        escaped: tuple[str, ...] = ()
         if self.results:
             with contained(), heedless():
-                self.caught, missed = canary.escaped(self.plan, self.isolation, Limits())
-        self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=missed)
+                self.caught = canary.caught(self.plan, self.isolation, Limits())
+            escaped = planted.escaped(self.caught)
+        self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=escaped)
         if self.config.option.conformance_out is not None:
             self.write(self.config.invocation_params.dir / self.config.option.conformance_out)
         if session.exitstatus == 0:

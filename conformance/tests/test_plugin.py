@@ -82,6 +82,16 @@ def one_row() -> str:
     return next(row.node_id for row in plan_of(load_suite()).rows if row.case.file == FILE)
 
 
+def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conforms(here: Path) -> None:
+    (here / "blind.py").write_text(
+        "from conformance import canary\ncanary._failures = lambda *_: 0\n", encoding="utf-8"
+    )
+    done = Done(here, one_row(), "-p", "blind", PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
+    done.says("1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds")
+    assert done.code == 5
+    assert "conforms to" not in done.text
+
+
 # ── choosing ──────────────────────────────────────────────────────────────────────────────────────
 
 
