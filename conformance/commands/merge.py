@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         for result in results:
             writer.row(result)
         notes = tuple(dict.fromkeys(note for footer in footers for note in footer["notes"]))
-        canaries = {name: min(f["canaries"][name] for f in footers) for name in footers[0]["canaries"]}
+        canaries = {name: min(f["canaries"].get(name, 0) for f in footers) for name in footers[0]["canaries"]}
         writer.close(sum(footer["seconds"] for footer in footers), notes, canaries)
         return told(args, plan, out)
     except Refused as refused:
