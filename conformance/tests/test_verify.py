@@ -131,6 +131,16 @@ def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> Non
     assert {each.file for each in verify(tmp_path / "b", plan).mismatches} == {"report.html"}
 
 
+def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) -> None:
+    edited(folder / "results.jsonl", lambda text: text.replace('"canaries":', '"canaries":{},"canaries":'))
+    assert "the footer is not written as the suite writes it; somebody edited it" in said(verify(folder, plan))
+
+
+def test_rows_that_the_suite_has_and_the_evidence_lacks_are_found(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path, lambda results: results[:-1])
+    assert "lacks 1 rows of the suite" in said(verify(tmp_path, plan))
+
+
 # ── evidence that contradicts itself ──────────────────────────────────────────────────────────────
 
 
@@ -416,3 +426,13 @@ def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp
     assert found.conclusion is not None
     assert not conforms(found.conclusion, cut)
     assert not conforms(found.conclusion, cut, "static-2021")
+
+
+def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path, waivers=[FOR_TURNS])
+    found = verify(tmp_path, plan)
+    assert found.conclusion is not None
+    assert found.conclusion.exit_code == 6
+    assert not found.mismatches
+    assert not conforms(found.conclusion, plan)
+    assert not conforms(found.conclusion, plan, "static-2021")
