@@ -17,7 +17,7 @@ import pytest
 from conformance import report
 from conformance.cli import main
 from conformance.evidence import Refused
-from conformance.model import VERDICTS, Result, Verdict
+from conformance.model import VERDICTS, Array, Result, Verdict
 from conformance.plan import Plan
 from conformance.rejudge import contradictions
 from conformance.report import embedded
@@ -334,6 +334,12 @@ def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> 
     assert found == "mine.py: 1: is no evidence of a run; name its folder, results.jsonl or report.html"
 
 
+def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
+    edited(folder / "results.jsonl", lambda text: text.replace('"suite":', '"suit":', 1))
+    with pytest.raises(Refused, match="does not say which suite it is of; the file is damaged"):
+        verify(folder, plan)
+
+
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
     edited(
         folder / "report.html",
@@ -426,6 +432,22 @@ def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp
     assert found.conclusion is not None
     assert not conforms(found.conclusion, cut)
     assert not conforms(found.conclusion, cut, "static-2021")
+
+
+class Infers(Right):
+    """Answers a -1 beside a 0, which the document of 2022 leaves open and the others forbid."""
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return src.reshape(0, 1) if shape == (0, -1) else super().reshape(src, shape, special_zero)
+
+
+def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Infers(), tmp_path)
+    found = verify(tmp_path, plan).conclusion
+    assert found is not None
+    assert found.exit_code == 1
+    documents = ("static-2022", "static-2021", "static-2020")
+    assert [conforms(found, plan, document) for document in documents] == [True, False, False]
 
 
 def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: Plan, tmp_path: Path) -> None:
