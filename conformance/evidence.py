@@ -280,14 +280,22 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-_IN_HEADER = ("suite", "backend", "claims", "target", "environment", "started")
-_IN_FOOTER = ("rows", "verdicts", "digest", "header", "notes", "canaries", "seconds")
+_Kinds = Mapping[str, type | tuple[type, ...]]
+_IN_HEADER: _Kinds = {
+    "suite": dict, "backend": dict, "claims": dict, "target": dict, "environment": dict, "started": str,
+}  # fmt: skip
+_IN_FOOTER: _Kinds = {
+    "rows": int, "verdicts": dict, "digest": str, "header": str, "notes": list, "canaries": dict,
+    "seconds": (int, float),
+}  # fmt: skip
 
 
 def _check_keys(path: Path, header: Mapping[str, Any], footer: Mapping[str, Any]) -> None:
     for name, record, keys in (("header", header, _IN_HEADER), ("footer", footer, _IN_FOOTER)):
         if missing := [key for key in keys if key not in record]:
             raise Refused(f"{path}: the {name} lacks {', '.join(missing)}; the file is damaged")
+        if wrong := next((key for key, kind in keys.items() if not isinstance(record[key], kind)), None):
+            raise Refused(f"{path}: {wrong} in the {name} is {_short(record[wrong])}; the file is damaged")
 
 
 def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

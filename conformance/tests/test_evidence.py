@@ -143,11 +143,14 @@ def test_a_file_whose_header_or_footer_lacks_something_is_refused(path: Path, re
     lines = path.read_bytes().splitlines(keepends=True)
     at = {"header": 0, "footer": -1}[record]
     content = json.loads(lines[at])
-    del content[key]
-    lines[at] = json.dumps(content).encode() + b"\n"
-    path.write_bytes(b"".join(lines))
-    with pytest.raises(Refused, match=f"the {record} lacks {key}; the file is damaged"):
-        read(path)
+    for value, words in ((None, f"{key} in the {record} is null"), ("lacking", f"the {record} lacks {key}")):
+        content[key] = value
+        if value == "lacking":
+            del content[key]
+        lines[at] = json.dumps(content).encode() + b"\n"
+        path.write_bytes(b"".join(lines))
+        with pytest.raises(Refused, match=f"{words}; the file is damaged"):
+            read(path)
 
 
 def test_a_whole_file_is_taken(path: Path) -> None:

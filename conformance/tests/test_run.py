@@ -242,6 +242,18 @@ def test_a_type_that_no_document_lists_is_said_something_of_only_where_it_fails(
     }  # fmt: skip
 
 
+def test_an_answer_given_again_is_told_as_an_earlier_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[tuple[object, ...], Any] = {}
+
+    def bent(self: object, answer: Any, src: Any, _: Any) -> Any:
+        return given.setdefault((src.type, src.dims), answer).copy() if src.dims == (3, 4) else answer
+
+    monkeypatch.setattr(miniatures.Bent, "bent", bent)
+    said = command.run(mini("Bent"), "-k", "two-calls")
+    assert said.code == 1
+    assert "stale: an earlier answer · each-call-alone" in said.text
+
+
 # ── never yes by accident ─────────────────────────────────────────────────────────────────────────
 
 

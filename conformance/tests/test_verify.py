@@ -368,6 +368,18 @@ def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -
     assert said(verify(path, plan)) == "results.jsonl: has no footer: the run did not end; run again"
 
 
+@pytest.mark.parametrize("key", ["verdicts", "canaries", "notes", "seconds"])
+def test_a_footer_with_something_else_in_it_is_no_traceback(plan: Plan, folder: Path, key: str) -> None:
+    rewritten(folder, lambda records: records[-1].update({key: True if key != "seconds" else "long"}))
+    assert f"{key} in the footer is" in said(verify(folder, plan))
+
+
+def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:
+    (folder / "results.jsonl").unlink()
+    assert verify(folder, plan) == verify(folder / "report.html", plan)
+    assert not verify(folder, plan).mismatches
+
+
 def test_an_empty_folder_is_refused(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
         verify(tmp_path, plan)
