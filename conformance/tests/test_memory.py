@@ -12,7 +12,7 @@ import pytest
 from conformance.memory import EDGES, GUARD, Source, image_of, patterns, shape_image, strides_of, volume_of
 from conformance.model import LAYOUTS, Layout, Result, Tensor
 from conformance.plan import Plan, Row
-from conformance.run import run, run_row
+from conformance.run import elements_of, run, run_row
 from conformance.types import WIDTH, dtype_of
 
 from . import miniatures, small
@@ -201,6 +201,7 @@ def test_src_may_change_only_in_place(plan: Plan) -> None:
     done = result(row(plan, "flattens"), scribbling(GUARD))
     assert verdicts(done) == {"fail"}
     assert done.diagnosis == "src changed"
+    assert done.outcome["faults"] == ("src changed",)
     assert verdicts(result(row(plan, "over-itself"), scribbling(GUARD))) == {"pass"}
 
 
@@ -287,6 +288,33 @@ def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
             return Tensor(src.type, answer.shape, answer.strides, self.last, 0)
 
     assert result(row(plan, "two-calls", "DynamicReshape-1"), Frees()).diagnosis == "answer changed later"
+
+
+class WritesLate(miniatures.Bent):
+    """Keeps src of the first call, and writes into it at the second."""
+
+    kept: Tensor | None = None
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        if self.kept is not None:
+            self.kept.memory[self.kept.offset] ^= 1
+        self.kept = src
+        return answer
+
+
+def test_a_write_into_src_of_an_earlier_call_fails_and_is_put_right(plan: Plan) -> None:
+    for operation in ("StaticReshape", "DynamicReshape-1"):
+        twice = row(plan, "two-calls", operation)
+        done = result(twice, WritesLate())
+        assert verdicts(done) == {"fail"}
+        assert (done.diagnosis, done.outcome["step"]) == ("src of an earlier call changed", 2)
+        assert not any(task.src.touched for task in twice.tasks)
+        assert verdicts(result(twice, miniatures.Bent())) == {"pass"}
+
+
+def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
+    long = Tensor("f32", (1,) * 65 + (2,), (8,) * 65 + (4,), bytearray(range(8)), 0)
+    assert elements_of(long) == bytes(range(8))
 
 
 def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from conformance.conclude import conclude, concluded
 from conformance.evidence import Target, read
 from conformance.load import cases_folder, load_spec
 from conformance.load_cases import load_suite
-from conformance.model import Claims
+from conformance.model import Claims, Crashed
 from conformance.plan import plan_of
+from conformance.run import run_row
 from conformance.select import BadExpression, chooser, ids
 
 from . import miniatures, small
@@ -252,6 +253,52 @@ def test_an_answer_given_again_is_told_as_an_earlier_one(command: Command, monke
     said = command.run(mini("Bent"), "-k", "two-calls")
     assert said.code == 1
     assert "stale: an earlier answer · each-call-alone" in said.text
+
+
+class Dies(miniatures.Bent):
+    """Dies at the calls that a script names, and is started anew."""
+
+    def __init__(self, *script: str) -> None:
+        self.script, self.restarts = list(script), 0
+
+    def bent(self, answer: Any, src: Any, shapes: Any) -> Any:
+        if self.script.pop(0) == "dies":
+            raise Crashed("SIGSEGV")
+        return answer
+
+    def restart(self) -> None:
+        self.restarts += 1
+
+
+@pytest.mark.parametrize(
+    ("case", "script", "steps", "words"),
+    [
+        ("flattens", "lives", "tensor", ""),
+        ("flattens", "dies dies", "crash", "SIGSEGV (deterministic: again alone in a fresh process)"),
+        ("flattens", "dies lives", "crash", "(flaky: not alone in a fresh process; the call before it was eight)"),
+        ("two-calls", "lives dies lives dies", "tensor crash", "(deterministic: again alone in a fresh process)"),
+        (
+            "two-calls",
+            "lives dies lives lives",
+            "tensor crash",
+            "(flaky: not alone in a fresh process; the call before",
+        ),
+        ("two-calls", "lives dies dies lives", "crash crash", "SIGSEGV"),
+    ],
+)
+def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
+    tmp_path: Path, case: str, script: str, steps: str, words: str
+) -> None:
+    row = next(row for row in small.plan(tmp_path).rows if row.case.id == case)
+    adapter = Dies(*script.split())
+    result = run_row(row, adapter, left_out=False, previous="eight")
+    assert (adapter.restarts, adapter.script) == (int("dies" in script), [])
+    assert set(result.verdicts.values()) == {"fail" if "dies" in script else "pass"}
+    told = [each.partition("[")[0].replace("f32", "tensor") for each in result.outcome.get("steps", [])]
+    assert " ".join(told or [result.outcome["kind"]]) == steps
+    assert words in result.outcome.get("message", "")
+    if not words:
+        assert "message" not in result.outcome
 
 
 # ── never yes by accident ─────────────────────────────────────────────────────────────────────────
