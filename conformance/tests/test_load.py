@@ -12,7 +12,7 @@ import pytest
 
 from conformance.load import SPEC_FILES, digest_of, load_spec, spec_folder, tensor
 from conformance.load_cases import load_cases
-from conformance.model import Malformed, Problem
+from conformance.model import Malformed, Operand, Problem
 from conformance.tests.folders import TINY, bundled, one_rule, problems_of, tiny
 
 MUST = TINY["rules"]
@@ -532,3 +532,16 @@ def test_an_id_that_two_files_have_is_said_and_neither_case_is_dropped(tmp_path:
     (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")
     with pytest.raises(Malformed, match=rf"{tmp_path.name}/b\.yaml:3: the id 'stays' is taken by .*a\.yaml:3"):
         load_cases(tmp_path, spec)
+
+
+def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) -> None:
+    more = """    attributes: {shape: {type: "f32[]", values: [2]}, special_zero: {type: s64, values: 1}, axis: missing}
+    inputs: {src: missing, extra: 2}
+    outputs: {dst: missing}
+"""
+    (tmp_path / "few.yaml").write_text(CASE + more, encoding="utf-8")
+    case = load_cases(tmp_path, load_spec(tiny(tmp_path)))["stays"]
+    assert case.attributes == {
+        "shape": Operand("f32", (1,), (2,)), "special_zero": Operand("s64", (), (1,)), "axis": None,
+    }  # fmt: skip
+    assert (case.inputs, case.outputs) == ({"src": 0, "extra": 2}, {"dst": 0})

@@ -9,7 +9,9 @@ from conformance.diagnose import wrong_dims
 from conformance.load import load_spec
 from conformance.load_cases import load_suite
 from conformance.model import Form, Meaning
-from conformance.plan import meaning_of, plan_of
+from conformance.plan import Row, meaning_of, plan_of
+
+from . import small
 
 F64 = Form("f64", "f64", "s64")
 
@@ -77,3 +79,94 @@ def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
     assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
     assert "ranks-of-src-alternate[Reshape-1-f32-s64-runtime]" in needing
     assert not any("StaticReshape" in row or "constant" in row for row in needing)
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+ROWS = """about: What rows need, and what they say beforehand.
+cases:
+  - {id: plain, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]"}
+  - {id: longer, rule: same-volume, src: "f32[2, 3]", special_zero: false, steps: [{shape: [6], expect: "f32[6]"},
+     {src: "f32[2, 4]", shape: [8], expect: "f32[8]"}]}
+  - {id: folds, rule: same-volume, src: "f32[2, 3]", special_zero: false, steps: [{shape: [6], expect: "f32[6]"},
+     {shape: [3, 2], expect: "f32[3, 2]"}]}
+  - {id: lies-askew, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]",
+     layout: transposed, in_place: true}
+  - {id: two-nodes, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[3, 2]",
+     chain: [{shape: [3, 2], special_zero: false}]}
+  - {id: thirteen, rule: rank-limit, src: "f32[2]", shape: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2], special_zero: false,
+     expect: unspecified}
+  - {id: known, rule: declared-output, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]",
+     declared: [6]}
+  - {id: typed, rule: same-type, src: "f32[2, 3]", shape: [6], special_zero: false, expect: reject, dst_type: f16}
+  - {id: more-in, rule: operands-as-listed, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     inputs: {extra: 1}}
+  - {id: none-out, rule: output-required, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     outputs: {dst: missing}}
+  - {id: no-operand, rule: shape-given, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     inputs: {shape: missing}}
+  - {id: no-attribute, rule: attributes-required, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     attributes: {shape: missing}}
+  - {id: far, rule: same-volume, src: "f32[2]", shape: [4294967298], special_zero: false, expect: reject}
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+    return {row.id: row for row in small.plan(tmp_path_factory.mktemp("rows"), ROWS).rows}
+
+
+@pytest.mark.parametrize(
+    ("case", "facets"),
+    [
+        ("plain", ""), ("longer", ""), ("folds", ""), ("lies-askew", "layout:transposed in-place"),
+        ("two-nodes", "chain"), ("thirteen", "rank:13"), ("known", "declared"), ("typed", "form:types"),
+        ("more-in", "form:inputs"),
+        ("none-out", "form:outputs"), ("no-attribute", "form:attributes"),
+    ],
+)  # fmt: skip
+def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, Row], case: str, facets: str) -> None:
+    own = {"type:f32", *facets.split()}
+    assert rows[f"{case}[StaticReshape-f32]"].facets == own
+    if case != "no-attribute":
+        assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
+        assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64", "given:constant"}
+        assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "given:runtime"}
+
+
+def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:
+    def of(case: str) -> set[str]:
+        return {id_.removeprefix(case)[1:-1] for id_ in rows if id_.startswith(f"{case}[")}
+
+    assert of("plain") == {
+        "StaticReshape-f32", "DynamicReshape-1-f32-s32", "Reshape-1-f32-s32-constant", "Reshape-1-f32-s64-constant",
+        "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-runtime",
+    }  # fmt: skip
+    assert of("far") == {way for way in of("plain") if "s32" not in way}, "no s32 is so large"
+    assert of("no-attribute") == {"StaticReshape-f32"}
+    lacking = {"DynamicReshape-1-f32-s32", "Reshape-1-f32-s32-constant"}
+    assert of("no-operand") == lacking, "a shape that is not there has no type and is given in no way"
+
+
+def test_what_is_said_of_a_program_beforehand_holds_for_every_call_of_it(rows: dict[str, Row]) -> None:
+    def said(row: str) -> list[tuple[object, object, object]]:
+        graphs = [task.graph for task in rows[row].tasks]
+        return [(g.src.dims, g.nodes[0].shape and g.nodes[0].shape.dims, g.src.strides) for g in graphs]
+
+    assert said("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert said("longer[Reshape-1-f32-s64-constant]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert said("longer[Reshape-1-f32-s64-runtime]") == [((2, None), (1,), None)] * 2
+    assert said("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
+    assert said("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
+    assert said("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
+    assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].tasks}) == 1
+
+
+def test_shapes_arrive_with_a_call_only_where_they_are_given_at_run_time(rows: dict[str, Row]) -> None:
+    def arriving(row: str) -> list[tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]]:
+        return [task.shapes for task in rows[row].tasks]
+
+    assert arriving("two-nodes[StaticReshape-f32]") == [()]
+    assert arriving("two-nodes[Reshape-1-f32-s64-constant]") == [()]
+    assert arriving("two-nodes[Reshape-1-f32-s64-runtime]") == [(("s64", (1,), (6,)), ("s64", (2,), (3, 2)))]
+    assert [arriving(row) for row in rows if row.startswith("no-operand")] == [[()], [()]]
