@@ -21,7 +21,7 @@ from conformance.backend import opened, remarks, run_in_parallel, run_isolated
 from conformance.cli import main
 from conformance.load_cases import load_suite
 from conformance.memory import Source, image_of
-from conformance.model import Declared, Graph, Node, Operand, Tensor
+from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
 from conformance.plan import Plan, Row, plan_of
 from conformance.process import Limits
 from conformance.remote import SHARED_FROM, Remote, worker
@@ -458,6 +458,29 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
     sent = json.loads(protocol.graph_text(graph))
     assert sent["src"]["dims"] == [str(2**53), 0]
     assert protocol.graph_of(sent) == graph
+
+
+def test_every_graph_arrives_as_it_was_sent(plan: Plan) -> None:
+    for row in {(row.case.id, row.given): row for row in plan.rows}.values():
+        for task in row.tasks:
+            assert protocol.graph_of(json.loads(protocol.graph_text(task.graph))) == task.graph, row.id
+
+
+WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_out": ["chain"], "mapped": []}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "due"),
+    [
+        ("name", None, "text"), ("version", 2, "text"), ("operations", "StaticReshape", "a list of names"),
+        ("leaves_out", "chain", "a list of names"), ("leaves_out", ["chain", 1], "a list of names"),
+        ("mapped", {"special_zero": True}, "a list of names"), ("detail", ["cpu"], "an object"),
+    ],
+)  # fmt: skip
+def test_a_description_that_says_something_else_is_no_claim(key: str, value: object, due: str) -> None:
+    assert protocol.described(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
+    with pytest.raises(protocol.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
+        protocol.described({**WHO, key: value})
 
 
 def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
