@@ -8,7 +8,7 @@ from conformance.contract import Contract, contracts
 from conformance.diagnose import wrong_dims
 from conformance.load import load_spec
 from conformance.load_cases import load_suite
-from conformance.model import Form, Meaning
+from conformance.model import Form, Meaning, Operand
 from conformance.plan import Row, meaning_of, plan_of
 
 from . import small
@@ -39,6 +39,7 @@ def chain(
         ((0, 3), [((0, -1), True), ((0,), False)], "unspecified", (0,), "infer-undetermined"),
         ((0, 3), [((0, -1), True), ((0, 0), True)], "unspecified", None, "infer-undetermined"),
         ((0, 3), [((0, -1), True), ((0, 0, -1, -1), True)], "illegal", None, "one-infer"),
+        ((0, 3), [((0, -1), True), ((5, 0), True)], "unspecified", None, "infer-undetermined"),
     ],
 )
 def test_what_is_open_in_one_node_excuses_nothing_in_the_next(
@@ -107,6 +108,8 @@ cases:
      inputs: {shape: missing}}
   - {id: no-attribute, rule: attributes-required, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
      attributes: {shape: missing}}
+  - {id: mistyped, rule: shape-is-integer, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     attributes: {shape: {type: "f32[]", values: [2]}, axis: {type: s64, values: 0}}}
   - {id: far, rule: same-volume, src: "f32[2]", shape: [4294967298], special_zero: false, expect: reject}
 """
 
@@ -160,6 +163,12 @@ def test_what_is_said_of_a_program_beforehand_holds_for_every_call_of_it(rows: d
     assert said("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
     assert said("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
     assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].tasks}) == 1
+
+
+def test_an_attribute_that_is_written_stands_in_place_of_the_ordinary_one(rows: dict[str, Row]) -> None:
+    (node,) = rows["mistyped[StaticReshape-f32]"].tasks[0].graph.nodes
+    assert node.shape == Operand("f32", (1,), (2,))
+    assert node.attributes == (("axis", Operand("s64", (), (0,))),)
 
 
 def test_shapes_arrive_with_a_call_only_where_they_are_given_at_run_time(rows: dict[str, Row]) -> None:
