@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -509,7 +510,7 @@ def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Pa
     again(parts[1], {key: {"other": 1}}, evidence_of(parts[1]).results)
     said = merge(command, *parts)
     assert said.code == 2
-    assert f'its {key} is {{"other": 1}}, that of {parts[0]}' in said.err
+    assert re.search(rf"its {key}[.\w]* is .*, that of {re.escape(str(parts[0]))}", said.err)
 
 
 def test_parts_that_do_not_have_the_same_rows_are_refused(command: Command, parts: list[Path]) -> None:

@@ -18,7 +18,7 @@ from conformance.conclude import conclude, concluded
 from conformance.evidence import Target, read
 from conformance.load import cases_folder, load_spec
 from conformance.load_cases import load_suite
-from conformance.model import Claims, Crashed
+from conformance.model import Claims, Crashed, Result
 from conformance.plan import plan_of
 from conformance.run import run_row
 from conformance.select import BadExpression, chooser, ids
@@ -291,7 +291,7 @@ def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
 ) -> None:
     row = next(row for row in small.plan(tmp_path).rows if row.case.id == case)
     adapter = Dies(*script.split())
-    result = run_row(row, adapter, left_out=False, previous="eight")
+    result = run_row(row, adapter, left_out=False, previous=Result("eight", {}, {"kind": "tensor"}))
     assert (adapter.restarts, adapter.script) == (int("dies" in script), [])
     assert set(result.verdicts.values()) == {"fail" if "dies" in script else "pass"}
     told = [each.partition("[")[0].replace("f32", "tensor") for each in result.outcome.get("steps", [])]
