@@ -11,7 +11,7 @@ exec </dev/null
 
 readonly HOME_OF_ALL=build/backends
 readonly TESTED="onednn openvino onnx torch"
-readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle litert mnn tract tvm"
+readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle litert mnn tract tvm pytensor"
 
 needs() { # what pip installs for a group
     case $1 in
@@ -28,6 +28,7 @@ needs() { # what pip installs for a group
         mnn) echo MNN==3.6.1 ;;
         tract) echo tract==0.23.9 onnx==1.23.2 ;;
         tvm) echo apache-tvm==0.27.0.post1 onnx==1.23.2 ;;
+        pytensor) echo pytensor==3.0.7 ;;
         *) echo "backends.sh: no group $1; there are $EVERY" >&2 && exit 2 ;;
     esac
 }
@@ -42,15 +43,15 @@ backends() { # what a group puts on the stand
         tensorflow) echo tensorflow tensorflow-function tensorflow-xla ;;
         arrays) echo mlx dask array-api-strict ndonnx numpy numpy-raw ;;
         litert) echo litert litert-xnnpack ;;
-        paddle | mnn | tract | tvm) echo "$1" ;;
+        paddle | mnn | tract | tvm | pytensor) echo "$1" ;;
     esac
 }
 
-limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch compile C++
+limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch and PyTensor compile for long
     case $1 in
         jax) echo 3 ;;
         tvm) echo 20 ;;
-        torch) echo 60 ;;
+        torch | pytensor) echo 60 ;;
         *) echo 10 ;;
     esac
 }

@@ -24,6 +24,7 @@ MODULES = (
     "tensorflow",
     "ndonnx",
     "paddle",
+    "pytensor",
     "litert",
     "mnn",
     "cupy",
