@@ -47,11 +47,11 @@ backends() { # what a group puts on the stand
     esac
 }
 
-limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch and PyTensor compile for long
+limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch compile C++
     case $1 in
         jax) echo 3 ;;
         tvm) echo 20 ;;
-        torch | pytensor) echo 60 ;;
+        torch) echo 60 ;;
         *) echo 10 ;;
     esac
 }

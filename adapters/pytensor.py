@@ -1,61 +1,84 @@
-"""PyTensor: a compiled function for each rank and constant shape; a shape that comes with the call is its input."""
+"""PyTensor: Reshape nodes in one compiled function, the shape a constant or an input."""
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytensor  # type: ignore[import-not-found,unused-ignore]
-import pytensor.tensor as pt  # type: ignore[import-not-found,unused-ignore]
-from pytensor.compile.mode import get_default_mode  # type: ignore[import-not-found,unused-ignore]
+from pytensor import tensor as pt
 
-from conformance.model import Tensor, Unsupported
+from conformance.adapter import array_of
+from conformance.model import Array, Tensor, Unsupported
 from conformance.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, copied_zeros
+from .shared import ArrayLibrary, Call, Calls
 
-LINKER = type(get_default_mode().linker).__name__
+warnings.filterwarnings("ignore", module="pytensor")  # it warns where it cannot tell dims, and goes on
+UNSIGNED = ("u8", "u16", "u32", "u64")
 
 
 class PyTensor(ArrayLibrary):
-    """pytensor.tensor.reshape, compiled by the usual linker."""
+    """pytensor.tensor.reshape, rewritten and compiled to C."""
 
     name, version = "pytensor", pytensor.__version__
-    detail = (("linker", LINKER),)
-    leaves_out = ("declared", "form", "rank:65", "type:f16", "type:bf16")
-    refusals = (*ArrayLibrary.refusals, AssertionError)  # the last: how its compiler refuses a negative length
+    leaves_out = ("declared", "form", "type:bf16", "rank:65", *(f"shape-type:{name}" for name in UNSIGNED))
+    refusals = (*ArrayLibrary.refusals, AssertionError)  # the last: a constant length below -1
+    mode = "CVM"
 
-    def tensor(self, src: Tensor) -> Any:
-        if src.type in ("f16", "bf16"):  # the one has no code, the other no name
-            raise Unsupported(f"type:{src.type}")
-        return super().tensor(src)
+    def __init__(self) -> None:
+        self.detail = (("mode", self.mode),)
 
-    def chain(self, src: Any, calls: Calls) -> Any:
+    def tensor(self, src: Tensor) -> Array:
+        if src.type == "bf16":
+            raise Unsupported("type:bf16")
+        return array_of(src)
+
+    def chain(self, src: Array, calls: Calls) -> Array:
+        for call in calls:
+            if call.shape_type in UNSIGNED:  # "Shape must be integers; got uint8"
+                raise Unsupported(f"shape-type:{call.shape_type}")
+        arriving = [np.array(call.shape, dtype_of(call.shape_type)) for call in calls if call.runtime]
+        known = tuple(call._replace(shape=(0,) * len(call.shape)) if call.runtime else call for call in calls)
+        dims = (None,) * src.ndim if arriving else src.shape
         try:
-            for call in calls:
-                shape = copied_zeros(src.shape, call)
-                if call.runtime:
-                    given = np.array(shape, dtype_of(call.shape_type))
-                    src = arriving(src.dtype, src.ndim, given.dtype, given.size)(src, given)
-                else:
-                    src = constant(src.dtype, src.ndim, shape)(src)
+            dst: Array = function(src.dtype.name, dims, known, self.mode)(src, *arriving)
         except SystemError as refusal:
-            if isinstance(refusal.__cause__, ValueError):  # how its code refuses what is too large for an array
+            if isinstance(refusal.__cause__, ValueError):  # how Numba's code refuses what is too large for an array
                 raise refusal.__cause__ from None
             raise
-        return src
+        return dst
 
 
-@lru_cache(4096)
-def constant(type_: Any, rank: int, shape: tuple[int, ...]) -> Any:
-    """The function of one shape."""
-    src = pt.tensor("src", dtype=type_.name, shape=(None,) * rank)
-    return pytensor.function([src], pt.reshape(src, shape))
+class PyTensorNumba(PyTensor):
+    """pytensor.tensor.reshape as it comes: rewritten and compiled by Numba."""
+
+    name = "pytensor-numba"
+    leaves_out = (*PyTensor.leaves_out, "type:f16")
+    mode = "NUMBA"
 
 
-@lru_cache(4096)
-def arriving(type_: Any, rank: int, shape_type: Any, entries: int) -> Any:
-    """The function of all shapes of so many entries."""
-    src, shape = pt.tensor("src", dtype=type_.name, shape=(None,) * rank), pt.vector("shape", dtype=shape_type.name)
-    return pytensor.function([src, shape], pt.reshape(src, shape, ndim=entries))
+@lru_cache(maxsize=64)
+def function(dtype: str, dims: tuple[int | None, ...], calls: Calls, mode: str) -> Any:
+    """The calls as one function, which keeps nothing from one time to the next."""
+    src = dst = pt.tensor("src", dtype=dtype, shape=dims)
+    arriving = []
+    for call in calls:
+        shape: Any = call.shape
+        if call.runtime:
+            shape = pt.tensor("shape", dtype=dtype_of(call.shape_type), shape=(len(call.shape),))
+            arriving.append(shape)
+        dst = pt.reshape(dst, lengths(dst, shape, call), ndim=len(call.shape))
+    return pytensor.function([src, *arriving], dst, mode=mode, on_unused_input="ignore")
+
+
+def lengths(src: Any, shape: Any, call: Call) -> Any:
+    """The shape that `copied_zeros` tells, of a tensor whose lengths are known later."""
+    if not call.special_zero:
+        return shape
+    among = range(len(call.shape))
+    if call.runtime:
+        return [pt.switch(pt.eq(shape[i], 0), src.shape[i], shape[i]) if i < src.ndim else shape[i] for i in among]
+    return [src.shape[i] if shape[i] == 0 and i < src.ndim else shape[i] for i in among]

@@ -40,6 +40,7 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "ndonnx": ("ndonnx", "Ndonnx"),
     "paddle": ("paddle", "Paddle"),
     "pytensor": ("pytensor", "PyTensor"),
+    "pytensor-numba": ("pytensor", "PyTensorNumba"),
     "litert": ("litert", "LiteRt"),
     "litert-xnnpack": ("litert", "LiteRtXnnpack"),
     "mnn": ("mnn", "Mnn"),

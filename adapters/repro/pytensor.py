@@ -1,44 +1,54 @@
-"""pytensor.tensor.reshape as a script; a shape that comes with the call is an input of the function."""
+"""pytensor.tensor.reshape as a script, which compiles all nodes as one function."""
 
 from __future__ import annotations
 
 from conformance.model import Unsupported
-from conformance.plan import Row
+from conformance.plan import Row, Task
 
-from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 
+MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
+LEFT_OUT = ("u8", "u16", "u32", "u64")
+ZEROS_COPY = """
+def zeros_copy(src, shape, entries):
+    among = range(entries)
+    return [pt.switch(pt.eq(shape[i], 0), src.shape[i], shape[i]) if i < src.ndim else shape[i] for i in among]
+"""
 LOOK = """
 def look(answer):
     return answer.dtype, answer.shape, answer.tobytes()
 """
-FUNCTIONS = """
-@cache
-def constant(type_, rank, shape):
-    src = pt.tensor("src", dtype=type_, shape=(None,) * rank)
-    return pytensor.function([src], pt.reshape(src, shape))
-
-
-@cache
-def arriving(type_, rank, shape_type, entries):
-    src, shape = pt.tensor("src", dtype=type_, shape=(None,) * rank), pt.vector("shape", dtype=shape_type)
-    return pytensor.function([src, shape], pt.reshape(src, shape, ndim=entries))
-""".lstrip()
-REFUSALS = "(ValueError, RuntimeError, OverflowError, AssertionError, SystemError)"
 
 
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
-    steps = []
-    for task in row.tasks:
-        if task.source.type in ("f16", "bf16"):
-            raise Unsupported(f"type:{task.source.type}")
-        calls = []
-        for shape, type_ in function_calls(task, mapped=True):
-            if row.given == "runtime":
-                calls.append(f"shape = np.array({shape}, {NUMPY[type_]})")
-                calls.append("src = arriving(src.dtype.name, src.ndim, shape.dtype.name, shape.size)(src, shape)")
-            else:
-                calls.append(f"src = constant(src.dtype.name, src.ndim, {shape})(src)")
-        steps.append(body(task, numpy_array(task.source), calls))
-    imports = ["from functools import cache", *numpy_imports(row), "import pytensor", "import pytensor.tensor as pt"]
-    return script(Parts(imports, REFUSALS, LOOK, steps, FUNCTIONS))
+    steps = [step(task, MODES[backend]) for task in row.tasks]
+    imports = [*numpy_imports(row), "import pytensor", "import pytensor.tensor as pt"]
+    before = ZEROS_COPY if any("zeros_copy(" in step for step in steps) else ""
+    return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, AssertionError)", LOOK, steps, before))
+
+
+def step(task: Task, mode: str) -> str:
+    """A call; where the shape comes with it, of src only the rank is told beforehand."""
+    if task.source.type == "bf16":
+        raise Unsupported("type:bf16")
+    calls, arriving = [*function_calls(task)], iter(task.shapes)
+    inputs, given, lines = ["first"], ["tensor"], []
+    for number, (node, (shape, type_)) in enumerate(zip(task.graph.nodes, calls, strict=True)):
+        if type_ in LEFT_OUT:
+            raise Unsupported(f"shape-type:{type_}")
+        assert node.shape is not None
+        lengths, rank = shape, len(node.shape.values or ())
+        if node.shape.values is None:
+            values = next(arriving)[2]
+            lengths, rank = f"shape{number}", len(values)
+            lines.append(f'{lengths} = pt.tensor("{lengths}", dtype={NUMPY[type_]}, shape=({rank},))')
+            inputs.append(lengths)
+            given.append(f"np.array({list(values)}, {NUMPY[type_]})")
+            lengths = f"zeros_copy(src, {lengths}, {rank})" if flag(node) else lengths
+        lines.append(f"src = pt.reshape(src, {lengths}, ndim={rank})")
+    dims = (None,) * len(task.source.dims) if task.shapes else "tensor.shape"
+    before = [memory(task.source), f"tensor = {numpy_array(task.source)}"]
+    before.append(f'src = first = pt.tensor("src", dtype=tensor.dtype, shape={dims})')
+    lines.append(f'program = pytensor.function([{", ".join(inputs)}], src, mode="{mode}", on_unused_input="ignore")')
+    return "\n".join([*before, *lines, f"return words, program({', '.join(given)})"])
