@@ -189,10 +189,9 @@ class Server:
         data = elements_of(value)
         dims = value.dims if isinstance(value, Tensor) else value.shape
         result = {"type": type_, "dims": [number(index(n)) for n in dims], "bytes": len(data)}
-        shares = _shares(value, tensors[0])
-        if shares:
+        if data and _shares(value, tensors[0].memory):
             result["shares"] = True
-        lost = shares and "at" in request["tensors"][0]  # where the next src will lie
+        lost = bool(data) and self._shared is not None and _shares(value, self._shared)  # where the next src will lie
         if not request["may_overwrite"] and not lost:
             self.answers[request["program"]].append(Answer(request["id"], value, data))
         room = request.get("answer")
@@ -226,10 +225,15 @@ class Server:
         return self._shared
 
 
-def _shares(value: Tensor | Array, src: Tensor) -> bool:
+def _shares(value: Tensor | Array, memory: Any) -> bool:
+    """Whether an answer lies in some memory, by whatever object it knows it."""
     if isinstance(value, Tensor):
-        return value.memory is src.memory
-    return value.base is not None and bool(np.may_share_memory(value, np.frombuffer(src.memory, np.uint8)))
+        if value.memory is memory:
+            return True
+        value = np.frombuffer(value.memory, np.uint8)
+    elif value.base is None:
+        return False
+    return bool(np.may_share_memory(value, np.frombuffer(memory, np.uint8)))
 
 
 def main(arguments: Sequence[str]) -> int:
