@@ -182,3 +182,17 @@ def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, .
 def test_what_no_function_call_can_say_is_not_supported(adapter: Any, more: dict[str, Any], facet: str) -> None:
     with pytest.raises(Unsupported, match=facet):
         answer(adapter, Source("f32", (2, 3)), node((6,), **more))
+
+
+def test_pytensor_takes_no_unsigned_shape() -> None:
+    unsigned = Node("Reshape-1", Operand("u8", (1,), (6,)), NO)
+    with pytest.raises(Unsupported, match="shape-type:u8"):
+        answer(loaded("pytensor"), Source("f32", (2, 3)), unsigned)
+
+
+def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
+    source, arriving = Source("f32", (2, 6)), Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
+    program = loaded("pytensor").compile(Graph(Declared("f32", (2, 6)), (arriving, arriving)))
+    shapes = tuple(shape_image("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
+    dst = program.run(image_of(source).tensor, shapes, False)
+    assert (dst.shape, dst.tobytes()) == ((4, 3), image_of(source).elements)

@@ -72,6 +72,7 @@ PINS = (
         "torch", "torch-mkldnn", "tensorflow", "mlx", "dask", "array-api-strict", "ndonnx", "paddle", "numpy-raw",
     )),
     Pin("litert", BOTH), Pin("litert-xnnpack", BOTH), Pin("mnn", STATIC, among=of_f32), Pin("tract", STATIC),
+    Pin("pytensor", BOTH, among=of_f32),
 )  # fmt: skip
 
 
