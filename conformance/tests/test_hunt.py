@@ -76,10 +76,14 @@ def test_a_planted_backend_is_soon_found(name: str, spec: Spec, tmp_path: Path) 
 
 OF_MILLIONS = ("counts-in-f32", "inferred-in-f32", "divides-in-f32", "millions-not-supported", "indexed-in-20-bits")
 """Wrong only with more elements than a hunt has time for; the suite's own cases find them."""
+BY_COINCIDENCE = (
+    "divides-by-a-product-that-wraps", "digits-are-the-key", "lengths-in-a-row-are-the-key", "a-weak-hash-is-the-key",
+)  # fmt: skip
+"""Wrong only where two calls in a row, or a product, coincide as chance hardly makes them; cases find these too."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in BROKEN if name not in OF_MILLIONS])
+@pytest.mark.parametrize("name", [name for name in BROKEN if name not in (*OF_MILLIONS, *BY_COINCIDENCE)])
 def test_every_planted_backend_is_found(name: str, spec: Spec, tmp_path: Path) -> None:
     hunted = found(name, spec, ENOUGH, tmp_path)
     assert hunted.quarry is not None
