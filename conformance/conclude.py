@@ -98,7 +98,7 @@ def required(row: Row, claims: Claims) -> bool:
 def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     """What a whole results file says."""
     header, results = evidence.header, {result.row: result for result in evidence.results}
-    claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
+    claims = Claims.of(header["claims"])
     target = Target.of(header["target"])
     partial = bool(target.select or target.shard or target.operations or target.documents or target.types)
     overdue = waive.overdue(header, results, plan.rows, whole=not partial)

@@ -305,6 +305,11 @@ class Claims(NamedTuple):
     mapped: tuple[str, ...] = ()
     """What the adapter answers in the library's place, such as `special_zero`."""
 
+    @staticmethod
+    def of(record: Mapping[str, Any]) -> Claims:
+        """What a header or a file of claims says."""
+        return Claims(**{key: tuple(value) for key, value in record.items()})
+
     def leaves(self, facet: str) -> bool:
         return facet in self.leaves_out or facet.partition(":")[0] in self.leaves_out
 

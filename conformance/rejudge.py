@@ -16,7 +16,7 @@ _BAD = ("fail", "error")
 
 def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
     """What evidence says of rows that cannot be: what their outcome, the header or the specification excludes."""
-    claims = Claims(**{key: tuple(value) for key, value in header["claims"].items()})
+    claims = Claims.of(header["claims"])
     for row in rows:
         result = results.get(row.id)
         if result is not None:

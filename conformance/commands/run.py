@@ -141,7 +141,7 @@ def _pinned(path: Path | None) -> Claims | None:
         return None
     content, problems = validated(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    return Claims(**{key: tuple(value) for key, value in content.items()})
+    return Claims.of(content)
 
 
 def _folder(args: argparse.Namespace, name: str) -> Path:
@@ -224,7 +224,7 @@ def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], lis
     """Rows that failed in the target, by diagnosis and rule; and how many verdicts failed outside it."""
     by_row = {row.id: row for row in plan.rows}
     target = Target.of(evidence.header["target"])
-    claims = Claims(**{key: tuple(value) for key, value in evidence.header["claims"].items()})
+    claims = Claims.of(evidence.header["claims"])
     groups: dict[tuple[str, str], list[tuple[Row, Result]]] = {}
     outside = 0
     for result in evidence.results:
