@@ -190,6 +190,12 @@ def load_adapter(backend: str) -> Adapter:
         raise CannotStart(f"{backend}: cannot be started: {what}") from error
 
 
+def import_adapter(backend: str) -> None:
+    """Imports what `load_adapter` imports, and makes no adapter."""
+    on_device = _ON_DEVICE.fullmatch(backend)
+    _class(on_device["backend"] if on_device else backend)
+
+
 def place_in(file: Path | str | None, error: BaseException) -> str:
     """` (mine.py:25)`: where in a file an exception went through last; nothing where it did not."""
     line, trace = 0, error.__traceback__

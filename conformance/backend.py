@@ -9,15 +9,15 @@ from typing import Literal
 from .adapter import BUNDLED, CannotStart, load_adapter
 from .model import Adapter, Claims, Isolated, Result
 from .plan import Row
-from .process import USUAL, Limits
 from .remote import Remote, program, worker
 from .run import result_without_call, run
+from .started import USUAL, Limits
 
 Isolation = Literal["worker", "case", "none"]
 IN_PROCESS = ("numpy", "broken")
 """Bundled backends in plain Python, which cannot take this process down."""
 _CHUNK = 16
-"""Rows that a worker takes at a time: few enough to share evenly, many enough to be worth a thread's turn."""
+"""Rows that a worker takes at a time, at least: few enough to share evenly, many enough to be worth a thread's turn."""
 
 
 def isolation_of(backend: str, asked: Isolation | None = None) -> Isolation:
@@ -51,7 +51,7 @@ def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolatio
     rest = iter(rows)
     if isolation == "case" and isinstance(adapter, Isolated):
         for row in _while_alive(rest, adapter):
-            adapter.restart()
+            adapter.renew()
             yield from run([row], adapter, claims)
     else:
         yield from run(_while_alive(rest, adapter), adapter, claims)
@@ -81,7 +81,7 @@ def run_in_parallel(
     """The results of rows in their order, called by several processes at once."""
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and only needed here
 
-    chunks = [rows[at : at + _CHUNK] for at in range(0, len(rows), _CHUNK)]
+    chunks = list(_chunks(rows))
     idle = [first, *(open_backend(backend, isolation, limits) for _ in range(min(jobs, len(chunks)) - 1))]
     everyone = list(idle)
 
@@ -107,3 +107,15 @@ def run_in_parallel(
                 first.lost = first.lost or adapter.lost
             if isinstance(adapter, Isolated):
                 adapter.close()
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows in their order; those of a case stay together, for a program of one may do for another, or die as it did."""
+    chunk: list[Row] = []
+    for row in rows:
+        if len(chunk) >= _CHUNK and row.case is not chunk[-1].case:
+            yield chunk
+            chunk = []
+        chunk.append(row)
+    if chunk:
+        yield chunk

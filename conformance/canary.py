@@ -11,7 +11,7 @@ from .conclude import conclude
 from .evidence import Target, Writer, header_of, read
 from .plan import Plan, Row
 from .planted import CANARIES, IN_PROCESSES
-from .remote import Limits
+from .started import Limits
 
 _ROWS = 24
 """Rows of each rule that a planted backend is driven over."""

@@ -18,9 +18,9 @@ from .conclude import in_target
 from .evidence import Refused, Target, Writer, header_of, salvaged
 from .model import Adapter, Claims, Result
 from .plan import Plan, Row
-from .process import USUAL, Limits
 from .rejudge import contradictions
 from .run import contained, placeless, result_without_call, stay_in
+from .started import USUAL, Limits
 
 if TYPE_CHECKING:
     from .pieces import Errand

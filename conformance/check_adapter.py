@@ -23,9 +23,9 @@ from .model import (
     Spec,
 )
 from .plan import Plan, Row, Task
-from .process import USUAL, Limits
 from .remote import Remote
 from .run import attempt, called
+from .started import USUAL, Limits
 from .types import WIDTH
 
 Word = Literal["ok", "mend", "note"]

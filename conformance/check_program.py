@@ -11,8 +11,9 @@ from typing import Any
 from . import protocol
 from .check_adapter import Found
 from .model import Crashed, TimedOut
-from .process import USUAL, Limits, Process
+from .process import Process
 from .protocol import Fault
+from .started import USUAL, Limits, start
 
 _HELLO: Mapping[str, Any] = {"do": "hello", "protocol": protocol.VERSION, "shared_memory": None}
 _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
@@ -33,7 +34,7 @@ class Talk:
 
     def __init__(self, command_line: str, limits: Limits) -> None:
         self.limits = limits
-        self.process = Process(shlex.split(command_line), limits)
+        self.process = Process(start(shlex.split(command_line), limits), limits)
 
     def say(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> int:
         number = self.process.new_id()

@@ -368,7 +368,12 @@ class Adapter(Protocol):
 class Isolated(Adapter, Protocol):
     """An adapter in a process of its own, which can be ended and started afresh."""
 
-    def restart(self) -> None: ...
+    def renew(self) -> None:
+        """The next call has a process that has made no other."""
+
+    def restart(self) -> None:
+        """The next call has a process that was started from nothing."""
+
     def close(self) -> None: ...
 
 

@@ -13,8 +13,8 @@ from .backend import Isolation, open_backend, run_isolated
 from .load_cases import load_suite
 from .model import Adapter, Claims, Identity, Result
 from .plan import Plan, Row, plan_of
-from .process import USUAL, Limits
 from .spread import cluster
+from .started import USUAL, Limits
 
 _PIECE = 64
 """Rows of a piece: some tenths of a second of work."""

@@ -51,10 +51,10 @@ from .load import cases_folder, layers
 from .load_cases import load_suite
 from .model import Adapter, Claims, Isolated, Malformed, Result, Verdict
 from .plan import Plan, Row, plan_of
-from .remote import Limits
 from .report.facts import BAD
 from .report.failure import headline, shown_of, told
 from .run import contained, result_without_call, run
+from .started import Limits
 from .terminal import counted, printable
 
 Manner = Literal["phases", "call", "bare"]

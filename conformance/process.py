@@ -7,27 +7,24 @@ import ctypes
 import mmap
 import os
 import random
-import secrets
 import select
-import shlex
 import signal
 import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import protocol
 from .adapter import CannotStart
 from .model import Crashed, TimedOut
 from .protocol import Fault, short
-from .watch import tie
+from .started import Limits, Started, bury
 
 if sys.platform != "win32":
     import fcntl
-    import resource
 
 Bytes = bytes | bytearray | memoryview
 
@@ -38,38 +35,21 @@ _GLANCE = 0.25
 """Seconds after which a silent process is looked at: it may have ended, and a child of its keep the pipes open."""
 
 
-class Limits(NamedTuple):
-    """What a process may take."""
-
-    seconds: float = 20.0
-    """For one request."""
-    start_seconds: float = 120.0
-    """To start and to describe itself."""
-    memory: int = 16 << 30
-    """Bytes of address space; 0: no limit."""
-    stop_seconds: float = 2.0
-    """To end once it was told to."""
-
-
-USUAL = Limits()
-
-
 class Process:
     """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
 
-    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str] | None = None) -> None:
-        self.command, self.limits, self.ended = list(command), limits, False
+    def __init__(self, started: Started, limits: Limits) -> None:
+        self.name, self.limits, self.ended = started.name, limits, False
         self._said, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
-        mark = secrets.token_hex(16)
-        self._popen, lifeline = _started(self.command, limits, _marked({**os.environ} if env is None else env, mark))
-        assert self._popen.stdin is not None
-        assert self._popen.stdout is not None
-        assert self._popen.stderr is not None
+        self._child = started.child
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
         self._in, self._out, self._err = (
-            stream.fileno() for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+            stream.fileno() for stream in (self._child.stdin, self._child.stdout, self._child.stderr)
         )
-        self._finalizer = weakref.finalize(self, _bury, self._popen, lifeline, mark)
+        self._finalizer = weakref.finalize(self, bury, started)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
         for descriptor in (self._in, self._out):
@@ -83,12 +63,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        return self._popen.pid
-
-    @property
-    def name(self) -> str:
-        """Its command as a person would type it; of our own workers the backend."""
-        return self.command[-1] if self.command[:2] == [sys.executable, "-c"] else shlex.join(self.command)
+        return self._child.pid
 
     # ── requests and replies ──
 
@@ -224,7 +199,7 @@ class Process:
                 words = self._last_words()
                 self.end()
                 raise TimedOut(f"no answer within {self._allowed:g} s to {what}{words}")
-            if not ready and self._popen.poll() is not None:
+            if not ready and self._child.poll() is not None:
                 raise Crashed(self._obituary(what))
 
     def _hear(self) -> None:
@@ -239,7 +214,7 @@ class Process:
     def _obituary(self, what: str) -> str:
         """How the process ended, and the last that it wrote to the standard error."""
         try:
-            code = self._popen.wait(2.0)
+            code = self._child.wait(2.0)
         except subprocess.TimeoutExpired:
             self.end()
             return f"{what}: it closed its output without ending{self._last_words()}"
@@ -269,7 +244,7 @@ class Process:
             number = self.new_id()
             self.send([protocol.line({"id": number, "do": "stop"})], deadline, "stop")
             self.reply(number, deadline, "stop")
-            code = self._popen.wait(max(0.05, deadline - time.monotonic()))
+            code = self._child.wait(max(0.05, deadline - time.monotonic()))
             return None if code == 0 else f"stop: it ended with {_ending(code)}"
         except subprocess.TimeoutExpired:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
@@ -282,10 +257,10 @@ class Process:
 
     def hang_up(self) -> str | None:
         """Closes its standard input, as where we died; what was amiss."""
-        assert self._popen.stdin is not None
-        self._popen.stdin.close()
+        assert self._child.stdin is not None
+        self._child.stdin.close()
         try:
-            self._popen.wait(self.limits.stop_seconds)
+            self._child.wait(self.limits.stop_seconds)
         except subprocess.TimeoutExpired:
             return f"its input was closed, and it did not end within {self.limits.stop_seconds:g} s; it was killed"
         finally:
@@ -354,71 +329,3 @@ def _signal_name(number: int) -> str:
 
 def _ending(code: int) -> str:
     return _signal_name(-code) if code < 0 else f"exit code {code}"
-
-
-_MARK = "RESHAPE_CONFORMANCE_PROCESS"
-"""The environment variable by which the children of a process are known, wherever they went."""
-
-
-def _marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
-    return {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # we may be somebody's child ourselves
-
-
-def _started(command: Sequence[str], limits: Limits, env: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """The process, and the end of a pipe: where that is closed, as when we are killed, the kernel kills the process."""
-    if sys.platform == "win32":
-        raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
-    theirs, ours = os.pipe()
-    try:
-        popen = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            start_new_session=True, env=env, pass_fds=(theirs,),
-        )  # fmt: skip
-        tie(theirs, -popen.pid)
-    except OSError as error:
-        os.close(ours)
-        if isinstance(error, FileNotFoundError):
-            raise CannotStart(f"{command[0]}: no such program; check the path") from None
-        raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
-    finally:
-        os.close(theirs)
-    if hasattr(resource, "prlimit"):  # from here, not between fork and exec, where threads make it unsafe
-        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
-            resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
-            if limits.memory:
-                resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
-    return popen, ours
-
-
-def _bury(popen: subprocess.Popen[bytes], lifeline: int, mark: str) -> None:
-    """Ends the whole process group, and children that left it or kept the pipes."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(popen.pid, signal.SIGKILL)
-    popen.wait()
-    for stream in (popen.stdin, popen.stdout, popen.stderr):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-    os.close(lifeline)
-    for _ in range(_ROUNDS):
-        if not (left := _carriers(mark.encode())):
-            break
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-
-
-_ROUNDS = 20
-"""Children may be born while others are being ended."""
-
-
-def _carriers(mark: bytes) -> list[int]:
-    """The processes, of ours and where Linux shows them, that were started with the mark."""
-    found = []
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if mark in file.read():
-                        found.append(int(name))
-    return found

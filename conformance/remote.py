@@ -6,23 +6,17 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
-from . import protocol
-from .adapter import CannotStart, check_description
-from .memory import strides_of, unreal, volume_of
+from .adapter import CannotStart
 from .model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
-from .process import MMAP, TRIM, USUAL, Bytes, Limits, Process, SharedMemory
-from .protocol import Fault, integer, short
-from .types import WIDTH
+from .nursery import Nursery
+from .process import MMAP, TRIM, Process, SharedMemory
+from .protocol import Fault
+from .session import SHARED_FROM, Compiled, Session
+from .started import USUAL, Limits, start
 
-__all__ = ["Limits", "Remote", "RemoteError", "program", "worker"]
-
-SHARED_FROM = 1 << 16
-"""Bytes from which tensors go through shared memory rather than through the pipe."""
-_PAGE = 4096
-_CLOSE_AT_ONCE = 16
-"""Programs that nobody uses any more are closed so many at a time; large ones at once."""
 _TRIES = 3
 """Starts in a row that may fail before it is given up."""
 
@@ -32,9 +26,9 @@ class Remote:
 
     def __init__(
         self, command: Sequence[str], limits: Limits = USUAL, env: Mapping[str, str] | None = None,
-        share: bool = True,
+        share: bool = True, copies: Copies | None = None,
     ) -> None:  # fmt: skip
-        self.command, self.limits, self.env = list(command), limits, env
+        self.command, self.limits, self.env, self.copies = list(command), limits, env, copies
         self.generation = 0
         """How often it was started."""
         self.lost: str | None = None
@@ -42,6 +36,7 @@ class Remote:
         self.amiss: str | None = None
         """What was wrong with the way it ended when it was asked to."""
         self._failures = 0
+        self._from_nothing = True
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
         self.identity, self.claims = self._started().described
@@ -50,17 +45,24 @@ class Remote:
         """The program is compiled when it is first run: both requests travel together."""
         return RemoteProgram(self, graph)
 
-    def restart(self) -> None:
-        """Ends the process; the next call starts a fresh one."""
+    def renew(self) -> None:
+        """Ends the process; the next call has another, which has made no call before."""
         if self._session is not None:
             self._session.process.end()
             self._session = None
+
+    def restart(self) -> None:
+        """Ends the process; the next call has one that is started from nothing."""
+        self.renew()
+        self._from_nothing = True
 
     def close(self) -> None:
         """Asks the process to end, and ends it."""
         if self._session is not None:
             self.amiss = self._session.process.stop()
         self._session = None
+        if self.copies is not None:
+            self.copies.close()
 
     def session(self) -> Session:
         """The running process, or a new one, which must describe itself as the first did."""
@@ -83,25 +85,23 @@ class Remote:
         return session
 
     def _started(self) -> Session:
-        self.restart()
+        self.renew()
         self.generation += 1
-        process = Process(self.command, self.limits, self.env)
-        self._session = Session(process, self._shared, patient=self.generation == 1)
+        if self.copies is not None and not self._from_nothing:
+            self._session = self.copies.session(self._shared, (self.identity, self.claims))
+        if self._session is None:
+            process = Process(start(self.command, self.limits, self.env), self.limits)
+            self._session = Session(process, self._shared, patient=self.generation == 1)
+        self._from_nothing = False
         return self._session
 
 
-class RemoteProgram:
+class RemoteProgram(Compiled):
     """A graph compiled over there; compiled again where the process is another one by now, or where it was refused."""
 
-    session: Session | None = None
-    number = 0
-
     def __init__(self, remote: Remote, graph: Graph) -> None:
-        self.remote, self.graph = remote, graph
-        self.answers: dict[int, Tensor] = {}
-        """The answers so far, by the ids of the requests."""
-        self.sources: dict[int, Tensor] = {}
-        """What each of those requests gave as src."""
+        super().__init__(graph)
+        self.remote = remote
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         session = self.remote.session()
@@ -109,270 +109,95 @@ class RemoteProgram:
             self.session, self.number = None, session.new_program()
             self.answers.clear()
             self.sources.clear()
-        return session.run(self, (src, *shapes), may_overwrite)
-
-    def __del__(self) -> None:
-        if self.session is not None:
-            self.session.closing.append(self.number)
-
-
-class Sent(NamedTuple):
-    """A call that was asked for."""
-
-    call: int
-    """The id of the request."""
-    tensors: Sequence[Tensor]
-    places: Sequence[int | None]
-    """Where each tensor lies in shared memory; None: it went through the pipe."""
-    room: int
-    """Bytes of shared memory that the tensors take; as many lie behind them for the answer."""
-    deadline: float
-
-
-class Session:
-    """The calls of one process."""
-
-    def __init__(self, process: Process, shared: SharedMemory | None, patient: bool = False) -> None:
-        self.process, self._patient = process, patient
-        """The very first call of a backend may take as long as its start: some compile or load what they need then."""
-        self.shared: SharedMemory | None = None
-        self.closing: list[int] = []
-        """Programs to be closed with the next request."""
-        self._programs, self._large = 0, False
-        try:
-            self.described = self._begin(shared)
-        except CannotStart:
-            self.process.end()
-            raise
-        except (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError) as error:
-            raise self._no_start(error) from None
-
-    def new_program(self) -> int:
-        self._programs += 1
-        return self._programs
-
-    # ── beginning ──
-
-    def _begin(self, shared: SharedMemory | None) -> tuple[Identity, Claims]:
-        path = shared.path if shared else None
-        hello = self._ask({"do": "hello", "protocol": protocol.VERSION, "shared_memory": path}, "hello")
-        if hello.get("protocol") != protocol.VERSION:
-            raise self.process.fault(
-                f"hello: it speaks {short(hello.get('protocol'))}, this suite {protocol.VERSION!r}"
-            )
-        if path is not None and hello.get("shared_memory") is True:
-            self.shared = shared
-        self._close_many = hello.get("close_many") is True
-        described = protocol.described(self._ask({"do": "describe"}, "describe"))
-        check_description(*described, self.process.name)
-        return described
-
-    def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
-        """A request without payloads, and the result in its reply."""
-        deadline = self.process.deadline(self.process.limits.start_seconds)
-        asked = self.process.new_id()
-        self.process.send([protocol.line({"id": asked, **request})], deadline, what)
-        reply = self.process.reply(asked, deadline, what)
-        self.process.settled(what)
-        return self._result(reply, what)
-
-    def _no_start(self, error: Exception) -> CannotStart:
-        self.process.end()
-        what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-        return CannotStart(f"{self.process.name}: {what}")
-
-    # ── a call ──
-
-    def run(self, program: RemoteProgram, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
-        """Everything that one call needs in one write: programs to close, one to compile, one to run."""
-        process, new_id = self.process, self.process.new_id
-        parts, closes, compiling = list[Bytes](), list[int](), 0
-        if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
-            for closed in self._closed():
-                closes.append(new_id())
-                parts.append(protocol.line({"id": closes[-1], "do": "close", **closed}))
-        if program.session is None:
-            compiling = new_id()
-            parts.append(protocol.compile_line(compiling, program.number, program.graph))
-        places, room = self._placed(tensors)
-        sent = Sent(new_id(), tensors, places, room, self._deadline())
-        parts.append(protocol.run_line(sent.call, program.number, may_overwrite, tensors, places, room))
-        parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
-        program.sources[sent.call] = tensors[0]
-        process.send(parts if self._large else [b"".join(parts)], sent.deadline, "run")
-        for asked in closes:
-            process.reply(asked, sent.deadline, "close")
-        if compiling:
-            self._compiled(program, process.reply(compiling, sent.deadline, "compile"), sent)
-        answer = program.answers[sent.call] = self._answered(program, sent)
+        answer = session.run(self, (src, *shapes), may_overwrite)
+        copies = self.remote.copies
+        if copies is not None and copies.example is None and not may_overwrite:
+            copies.learn(self.graph, (src, *shapes), answer)
         return answer
 
-    def _closed(self) -> list[dict[str, Any]]:
-        """What the requests say that close what nobody uses any more."""
-        programs, self.closing = self.closing, []
-        return [{"programs": programs}] if self._close_many else [{"program": each} for each in programs]
 
-    def _deadline(self) -> float:
-        patient, self._patient = self._patient, False
-        return self.process.deadline(self.process.limits.start_seconds if patient else None)
+class Example(NamedTuple):
+    """A call as it was made, and its answer."""
 
-    def _compiled(self, program: RemoteProgram, reply: Mapping[str, Any], sent: Sent) -> None:
-        """Where it was refused, so must be the run that was sent with it; the refusal is what counts."""
+    graph: Graph
+    tensors: tuple[Tensor, ...]
+    dst: Tensor
+
+
+class Copies:
+    """Sessions in copies of a process that has imported the backend, which spares each of them the import.
+
+    There are none before a process started from nothing has answered a call, nor unless a copy answers it as that did.
+    """
+
+    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
+        self.command, self.limits, self.env = command, limits, env
+        self.example: Example | None = None
+        self._nursery: Nursery | None = None
+        self._given_up = False
+
+    def learn(self, graph: Graph, tensors: Sequence[Tensor], dst: Tensor) -> None:
+        """Keeps a call, unless it is a large one, or says little."""
+        if dst.memory and sum(len(tensor.memory) for tensor in tensors) < SHARED_FROM:
+            kept = [replace(tensor, memory=bytearray(tensor.memory)) for tensor in (*tensors, dst)]
+            self.example = Example(graph, tuple(kept[:-1]), kept[-1])
+
+    def session(self, shared: SharedMemory | None, described: tuple[Identity, Claims]) -> Session | None:
+        """One in a new copy, which describes itself so; None where there can be none."""
+        if self.example is not None and not self._given_up:
+            try:
+                if self._nursery is None:
+                    self._nursery = Nursery(self.command, self.limits, self.env)
+                    self._prove(self._nursery, shared, self.example)
+                session = self._copied(self._nursery, shared)
+                if session.described == described:
+                    return session
+                session.process.end()
+            except (CannotStart, Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError):
+                pass
+            self.close()
+        return None
+
+    def _copied(self, nursery: Nursery, shared: SharedMemory | None) -> Session:
+        started = nursery.copy()
+        if started is None:
+            raise CannotStart(f"{self.command[-1]}: cannot be copied")
+        return Session(Process(started, self.limits), shared)
+
+    def _prove(self, nursery: Nursery, shared: SharedMemory | None, example: Example) -> None:
+        """A copy has to answer as the process from nothing did; another follows it, which has made no call."""
+        session = self._copied(nursery, shared)
         try:
-            self._result(reply, "compile")
-        except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.reply(sent.call, sent.deadline, "run"):
-                raise self.process.fault("run: a result from a program whose compilation did not succeed") from None
-            self.process.settled("run")
-            raise
-        program.session = self
+            dst = session.run(Compiled(example.graph, session.new_program()), example.tensors, False)
+        finally:
+            session.process.end()
+        if vars(dst) != vars(example.dst):
+            raise RemoteError("a copy answers otherwise")
 
-    def _placed(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
-        """Where each tensor was put in shared memory, None where it was not, and how much room they take there."""
-        sizes = [len(tensor.memory) for tensor in tensors]
-        self._large = max(sizes) >= SHARED_FROM
-        places: list[int | None] = [None] * len(sizes)
-        end = 0
-        if self.shared and self._large:
-            for index, size in enumerate(sizes):
-                if size >= SHARED_FROM:
-                    places[index] = end
-                    end += -(-size // _PAGE) * _PAGE
-            room = self.shared.room(2 * end)
-            for at, size, tensor in zip(places, sizes, tensors, strict=True):
-                if at is not None:
-                    room[at : at + size] = tensor.memory
-        return places, end
-
-    def _answered(self, program: RemoteProgram, sent: Sent) -> Tensor:
-        """The answer; what the call did to their memory is done to ours, to be judged as if it had happened here."""
-        reply = self.process.reply(sent.call, sent.deadline, "run")
-        try:
-            answered = self._kind(reply, "run") == "result"
-            answer = self._tensor(reply["result"], sent) if answered else None
-            if sent.room:
-                self._copy_back(sent)
-            if len(reply) > 2:
-                self._changed(program, reply, sent)
-        except Fault as fault:
-            raise self.process.fault(f"run: {fault}") from None
-        self.process.settled("run")
-        if self.shared and self._large:
-            self.shared.forget()
-        if answer is None:
-            self._result(reply, "run")
-        if not isinstance(answer, Tensor):
-            raise answer or RemoteError("no tensor came")
-        return answer
-
-    def _changed(self, program: RemoteProgram, reply: Mapping[str, Any], sent: Sent) -> None:
-        """What a reply to run says beside its result: memory that is not what it was."""
-        for wrote in _listed(reply, "wrote"):
-            index = wrote.get("tensor")
-            if type(index) is not int or not 0 <= index < len(sent.tensors):
-                raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(sent.tensors)}")
-            self._replace(sent.tensors[index].memory, wrote, sent.deadline)
-        for key, known in (("changed", program.answers), ("overwrote", program.sources)):
-            for changed in _listed(reply, key):
-                earlier = known.get(changed.get("call", -1))
-                if earlier is None:
-                    raise Fault(f"{key!r} names the call {short(changed.get('call'))}, which is none of this program")
-                self._replace(earlier.memory, changed, sent.deadline)
-
-    def _tensor(self, result: Mapping[str, Any], sent: Sent) -> Tensor | RemoteError:
-        """The tensor of a result, or how the result contradicts itself."""
-        size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
-        if type(size) is not int or size < 0 or (limit and size > limit):
-            raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
-        memory = self.process.payload(size, sent.deadline, "run") if at is None else self._answer_at(at, size, sent)
-        type_, dims = result.get("type"), result.get("dims")
-        if not isinstance(type_, str) or type_ not in WIDTH:
-            return RemoteError(f"the result's type is {short(type_)}, which is no element type")
-        if not isinstance(dims, list):
-            return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
-        try:
-            whole = tuple([n if type(n) is int else integer(n) for n in dims])
-        except Fault as fault:
-            return RemoteError(f"the result's dims: {fault}")
-        due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
-        if size != due:
-            return RemoteError(f"the result has {size} bytes for {type_}{list(whole)}, which takes {due}")
-        strides = strides_of(whole, "dense", WIDTH[type_])
-        return Tensor(type_, whole, strides, memory, 0, shares_src=result.get("shares") is True)
-
-    def _answer_at(self, at: Any, size: int, sent: Sent) -> bytearray:
-        """An answer that lies in shared memory, in the room that was offered behind the tensors."""
-        if self.shared is None or not sent.room or at != sent.room or size > sent.room:
-            raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
-        with memoryview(self.shared.room(at + size)) as view:
-            return bytearray(view[at : at + size])
-
-    def _copy_back(self, sent: Sent) -> None:
-        """Only where something changed: to compare is cheaper than to copy."""
-        assert self.shared is not None
-        for at, tensor in zip(sent.places, sent.tensors, strict=True):
-            if at is not None:
-                end = at + len(tensor.memory)
-                with memoryview(self.shared.room(end)) as view, view[at:end] as theirs:
-                    if tensor.memory != theirs:
-                        tensor.memory[:] = theirs
-
-    def _replace(self, memory: Any, said: Mapping[str, Any], deadline: float) -> None:
-        if said.get("bytes") != len(memory):
-            raise Fault(f"it changed {short(said.get('bytes'))} bytes of a memory that has {len(memory)}")
-        memory[:] = self.process.payload(len(memory), deadline, "run")
-
-    def _kind(self, reply: Mapping[str, Any], what: str) -> str:
-        """Which of the four ways to reply it is."""
-        if len(reply) == 2 and type(reply.get("result")) is dict:
-            return "result"
-        kinds = [kind for kind in _KINDS if kind in reply]
-        if len(kinds) != 1:
-            said = ", ".join(kinds) or "none"
-            raise self.process.fault(f"{what}: one of {', '.join(_KINDS)} is due, and it said {said}")
-        if not isinstance(reply[kinds[0]], dict):
-            raise self.process.fault(f"{what}: {kinds[0]!r} is {short(reply[kinds[0]])}, where an object was due")
-        return kinds[0]
-
-    def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
-        """A reply's result, or the exception that stands for what it says instead."""
-        kind = self._kind(reply, what)
-        body: dict[str, Any] = reply[kind]
-        match kind:
-            case "rejected":
-                raise Rejected(str(body.get("stage")), str(body.get("message", "")))
-            case "unsupported":
-                raise Unsupported(str(body.get("feature")))
-            case "error":
-                message = str(body.get("message", ""))
-                raise MemoryError(message) if body.get("memory") is True else RemoteError(message)
-        return body
-
-
-_KINDS = ("result", "rejected", "unsupported", "error")
-
-
-def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    if key not in reply:
-        return []
-    listed = reply[key]
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise Fault(f"{key!r} is {short(listed)}, where a list of objects was due")
-    return listed
+    def close(self) -> None:
+        """Ends the nursery; there are no copies any more."""
+        self._given_up = True
+        if self._nursery is not None:
+            self._nursery.close()
 
 
 _START = (
     "import sys; sys.path[:] = [path for path in sys.path if path]; "  # the working directory may hide our modules
-    "from conformance.worker import main; sys.exit(main(sys.argv[1:]))"
+    "from conformance.{} import main; sys.exit(main(sys.argv[1:]))"
 )
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
+
+
+_ALONE = {"OPENBLAS_NUM_THREADS": "1"}
+"""NumPy's own: it would start others as it is imported, for products of matrices."""
 
 
 def worker(backend: str, limits: Limits = USUAL, share: bool = True) -> Remote:
     """A Python adapter in a process of its own."""
     path = os.pathsep.join(p for p in sys.path if p)
-    env = {**_MALLOC, **os.environ, "PYTHONPATH": path}
-    return Remote([sys.executable, "-c", _START, backend], limits, env, share)
+    env = {**_MALLOC, **_ALONE, **os.environ, "PYTHONPATH": path}
+    worker, nursery = ([sys.executable, "-c", f"{_START.format(name)}", backend] for name in ("worker", "nursery"))
+    return Remote(worker, limits, env, share, Copies(nursery, limits, env))
 
 
 def program(command_line: str, limits: Limits = USUAL, share: bool = True) -> Remote:

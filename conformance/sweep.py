@@ -41,8 +41,8 @@ from .model import (
     Tensor,
 )
 from .plan import Row, row_of
-from .process import USUAL, Limits
 from .run import run_row
+from .started import USUAL, Limits
 from .tabulate import KINDS, LEGAL, Table, lengths, tabulated
 from .types import WIDTH, dtype_of
 

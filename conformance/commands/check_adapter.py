@@ -12,8 +12,8 @@ from ..check_adapter import Found, checked
 from ..check_program import injected
 from ..load_cases import load_suite
 from ..plan import Plan, plan_of
-from ..process import Limits
 from ..run import contained
+from ..started import Limits
 from ..terminal import counted, paint, say, wrapped
 from . import Usage, emit, folder_given
 

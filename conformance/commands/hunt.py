@@ -12,8 +12,8 @@ from ..adapter import CannotStart
 from ..backend import isolation_of, opened
 from ..load import load_spec
 from ..model import Spec
-from ..process import Limits
 from ..run import contained
+from ..started import Limits
 from ..terminal import counted, paint, say
 from . import Usage, emit, folder_given, unknown
 

@@ -16,8 +16,8 @@ from ..load_cases import load_suite
 from ..model import Verdict
 from ..plan import Plan, plan_of
 from ..publish import Stale, index, publish, size
-from ..remote import Limits
 from ..report.facts import Facts
+from ..started import Limits
 from ..terminal import Progress, counted, say, table
 from . import Usage, emit, folder_given, pick
 

@@ -18,8 +18,8 @@ from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Place, Result
 from ..plan import Plan, Row, plan_of
-from ..remote import Limits
 from ..select import BadExpression, chooser, ids
+from ..started import Limits
 from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
 from . import Usage, emit, folder_given, unknown

@@ -18,9 +18,9 @@ from ..domain import Domain
 from ..evidence import Refused
 from ..load import load_spec
 from ..model import LAYOUTS, Spec
-from ..process import Limits
 from ..run import contained
 from ..spread import cluster, here, processes
+from ..started import Limits
 from ..sweep import Block, Lost, Order, Part, blocks, described, leave, part, too_large, ways_of
 from ..swept import FILE, Swept, Writer, header_of, salvaged
 from ..tabulate import KINDS

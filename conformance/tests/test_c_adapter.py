@@ -14,8 +14,8 @@ from conformance.backend import opened
 from conformance.load_cases import load_suite
 from conformance.model import Result
 from conformance.plan import Plan, plan_of
-from conformance.process import Limits
 from conformance.run import run
+from conformance.started import Limits
 
 COMPILER = shutil.which("cc")
 NODE = shutil.which("node")

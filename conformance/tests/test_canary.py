@@ -10,7 +10,7 @@ import pytest
 from conformance import canary, planted
 from conformance.evidence import read
 from conformance.plan import Plan
-from conformance.process import Limits
+from conformance.started import Limits
 
 from . import small
 from .small import Command, command, mini, reporting

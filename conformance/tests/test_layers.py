@@ -12,7 +12,9 @@ import conformance
 
 PACKAGE = Path(conformance.__file__).parent
 RANKS = dict.fromkeys(("types", "model"), 0)
-RANKS |= dict.fromkeys(("plan", "run", "select", "conclude", "remote", "worker", "backend", "waive", "canary"), 2)
+RANKS |= dict.fromkeys(
+    ("plan", "run", "select", "conclude", "remote", "session", "nursery", "worker", "backend", "waive", "canary"), 2
+)
 RANKS |= dict.fromkeys(("certify", "check_cases", "reasons", "mutants", "check_adapter", "check_program"), 2)
 RANKS |= dict.fromkeys(("report", "publish", "diff", "verify", "rejudge"), 2)
 RANKS |= dict.fromkeys(("sweep", "swept", "pieces", "found", "hunt", "invent", "spread", "tabulate"), 2)

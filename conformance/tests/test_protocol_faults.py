@@ -16,9 +16,9 @@ from conformance.adapter import CannotStart
 from conformance.memory import Source
 from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan import Task
-from conformance.process import Limits
 from conformance.remote import Remote
 from conformance.run import attempt, placeless
+from conformance.started import Limits
 
 from .processes import running
 
@@ -51,7 +51,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 def group_of(backend: Remote) -> int:
-    return backend.session().process._popen.pid
+    return backend.session().process._child.pid
 
 
 IN_A_CALL = {

@@ -23,9 +23,10 @@ from conformance.load_cases import load_suite
 from conformance.memory import Source, image_of
 from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
 from conformance.plan import Plan, Row, plan_of
-from conformance.process import Limits
-from conformance.remote import SHARED_FROM, Remote, worker
+from conformance.remote import Remote, worker
 from conformance.run import run
+from conformance.session import SHARED_FROM
+from conformance.started import Limits
 
 from .processes import running
 

@@ -16,7 +16,7 @@ import pytest
 from conformance.backend import opened, run_isolated
 from conformance.model import Result
 from conformance.plan import Row
-from conformance.process import Limits
+from conformance.started import Limits
 
 from . import small
 
