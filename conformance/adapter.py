@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -76,7 +76,6 @@ INSTALL: Mapping[str, str] = {
     "tvm": "pip install apache-tvm onnx",
 }
 """A module in adapters/ → the command that installs what it needs."""
-_FROM_BESIDE = re.compile(rb"^[ \t]*from \.(?!\.)(.+)", re.MULTILINE)
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[\w:]+)")
 """`torch@cuda`, `package.module:Class@cuda:1`."""
 
@@ -218,11 +217,21 @@ def _with_imported(path: Path) -> list[Path]:
     """A file, then those beside it that it and they import relatively, by name."""
     found, left = {path}, [path] if path.suffix == ".py" else []
     while left:
-        words = re.findall(rb"\w+", b" ".join(_FROM_BESIDE.findall(left.pop().read_bytes())))
-        beside = {path.with_name(f"{word.decode()}.py") for word in words}
+        beside = {path.with_name(f"{name}.py") for name in _names_from_beside(left.pop())}
         left += (new := {each for each in beside - found if each.is_file()})
         found |= new
     return [path, *sorted(found - {path})]
+
+
+def _names_from_beside(path: Path) -> Iterator[str]:
+    """The modules, or what may be one, that a file imports from its own folder."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):  # it cannot be imported either
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            yield from [node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names]
 
 
 def _file_of(backend: str) -> Path | None:

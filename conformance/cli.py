@@ -303,9 +303,6 @@ def _publish(parser: _Parser) -> None:
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=what)
     what = "the folder of a run that was made already; may be repeated"
     parser.add_argument("--results", type=_path, action="append", metavar="DIR", help=what)
-    for option, what in (("--operation", "this operation only"), ("--type", "this element type only")):
-        said = f"{what}, for a backend that takes long; may be repeated"
-        parser.add_argument(option, action="append", metavar="ID", help=said)
     parser.add_argument("--index", action="store_true", help="run nothing; only put together what is published")
     parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="so many processes at once (2)")
     _timeout(parser)

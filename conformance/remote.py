@@ -134,7 +134,6 @@ class Copies:
         self.command, self.limits, self.env = command, limits, env
         self.example: Example | None = None
         self._nursery: Nursery | None = None
-        self._given_up = False
 
     def learn(self, graph: Graph, tensors: Sequence[Tensor], dst: Tensor) -> None:
         """Keeps a call, unless it is a large one, or says little."""
@@ -144,7 +143,7 @@ class Copies:
 
     def session(self, shared: SharedMemory | None, described: tuple[Identity, Claims]) -> Session | None:
         """One in a new copy, which describes itself so; None where there can be none."""
-        if self.example is not None and not self._given_up:
+        if self.example is not None:
             try:
                 if self._nursery is None:
                     self._nursery = Nursery(self.command, self.limits, self.env)
@@ -176,7 +175,6 @@ class Copies:
 
     def close(self) -> None:
         """Ends the nursery; there are no copies any more."""
-        self._given_up = True
         if self._nursery is not None:
             self._nursery.close()
 
@@ -186,8 +184,6 @@ _START = (
     "from conformance.{} import main; sys.exit(main(sys.argv[1:]))"
 )
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
-
-
 _ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 """NumPy's own: it would start others as it is imported, for products of matrices."""
 

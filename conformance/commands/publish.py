@@ -19,11 +19,11 @@ from ..publish import Stale, index, publish, size
 from ..report.facts import Facts
 from ..started import Limits
 from ..terminal import Progress, counted, say, table
-from . import Usage, emit, folder_given, pick
+from . import Usage, emit, folder_given
 
 DEFAULT_OUT = Path("reports")
-SLOW = ("torch-inductor",)
-"""Installed, and yet not run unless it is named: it takes hours."""
+SLOW = ("pytensor-numba",)
+"""Installed, and yet not run unless it is named: it takes more than five minutes."""
 
 SHOWN: tuple[Verdict, ...] = ("pass", "fail", "error", "observed")
 
@@ -57,22 +57,13 @@ def installed() -> list[str]:
     return [each.backend for each in bundled() if each.version and each.backend not in SLOW]
 
 
-def _target(args: argparse.Namespace, plan: Plan) -> Target:
-    operations = plan.suite.spec.operations
-    types = sorted({type_ for operation in operations.values() for type_ in operation.types})
-    return Target(
-        operations=tuple(pick("operation", each, operations) for each in args.operation or ()),
-        types=tuple(pick("type", each, types) for each in args.type or ()),
-    )
-
-
 def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None:
     isolation = isolation_of(name)
     limits = Limits(seconds=args.timeout, memory=args.memory << 20)
     jobs = 1 if isolation == "none" else args.jobs
     with tempfile.TemporaryDirectory(prefix="publish-") as folder:
         progress = Progress(f"running {name}", len(plan.rows))
-        order = Order(name, plan, _target(args, plan), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
+        order = Order(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
         try:
             with closing(progress):
                 out = certify(order, lambda _: Path(folder) / "out", tick=progress.at)

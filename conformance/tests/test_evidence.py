@@ -332,7 +332,7 @@ def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> No
 def test_an_adapter_is_pinned_with_all_that_it_imports_from_beside_it(tmp_path: Path) -> None:
     adapter, shared, deeper, other = (tmp_path / f"{name}.py" for name in ("adapter", "shared", "deeper", "other"))
     adapter.write_text("from .shared import array_of\nfrom . import deeper\n")
-    shared.write_text("    from . import adapter, deeper\n")
+    shared.write_text("def later():\n    from . import (\n        adapter,\n        deeper,\n    )\n")
     deeper.write_text("import other\nfrom .other_that_is_not_there import nothing\n")
     other.write_text("")
     digests = [digest_of_adapter(f"{adapter}:It")]

@@ -189,6 +189,14 @@ def test_no_call_answered_no_copy(stand: Stand) -> None:
     assert stand.imports == 5
 
 
+def test_an_answer_without_elements_proves_no_copy(stand: Stand) -> None:
+    stand.remotes.append(remote := worker(stand.backend(), LIMITS))
+    for _ in range(3):
+        assert called(remote, (0, 3)).dims == (0,)
+        remote.renew()
+    assert stand.imports == 3
+
+
 def test_a_copy_has_the_limits_of_any_process(stand: Stand) -> None:
     remote = stand.remote()
     renewed(remote, 1)

@@ -114,14 +114,6 @@ def test_a_part_of_a_run_is_not_published(command: Command) -> None:
     assert "only whole runs are published" in said.err
 
 
-def test_what_takes_long_may_be_published_for_one_type(command: Command) -> None:
-    assert published(command, "numpy", "--type", "f32").code == 0
-    (path,) = (command.folder / "reports").glob(f"*/{PUBLISHED}")
-    assert read(path).header["target"]["types"] == ["f32"]
-    said = published(command, "numpy", "--type", "f33")
-    assert (said.code, "did you mean 'f32'" in said.err) == (2, True)
-
-
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
     folder = of(command, "numpy")
     before = (folder.parent / "index.html").read_bytes()
