@@ -217,7 +217,7 @@ class Hunt:
     def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
         types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
         by_type = sorted(rows, key=lambda row: types[row.type])
-        self.by_verdict, self.by_reason = by_type, by_type.copy()
+        self.by_verdict, self.by_reason = by_type, [row for row in by_type if _may_be_refused(row)]
         self.equivalents = equivalents
 
     def hunted(self, mutant: Mutant) -> Turned:
@@ -226,11 +226,18 @@ class Hunt:
         backend = _backend(mutant)
         if isinstance(backend, str):
             return Turned(mutant, backend, False, proof)
-        killer = _killer(backend, self.by_verdict, noticed)
-        if killer:
-            return Turned(mutant, killer, False, proof)
-        killer = _killer(backend, self.by_reason, gives_itself_away)
-        return Turned(mutant, killer, killer is not None, proof)
+        looks = [(self.by_verdict, noticed), (self.by_reason, gives_itself_away)]
+        for rows, notices in reversed(looks) if mutant.of_text else looks:  # a text is most often a reason
+            killer = _killer(backend, rows, notices)
+            if killer:
+                only_reason = notices is gives_itself_away and not noticed(rows[0], backend)
+                return Turned(mutant, killer, only_reason, proof)
+        return Turned(mutant, None, False, proof)
+
+
+def _may_be_refused(row: Row) -> bool:
+    """Whether a backend that no row notices may refuse this one, and so give a reason."""
+    return any(judged.meaning.kind != "legal" for task in row.tasks for judged in task.meanings)
 
 
 def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool]) -> str | None:

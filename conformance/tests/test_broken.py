@@ -6,14 +6,16 @@ import functools
 import inspect
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from conformance.adapter import CannotStart, load_adapter
 from conformance.load_cases import load_suite
+from conformance.memory import volume_of
 from conformance.model import Adapter
-from conformance.mutants import Planted, broken_backends, noticed, plant, rows_to_run, unopposed
+from conformance.mutants import Planted, broken_backends, noticed, rows_to_run, unopposed
 from conformance.plan import Row, plan_of
 from conformance.run import run_row
 
@@ -23,6 +25,11 @@ BROKEN = broken_backends()
 @functools.cache
 def rows() -> tuple[Row, ...]:
     return tuple(rows_to_run(plan_of(load_suite()).rows))
+
+
+@functools.cache
+def by_size() -> tuple[Row, ...]:
+    return tuple(sorted(rows(), key=lambda row: sum(volume_of(step.src) for step in row.case.steps)))
 
 
 def of_rule(rule: str) -> list[Row]:
@@ -39,7 +46,12 @@ def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
-    assert plant(BROKEN[name], rows()).wrong is None
+    """Rows of few elements are asked first, and none once enough have passed, whatever the others would do."""
+    adapter, breaks = BROKEN[name](), BROKEN[name].breaks
+    others = [row for row in by_size() if row.case.rule != breaks]
+    passed = (row for row in others if not noticed(row, adapter))
+    enough = len(others) - len(others) // 2
+    assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -63,7 +63,7 @@ def chosen(plan: Plan, rule: str | None = None, most: int = 100_000) -> list[Row
     return rows[:: max(1, len(rows) // most)]
 
 
-def results(backend: str, rows: list[Row], seconds: float = 60.0) -> Iterator[Result]:
+def results(backend: str, rows: list[Row], seconds: float = 60.0) -> Generator[Result, None, None]:
     with opened(backend, "worker", Limits(seconds=seconds)) as adapter:
         yield from run(rows, adapter)
 

@@ -78,9 +78,9 @@ def children() -> set[int]:
 
 
 def left_behind() -> tuple[int, set[int], set[str]]:
-    """Open files, processes, and files of ours in the folder for temporary ones."""
+    """Open files, processes, and files in the folder for temporary ones."""
     gc.collect()  # what earlier tests left open is closed by now, and not in the middle
-    ours = {path.name for path in Path(tempfile.gettempdir()).glob("reshape-conformance*")}
+    ours = {path.name for path in Path(tempfile.gettempdir()).iterdir()}
     return len(os.listdir("/proc/self/fd")), children(), ours
 
 
@@ -96,6 +96,13 @@ def expected(rows: int) -> tuple[Counter[str], int]:
     return outcomes, calls
 
 
+@pytest.fixture
+def _temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own for temporary files: those of other tests come and go at the same time."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
+@pytest.mark.usefixtures("_temporary")
 def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> None:
     row = next(r for r in small.plan(tmp_path).rows if r.id == "flattens[StaticReshape-f32]")
     script, state = tmp_path / "program.py", tmp_path / "state"
