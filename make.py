@@ -32,7 +32,7 @@ STAMP = VENV / "made-by-make.py"
 
 JOBS = {
     "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
-    "test": [["pytest", "-m", "not slow", "-n", "auto"]],
+    "test": [["pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"]],
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
     "bench": [["conformance.bench"]],
 }

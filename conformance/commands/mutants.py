@@ -174,7 +174,7 @@ def _turned_counts(turned: tuple[Turned, ...]) -> str:
     reason = sum(each.by_reason for each in turned)
     proved = sum(each.proof is not None for each in turned)
     return (
-        f"{counted(len(turned), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a refusal alone, "
+        f"{counted(len(turned), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a refusal, "
         f"{proved} proved equivalent, {len(turned) - verdict - reason - proved} left"
     )
 

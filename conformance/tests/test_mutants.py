@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from conformance.adapter import load_adapter
+from conformance.check_cases import reference_problems
 from conformance.cli import main
 from conformance.load import cases_folder, load_spec
 from conformance.load_cases import load_suite
-from conformance.model import Meaning, Outcome, Suite
+from conformance.model import Graph, Meaning, Outcome, Program, Rejected, Suite
 from conformance.mutants import (
     EQUIVALENTS,
     Hunt,
@@ -25,6 +27,8 @@ from conformance.mutants import (
 from conformance.plan import Judged, Row, Task, plan_of
 from conformance.reasons import reason_holds
 from conformance.turned import Mutant, mutants
+
+from . import small
 
 WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_contract]
 
@@ -130,6 +134,22 @@ def test_a_refusal_names_a_rule_that_speaks_against_the_call(
 
 def test_an_answer_needs_no_reason() -> None:
     assert reason_holds(task(ILLEGAL), Outcome("tensor", "f32", (1,), b""))
+
+
+class Excuse:
+    """Refuses every call for a reason that nobody states."""
+
+    identity, claims = load_adapter("numpy").identity, load_adapter("numpy").claims
+
+    def compile(self, graph: Graph) -> Program:
+        raise Rejected("compile", "the-moon-is-full")
+
+
+def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -> None:
+    plan = small.plan(tmp_path)
+    told = {each.what for each in reference_problems(plan, Excuse())}
+    for row in plan.rows:
+        assert any(each.startswith(f"{row.id}: the reference refuses by the-moon-is-full") for each in told), row.id
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
