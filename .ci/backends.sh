@@ -11,14 +11,16 @@ exec </dev/null
 
 readonly HOME_OF_ALL=build/backends
 readonly TESTED="onednn openvino onnx torch"
-readonly EVERY="$TESTED onednn-sycl jax tensorflow arrays paddle litert mnn tract tvm pytensor"
+readonly EVERY="$TESTED onednn-sycl openvino-2025 onnx-1.20 jax tensorflow arrays paddle litert mnn tract tvm pytensor"
 
 needs() { # what pip installs for a group
     case $1 in
         onednn) ;; # its library is one file of another project's wheel
         onednn-sycl) echo onednn==2026.1.0 ;;
         openvino) echo openvino==2026.4.1 ;;
+        openvino-2025) echo openvino==2025.0.0 ;;
         onnx) echo onnx==1.23.2 onnxruntime==1.31.1 ;;
+        onnx-1.20) echo onnx==1.16.2 onnxruntime==1.20.1 ;;
         torch) echo torch==2.13.0 ;;
         jax) echo jax==0.10.2 ;;
         tensorflow) echo tensorflow-cpu==2.21.0 ;;
@@ -37,7 +39,9 @@ backends() { # what a group puts on the stand
     case $1 in
         onednn | onednn-sycl) echo onednn ;;
         openvino) echo openvino openvino-reference ;;
+        openvino-2025) echo openvino ;;
         onnx) echo onnxruntime onnxruntime-plain onnx-reference ;;
+        onnx-1.20) echo onnxruntime ;;
         torch) echo torch torch-raw torch-mkldnn torch-compile torch-inductor ;;
         jax) echo jax jax-jit ;;
         tensorflow) echo tensorflow tensorflow-function tensorflow-xla ;;
@@ -49,8 +53,7 @@ backends() { # what a group puts on the stand
 
 limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch compile C++
     case $1 in
-        jax) echo 3 ;;
-        tvm) echo 20 ;;
+        jax | tvm) echo 3 ;;
         torch) echo 60 ;;
         *) echo 10 ;;
     esac
@@ -59,8 +62,9 @@ limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorc
 words() { # what picks the tests of a group
     case $1 in
         onednn*) echo "onednn or c_program" ;;
+        openvino*) echo openvino ;;
         arrays) echo "mlx or dask or array-api or ndonnx or numpy-raw" ;;
-        onnx) echo "onnx and not ndonnx" ;;
+        onnx*) echo "onnx and not ndonnx" ;;
         torch) echo "torch and not inductor" ;;
         *) echo "$1" ;;
     esac

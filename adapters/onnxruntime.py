@@ -10,6 +10,7 @@ import numpy as np
 import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
 from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
 
+from conformance.adapter import CannotStart
 from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsupported
 from conformance.types import WIDTH
 
@@ -25,6 +26,10 @@ STRIDED = ("transposed", "channels-last", "padded", "cropped", "broadcast", "rev
 LAYOUTS = tuple(f"layout:{layout}" for layout in STRIDED)
 """Not offered for bf16, of which the library takes dense arrays only."""
 
+if (*map(int, ort.__version__.split(".")[:2]),) < (1, 20):
+    raise CannotStart(
+        f"onnxruntime {ort.__version__} binds no bf16; the oldest that does is 1.20; pip install -U onnxruntime"
+    )
 ort.set_default_logger_severity(SILENT)
 
 

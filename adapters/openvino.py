@@ -204,7 +204,7 @@ def inputs(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> list[Any]:
 
 def wrapped(type_: str, dims: Sequence[int], memory: bytearray | memoryview, offset: int) -> Any:
     """Memory that holds elements without gaps, as the library's tensor: nothing is copied, nothing kept alive."""
-    bits = np.ndarray((prod(dims),), f"<u{WIDTH[type_]}", memory, offset)
+    bits = np.ndarray((max(1, prod(dims)),), f"<u{WIDTH[type_]}", memory, offset)  # some versions look at the first
     return ov.Tensor(bits, ov.Shape(list(dims)), TYPES[type_])
 
 
