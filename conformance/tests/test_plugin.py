@@ -23,8 +23,11 @@ from conformance.run import run
 ROOT = Path(conformance.__file__).parents[1]
 FILE = "cases/zero.yaml"
 HEAD = """
+import os
+
 from conformance.adapter import FunctionAdapter
 from conformance.adapters.numpy_reference import NumpyReference
+from conformance.model import Rejected
 
 """
 BACKENDS = {
@@ -36,11 +39,17 @@ BACKENDS = {
     "    def reshape(self, src, shape, special_zero):\n        raise SystemExit(0)\n",
     "Abstains": "class Abstains(FunctionAdapter):\n    name, version = 'abstains', '1'\n    operations = ()\n"
     "    def reshape(self, src, shape, special_zero):\n        return src\n",
-    "Differs": "import os\n\nclass Differs(FunctionAdapter):\n"
+    "Differs": "class Differs(FunctionAdapter):\n"
     "    name, version = 'differs', os.environ.get('PYTEST_XDIST_WORKER', 'main')\n"
     "    def reshape(self, src, shape, special_zero):\n        raise ValueError\n",
+    "DiffersInClaims": "class DiffersInClaims(NumpyReference):\n    @property\n    def claims(self):\n"
+    "        own = super().claims\n"
+    "        return own._replace(leaves_out=('large',)) if 'PYTEST_XDIST_WORKER' in os.environ else own\n",
+    "Wavers": "class Wavers(NumpyReference):\n    calls = 0\n    def compile(self, graph):\n"
+    "        type(self).calls += 1\n        if str(self.calls) == os.environ.get('REFUSED'):\n"
+    "            raise Rejected('compile', 'not now')\n        return super().compile(graph)\n",
     "Prints": "class Prints(NumpyReference):\n    def compile(self, graph):\n"
-    "        import os\n        print('babble')\n"
+    "        print('babble')\n"
     "        os.chdir('/')\n        import warnings\n        warnings.warn('careful')\n"
     "        return super().compile(graph)\n",
 }
@@ -195,6 +204,24 @@ def test_a_folder_that_is_none_and_vectors_that_are_wrong_are_one_line_each(here
         assert "Traceback" not in done.text
 
 
+def test_what_was_only_to_be_listed_is_not_run(here: Path, backend: str) -> None:
+    done = Done(here, FILE, "--collect-only", "-q", adapter=f"{backend}:Refuses")
+    done.says(one_row())
+    assert done.code == 0
+    assert "conform to" not in done.text
+    assert "failed" not in done.text.splitlines()[-1]
+
+
+def test_our_own_tests_are_left_out_where_the_configuration_points_to_them(here: Path) -> None:
+    own = Path(conformance.__file__).parent / "tests"
+    (here / "pytest.ini").write_text(f"[pytest]\ntestpaths = {own} theirs\n", encoding="utf-8")
+    (here / "theirs").mkdir()
+    (here / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    listed = Done(here, "--collect-only", "-q")
+    listed.says("theirs/test_theirs.py::test_theirs", one_row())
+    assert "test_plugin.py" not in listed.text
+
+
 # ── strangers ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -203,6 +230,14 @@ def test_a_strangers_tests_run_beside_ours(here: Path) -> None:
     (here / "conformance" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
     done = Done(here, ".", one_row())
     done.says("2 passed")
+
+
+def test_a_file_of_theirs_that_cannot_be_read_stops_the_session_before_ours(here: Path, backend: str) -> None:
+    (here / "test_theirs.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
+    done = Done(here, ".", one_row(), adapter=f"{backend}:Refuses")
+    done.says("1 error during collection", "not run")
+    assert done.code == 2
+    assert "refused a legal call" not in done.text
 
 
 @pytest.mark.parametrize(
@@ -279,6 +314,34 @@ def test_last_failed_runs_what_failed(here: Path, backend: str) -> None:
     again.says("1 failed", "deselected")
 
 
+AGAIN = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            report.outcome = 'rerun' if report.failed else report.outcome
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+
+
+@pytest.mark.parametrize("refused", ["1", "2"])
+def test_of_several_runs_of_a_row_the_bad_one_counts(here: Path, backend: str, refused: str) -> None:
+    (here / "conftest.py").write_text(AGAIN, encoding="utf-8")
+    done = Done(here, one_row(), "-q", adapter=f"{backend}:Wavers", REFUSED=refused)
+    done.says("1 passed", "1 rerun", "does not conform")
+    assert done.code == 1
+
+
+def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
+    (here / "taken").write_text("", encoding="utf-8")
+    part = ("--type", "f32", "--operation", "StaticReshape")
+    done = Done(here, "-q", *part, "--conformance-out=taken/out")
+    done.says("the whole target conforms", "nothing was written")
+    assert done.code == 4
+
+
 def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backend: str) -> None:
     done = Done(
         here, "-q", "--junitxml=junit.xml", "--conformance-out=out", "--type", "f32", "--operation", "StaticReshape",
@@ -347,9 +410,12 @@ def test_what_a_call_warns_of_is_listed_as_for_any_test(here: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-def test_workers_that_differ_are_refused(here: Path, backend: str) -> None:
-    done = Done(here, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:Differs")
-    done.says("ERROR: gw", "runs differs gw", "and this process differs main", "give all workers")
+@pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])
+def test_workers_that_differ_are_refused(here: Path, backend: str, name: str) -> None:
+    done = Done(here, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
+    done.says("ERROR: gw", "give all workers")
+    if name == "Differs":
+        done.says("runs differs gw", "and this process differs main")
     assert done.code == 4
     assert "conforms" not in done.text
     assert not (here / "out").exists()
