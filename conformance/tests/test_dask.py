@@ -17,6 +17,10 @@ import pytest
 
 import conformance
 from conformance import cli
+from conformance.adapter import load_adapter
+from conformance.load_cases import load_suite
+from conformance.pieces import Elsewhere, Errand, piece
+from conformance.plan import plan_of
 from conformance.spread import NoCluster, cluster
 from conformance.tests.small import cases
 
@@ -181,6 +185,23 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(cluster(shared.address, partial(part, order), blocks(TINY)))
+
+
+def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
+    adapter, suite = load_adapter("numpy"), load_suite()
+    rows = plan_of(suite).rows
+    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+    assert [result.row for result in piece(errand, (3, 1))] == [rows[3].id, rows[1].id]
+    others = {
+        f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": errand._replace(digest="0" * 64),
+        f"numpy {adapter.identity.version} at a worker, numpy 0 here": errand._replace(
+            identity=adapter.identity._replace(version="0")
+        ),
+        "the backend is ": errand._replace(claims=adapter.claims._replace(leaves_out=("large",))),
+    }
+    for words, other in others.items():
+        with pytest.raises(Elsewhere, match=words):
+            piece(other, (3, 1))
 
 
 def test_without_workers_there_is_nothing_to_wait_for(tmp_path: Path) -> None:

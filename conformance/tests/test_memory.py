@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import finfo
 
-from conformance.memory import EDGES, GUARD, Source, image_of, patterns, shape_image, strides_of, volume_of
+from conformance.memory import EDGES, GUARD, Source, image_of, patterns, shape_image, strides_of, unreal, volume_of
 from conformance.model import LAYOUTS, Layout, Result, Tensor
 from conformance.plan import Plan, Row
 from conformance.run import elements_of, run, run_row
@@ -66,6 +67,18 @@ def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> No
     assert strides_of((2, 3, 4), layout, 4) == strides
 
 
+def test_a_tensor_without_elements_has_strides_as_if_its_empty_axis_had_one() -> None:
+    assert strides_of((2, 0, 3), "dense", 4) == (12, 12, 4)
+
+
+@pytest.mark.parametrize(
+    ("dims", "unheard_of"),
+    [((), False), ((2, 3), False), ((2**60 - 1,), False), ((2**30, 2**30), True), ((2, 0), True), ((-2, -3), True)],
+)
+def test_what_holds_nothing_or_more_than_there_is_has_no_memory(dims: tuple[int, ...], unheard_of: bool) -> None:
+    assert unreal(dims) == unheard_of
+
+
 def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:
     dense, offset = (image_of(Source("f32", (2, 3), layout)).tensor.offset for layout in ("dense", "offset"))
     assert offset - dense == 12
@@ -82,6 +95,17 @@ def test_elements_begin_with_one_and_are_consecutive_patterns() -> None:
     assert patterns(Source("f32", (3,))).tolist() == [0x3F800000, 0x3F800001, 0x3F800002]
     assert patterns(Source("bf16", (3,), start=5)).tolist() == [0x3F85, 0x3F86, 0x3F87]
     assert patterns(Source("s32", (2,))).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "f16", "f64"])
+def test_after_the_largest_number_comes_the_smallest_normal_one(type_: str) -> None:
+    kind = dtype_of(type_)
+    limits = finfo(kind)
+    numbers = (kind.type(1), limits.max, limits.smallest_normal)
+    one, largest, smallest = (int(np.array(each, kind).view(f"u{WIDTH[type_]}")) for each in numbers)
+    assert patterns(Source(type_, (1,))).tolist() == [one]
+    assert patterns(Source(type_, (1,), start=largest - one)).tolist() == [largest]
+    assert patterns(Source(type_, (1,), start=largest - one + 1)).tolist() == [smallest]
 
 
 def test_integers_are_counted_and_booleans_are_booleans() -> None:
@@ -109,6 +133,7 @@ def test_memory_that_is_large_is_laid_out_like_any_other(layout: Layout, monkeyp
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_many_elements_go_round_the_normal_numbers_only(type_: str) -> None:
     bits = patterns(Source(type_, (100_000,), start=9))
+    assert bits[0] == patterns(Source(type_, (1,), start=9))[0]
     values = bits.view(dtype_of(type_)).astype(np.float64)
     assert np.isfinite(values).all()
     assert (values > 0).all()
@@ -117,15 +142,18 @@ def test_many_elements_go_round_the_normal_numbers_only(type_: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
+    assert set(EDGES) == {"f32", "bf16", "f16"}
     for type_, words in EDGES.items():
         found = patterns(Source(type_, (2, 3, 4, 5), layout, "edges", start=4))
         assert found[0] == words[4]
+        line = patterns(Source(type_, (len(words) + 1,), bits="edges", start=4))
+        assert line.tolist() == [*words[4:], *words[:4], words[4]]
         assert set(found.tolist()) == set(words)
 
 
 def test_bits_are_taken_as_written_and_all_is_all() -> None:
     assert patterns(Source("f32", (2, 2), bits="1 7fc00001")).tolist() == [1, 0x7FC00001, 1, 0x7FC00001]
-    assert patterns(Source("f16", (256, 256), bits="all")).tolist() == list(range(65536))
+    assert image_of(Source("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
