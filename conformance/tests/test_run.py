@@ -524,7 +524,7 @@ def chosen(expression: str, folder: Path) -> set[str]:
         ("(copies or stays) and not copies", {"stays"}), ("not not copies", {"copies"}),
         ("copies or stays and flattens", {"copies"}), ("'two-calls'", {"two-calls"}), ("few0.yaml::copies", {"copies"}),
         ("cases/few0.yaml::copies[StaticReshape-f32]", {"copies"}), ("infers", {"infers"}),
-        ("infer and s64 and f7", set()),
+        (" infers ", {"infers"}), ("infers[StaticReshape-f32]", {"infers"}), ("infer and s64 and f7", set()),
     ],
 )  # fmt: skip
 def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> None:
