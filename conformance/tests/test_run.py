@@ -524,7 +524,9 @@ def chosen(expression: str, folder: Path) -> set[str]:
         ("(copies or stays) and not copies", {"stays"}), ("not not copies", {"copies"}),
         ("copies or stays and flattens", {"copies"}), ("'two-calls'", {"two-calls"}), ("few0.yaml::copies", {"copies"}),
         ("cases/few0.yaml::copies[StaticReshape-f32]", {"copies"}), ("infers", {"infers"}),
-        (" infers ", {"infers"}), ("infers[StaticReshape-f32]", {"infers"}), ("infer and s64 and f7", set()),
+        (" infers ", {"infers"}), ("infers[StaticReshape-f32]", {"infers"}), ("stays and STATICRESHAPE", {"stays"}),
+        ("'copies' or 'stays'", {"copies", "stays"}), ('"copies" or "stays"', {"copies", "stays"}),
+        ("'copies or stays'", set()), ('"copies or stays"', set()), ("infer and s64 and f7", set()),
     ],
 )  # fmt: skip
 def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> None:
