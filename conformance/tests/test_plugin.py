@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 import conformance
+from conformance import planted
 from conformance.adapter import load_adapter
 from conformance.evidence import read
 from conformance.load_cases import load_suite
@@ -142,9 +143,10 @@ def test_what_selects_nothing_shows_nothing(here: Path, arguments: list[str]) ->
 
 
 def test_a_filter_in_the_environment_is_seen(here: Path) -> None:
-    done = Done(here, "-q", PYTEST_ADDOPTS="-k copies")
+    done = Done(here, "-q", "--conformance-out=out", PYTEST_ADDOPTS="-k copies")
     done.says("incomplete", "-k 'copies'")
     assert done.code == 4
+    assert read(here / "out" / "results.jsonl").header["target"]["select"] == "copies"
 
 
 PRIVATE = """\
@@ -264,6 +266,7 @@ def test_an_expected_failure_is_a_failure(here: Path, backend: str) -> None:
     )
     done = Done(here, FILE, "-q", adapter=f"{backend}:Refuses")
     done.says("xfailed", "does not conform")
+    assert " failed" not in done.text.splitlines()[-1]
     assert done.code == 1
 
 
@@ -271,16 +274,23 @@ def test_an_expected_failure_is_a_failure(here: Path, backend: str) -> None:
 
 
 def test_a_failure_tells_all_and_how_to_repeat_it(here: Path, backend: str) -> None:
-    done = Done(here, FILE, "-x", "-p", "no:cacheprovider", adapter=f"{backend}:Refuses")
+    done = Done(here, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-2021", adapter=f"{backend}:Refuses")
     assert done.code == 1
     for label in ("rule  ", "case  ", "call  ", "want  ", "got  ", "verdict  ", "diagnosis  "):
         done.says(label)
-    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way")
+    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way", "--document static-2021 ")
     assert "Traceback" not in done.text
     assert "plugin.py" not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
     repeated = Done(here, again, adapter=f"{backend}:Refuses")
     repeated.says("1 failed")
+
+
+@pytest.mark.parametrize(("stop", "why"), [("-x", "stopping after 1 failures"), ("--stepwise", "Test failed")])
+def test_who_asks_to_stop_at_a_failure_gets_one(here: Path, backend: str, stop: str, why: str) -> None:
+    done = Done(here, FILE, stop, "--tb=no", adapter=f"{backend}:Refuses")
+    done.says("1 failed", why)
+    assert done.code in (1, 2)
 
 
 @pytest.mark.parametrize("name", ["Errs", "Exits"])
@@ -336,7 +346,7 @@ def test_of_several_runs_of_a_row_the_bad_one_counts(here: Path, backend: str, r
 
 def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
     (here / "taken").write_text("", encoding="utf-8")
-    part = ("--type", "f32", "--operation", "StaticReshape")
+    part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")  # -k leaves nothing out
     done = Done(here, "-q", *part, "--conformance-out=taken/out")
     done.says("the whole target conforms", "nothing was written")
     assert done.code == 4
@@ -354,6 +364,8 @@ def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backen
     wanted = {result.row: dict(result.verdicts) for result in run(asked, adapter)}
     evidence = read(here / "out" / "results.jsonl")
     got = {result.row: dict(result.verdicts) for result in evidence.results}
+    assert evidence.header["isolation"] == "worker"
+    assert not planted.escaped(evidence.footer["canaries"])
     assert [result.row for result in evidence.results] == [row.id for row in suite.rows]
     assert {row: got[row] for row in wanted} == wanted
     assert all(set(got[row.id].values()) == {"not run"} for row in suite.rows if row.id not in wanted)
