@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.evidence import read
-from conformance.model import Identity
+from conformance.model import Identity, Malformed
+from conformance.waive import entries
 
 from . import miniatures
 from .small import Command, command, mini
@@ -67,6 +68,7 @@ def test_the_header_holds_the_waivers(command: Command, tmp_path: Path) -> None:
     [
         {"case": "pat*"}, {"case": None, "rule": "same-content"}, {"case": None, "rule": "same-*"},
         {"case": None, "row": "patterns[[]*"}, {"case": "patterns", "rule": "same-content"}, {"backend": "flush*"},
+        {"rule": "same-content", "case": "*"},
         {"versions": ">=3.6,<3.7"}, {"versions": "==3.6.1"},
     ],
 )  # fmt: skip
@@ -120,6 +122,13 @@ def test_what_is_waived_is_not_shown_as_failing(command: Command, tmp_path: Path
 def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> None:
     today = read_started(command)[:10]
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": today})).code == 0
+
+
+def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
+    today = datetime.now(timezone.utc).date()
+    entries(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366)).isoformat()}))
+    with pytest.raises(Malformed, match="more than two years ahead"):
+        entries(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}))
 
 
 def read_started(command: Command) -> str:
@@ -181,6 +190,7 @@ def test_a_rule_that_is_waived_whole_has_no_pass(command: Command, tmp_path: Pat
 
 MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "everything": ({"case": "*", "rule": "**"}, ":2: the waiver is for everything; name what fails"),
+    "everything but nothing": ({"case": "?*"}, ":2: the waiver is for everything; name what fails"),
     "nearly for ever": ({"expires": "2999-01-01"}, ":6: expires '2999-01-01' is more than two years ahead"),
     "no reason": ({"reason": None}, ":2: missing key 'reason'"),
     "no link": ({"link": None}, ":2: missing key 'link'"),
