@@ -125,6 +125,8 @@ WRITTEN = {
     ),
     "mapped that is none": ("class It(Right):\n mapped = ('volume',)", "maps 'volume'"),
     "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
+    "another bug": ("class It(Right):\n refusals = (ValueError, AttributeError)", "`refusals` names AttributeError"),
+    "more than everything": ("class It(Right):\n refusals = (BaseException,)", "`refusals` names BaseException"),
     "leaves_out without a comma": (
         "class It(Right):\n leaves_out = ('declared')",
         "`leaves_out` is 'declared'; write ('declared',), with the comma",

@@ -232,3 +232,10 @@ def test_a_version_that_cannot_be_compared_is_told(
     said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {"versions": ">=1"}))
     assert said.code == 2
     assert "the backend's version 'nightly build' cannot be compared; drop `versions`" in said.err
+
+
+def test_a_range_of_versions_has_those_before_a_release_too(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miniatures.Flushes, "identity", Identity("flushes", "3.7.0rc1"))
+    assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"versions": ">=3.6"})).code == 0
