@@ -30,7 +30,6 @@ _KINDS = {
     "missing_attributes": _TEXTS, "missing_operands": _TEXTS, "extra_attributes": _TEXTS, "extra_operands": _TEXTS,
     "types": _TEXTS, "shape_types": _TEXTS, "declared": _DECLARED,
 }  # fmt: skip
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _Subscript = tuple[str, "str | int"]
 """A row and the index at which it is read."""

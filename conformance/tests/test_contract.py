@@ -151,6 +151,14 @@ REFUSED = {
     "1 == '1'": "compares a number with text",
     "declared == src": "compares a declaration",
     "declared == declared": "compares a declaration",
+    "any(src[0] == d for i, d in enumerate(src))": "may read past the end",
+    "0 < len(types) and types[0] == 1": "compares text with a number",
+    "any(d > 0 for d in shape if src)": "where true or false is wanted",
+    "any(d > 0 async for d in shape)": "async",
+    "all(d > 0 for i, d, src[0] in enumerate(shape))": "binds two plain names",
+    "all(d > 0 for i, i, d in enumerate(shape))": "binds two plain names",
+    "not product(src)": "is a number, where true or false",
+    "not nowhere": "unknown name 'nowhere'",
     "product(src) + True == 2": "is true or false",
     "special_zero is True": "is not allowed",
     "-special_zero == 1": "where a number or an index is wanted",
@@ -279,12 +287,23 @@ def test_an_agreement_is_known_however_it_is_spaced(text: str) -> None:
         "product(src) <= 9223372036854775808",
         "special_zero == (len(shape) > 3)",
         "agrees(src, shape)",
+        "shape == (2, -1) or product((2, 3)) == product(src)",
+        "product(src) < 3 and special_zero",
+        "sum(i for i in range(len(src))) < 9",
+        "any((i < len(src) and d > 0) and src[i] == d for i, d in enumerate(shape))",
     ],
 )
 def test_an_expression_of_the_language_is_accepted(text: str) -> None:
     contract = Contract([rule("a", requires=text)], ("f32",), ("s64",))
     for src, shape, zero in calls(TINY):
         assert contract.meaning(src, shape, zero, FORM).kind in ("illegal", "unspecified", "legal")
+
+
+def test_an_index_is_a_number_and_no_truth() -> None:
+    with pytest.raises(Malformed, match="'i' is an index, where true or false is wanted"):
+        Contract([rule("a", where="i", gives="d")])
+    contract = Contract([rule("a", where="shape == (d, i)", gives="i"), rule("b", where="i > 0", gives="d")])
+    assert contract.meaning((0,), (0, 0), False).dst == (0, 0)
 
 
 def test_a_loop_in_a_rule_does_not_mix_its_names_with_those_around_it() -> None:
