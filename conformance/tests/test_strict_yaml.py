@@ -118,6 +118,7 @@ def test_the_same_text_in_quotes_is_text(text: str) -> None:
         ("-1", -1),
         ("42", 42),
         ("9223372036854775808", 2**63),
+        ("9" * 40, 10**40 - 1),
         ("static-2021", "static-2021"),
         ("1D tensor", "1D tensor"),
         ("-1 in shape", "-1 in shape"),
@@ -137,6 +138,12 @@ def test_plain_values_are_what_they_look_like(text: str, value: object) -> None:
     assert type(content["a"]) is type(value)
 
 
+def test_what_is_as_deep_as_it_may_be_is_read() -> None:
+    assert parse("a: " + "[" * 39 + "]" * 39 + "\n", "x.yaml")[1] == []
+    assert parse("".join(" " * n + "a:\n" for n in range(39)) + " " * 39 + "a: 1\n", "x.yaml")[1] == []
+    assert parse("a: [[1]]\n" + "# [[]]\n" * 300, "x.yaml")[1] == []
+
+
 def test_every_problem_is_found_and_not_only_the_first() -> None:
     _, problems = parse("a: yes\nb: &x 1\nc: *x\nb: 2\nd: 010\ne: [!t 1\n", "x.yaml")
     assert [problem.place.line for problem in problems] == [1, 2, 3, 4, 5, 6, 7]
@@ -149,6 +156,7 @@ def test_every_value_knows_its_line() -> None:
     assert isinstance(content["b"], Seq)
     assert content.lines == {"a": 2, "b": 3}
     assert content["b"].lines == [4, 5]
+    assert (content["b"].line, content["b"][1].line) == (4, 5)
     assert line_of(content, ("b", 1, "d", 1)) == 7
     assert line_of(content, ("b", 1, "d")) == 6
     assert line_of(content, ("b", 1, "missing")) == 5
