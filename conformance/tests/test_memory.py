@@ -100,7 +100,7 @@ def test_elements_begin_with_one_and_are_consecutive_patterns() -> None:
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f16", "f64"])
 def test_after_the_largest_number_comes_the_smallest_normal_one(type_: str) -> None:
     kind = dtype_of(type_)
-    limits = finfo(kind)
+    limits = finfo(kind)  # type: ignore[no-untyped-call]
     numbers = (kind.type(1), limits.max, limits.smallest_normal)
     one, largest, smallest = (int(np.array(each, kind).view(f"u{WIDTH[type_]}")) for each in numbers)
     assert patterns(Source(type_, (1,))).tolist() == [one]

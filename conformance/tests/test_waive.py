@@ -122,6 +122,9 @@ def test_what_is_waived_is_not_shown_as_failing(command: Command, tmp_path: Path
 def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> None:
     today = read_started(command)[:10]
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": today})).code == 0
+    yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
+    assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": yesterday})).code == 1
+    assert f"expired on {yesterday}" in command.run("numpy", "--waivers", tmp_path / "waivers.yaml").last
 
 
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
