@@ -162,6 +162,7 @@ def test_every_bit_counts(at: int, bit: int) -> None:
         ((None, 3), RIGHT._replace(dims=(3, 3), data=b"\0" * 36), "fail"),
         (None, RIGHT._replace(dims=(1, 6, 1)), "observed"),
         (None, RIGHT._replace(dims=(7,), data=b"\0" * 28), "fail"),
+        (None, RIGHT._replace(dims=(-2, -3, 1)), "fail"),
     ],
 )
 def test_what_is_known_of_an_unspecified_answer_is_held_against_it(
