@@ -162,6 +162,7 @@ def test_every_bit_counts(at: int, bit: int) -> None:
         ((None, 3), RIGHT._replace(dims=(3, 3), data=b"\0" * 36), "fail"),
         (None, RIGHT._replace(dims=(1, 6, 1)), "observed"),
         (None, RIGHT._replace(dims=(7,), data=b"\0" * 28), "fail"),
+        (None, RIGHT._replace(dims=(7,)), "fail"),
         (None, RIGHT._replace(dims=(-2, -3, 1)), "fail"),
     ],
 )
@@ -239,6 +240,7 @@ def test_an_earlier_answer_is_stale() -> None:
     old = image_of(first).elements
     assert of(second, lambda b: patterns(first), (bytes(old),)) == "stale: an earlier answer"
     assert of(second, None, (bytes(old),)) is None
+    assert of(second, lambda b: b[::-1], (bytes(old),)) == "same elements in another order"
 
 
 def test_bytes_too_few_and_too_many() -> None:
