@@ -373,8 +373,10 @@ class Conformance:
             write(self.trouble, red=True)
         elif self.config.option.conformance_out is not None:
             write(f"report: {Path(self.config.option.conformance_out) / 'report.html'}")
-        code = self.conclusion.exit_code
-        write(self.conclusion.why, bold=True, green=code == 0, red=code == 1, yellow=code not in (0, 1))
+        code, why = self.conclusion.exit_code, self.conclusion.why
+        if not code and self.trouble:
+            code, why = 4, "not shown: what was asked for as evidence was not written"
+        write(why, bold=True, green=code == 0, red=code == 1, yellow=code not in (0, 1))
 
     def stopped(self) -> str:
         """What is known to have kept rows from being run."""

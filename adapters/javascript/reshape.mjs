@@ -86,9 +86,14 @@ function more() {
   said = Buffer.concat([said, chunk.subarray(0, count)]);
 }
 function read(count) {
-  while (said.length < count) more();
-  const content = said.subarray(0, count);
-  said = said.subarray(count);
+  const content = Buffer.alloc(count);
+  let got = said.copy(content);
+  said = said.subarray(got);
+  while (got < count) {
+    const more = readSync(0, content, got, count - got, null);
+    if (!more) process.exit(0);
+    got += more;
+  }
   return content;
 }
 function line() {
