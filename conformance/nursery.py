@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -99,14 +100,16 @@ class Copy:
         """Its exit code, or the negative number of a signal: that of SIGKILL where the nursery is gone too."""
         if self._code is None:
             before = self._control.gettimeout()
-            self._control.settimeout(timeout)
             try:
+                self._control.settimeout(timeout)
                 code = _number(self._control)
-                self._code = -9 if code is None else code
-            except (BlockingIOError, TimeoutError):
-                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0) from None
-            finally:
                 self._control.settimeout(before)
+            except (BlockingIOError, TimeoutError):
+                self._control.settimeout(before)
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0) from None
+            except OSError:  # closed, with the nursery
+                code = None
+            self._code = -signal.SIGKILL if code is None else code
         return self._code
 
 

@@ -271,6 +271,18 @@ def test_a_copy_whose_nursery_was_killed_is_ended_and_the_run_goes_on(stand: Sta
     assert stand.imports == 2 + 2
 
 
+def test_a_nursery_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
+    remote = stand.remote()
+    renewed(remote, 1)
+    copy = remote.session().process.pid
+    assert remote.copies is not None
+    remote.copies.close()
+    assert not running(copy)
+    with pytest.raises(Crashed, match="the process died of SIGKILL"):
+        called(remote, (3, 4))
+    assert called(remote, (3, 4)).dims == (12,)
+
+
 def test_each_row_in_a_process_of_its_own_needs_one_import_more(stand: Stand) -> None:
     stand.remotes.append(remote := worker(stand.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:12]
