@@ -49,7 +49,7 @@ class Child(Protocol):
 
 
 class Started(NamedTuple):
-    """A process, its leader of a group, and what is needed to leave nothing of it."""
+    """A process, the leader of its group, and what is needed to leave nothing of it."""
 
     name: str
     """Its command as a person would type it; of our own workers the backend."""
