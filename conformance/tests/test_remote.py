@@ -21,7 +21,7 @@ from conformance.backend import opened, remarks, run_in_parallel, run_isolated
 from conformance.cli import main
 from conformance.load_cases import load_suite
 from conformance.memory import Source, image_of
-from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
+from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Result, Tensor
 from conformance.plan import Plan, Row, plan_of
 from conformance.remote import Remote, worker
 from conformance.run import run
@@ -149,6 +149,21 @@ def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
         results = list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
     assert [result.row for result in results] == [row.id for row in rows]
     assert {verdict for result in results for verdict in result.verdicts.values()} <= {"pass", "observed"}
+
+
+def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, taken = list(plan.rows[:400]), list[list[Row]]()
+
+    def take(chunk: list[Row], *_: object) -> list[Result]:
+        taken.append(chunk)
+        return []
+
+    monkeypatch.setattr("conformance.backend.run_isolated", take)
+    with opened("numpy", "worker", LIMITS) as first:
+        assert not list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
+    assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
+    assert len(taken) > 10
+    assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})
 
 
 def called(remote: Remote, dims: tuple[int, ...], type_: str = "f32", may_overwrite: bool = False) -> Tensor:
