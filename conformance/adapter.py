@@ -168,8 +168,7 @@ def load_adapter(backend: str) -> Adapter:
 
     What follows an `@` is a device, which the class gets as its argument.
     """
-    on_device = _ON_DEVICE.fullmatch(backend)
-    name, device = on_device.group("backend", "device") if on_device else (backend, None)
+    name, device = _name_and_device(backend)
     try:
         adapter_class = _class(name)
         if device is None:
@@ -191,8 +190,12 @@ def load_adapter(backend: str) -> Adapter:
 
 def import_adapter(backend: str) -> None:
     """Imports what `load_adapter` imports, and makes no adapter."""
+    _class(_name_and_device(backend)[0])
+
+
+def _name_and_device(backend: str) -> tuple[str, str | None]:
     on_device = _ON_DEVICE.fullmatch(backend)
-    _class(on_device["backend"] if on_device else backend)
+    return (on_device["backend"], on_device["device"]) if on_device else (backend, None)
 
 
 def place_in(file: Path | str | None, error: BaseException) -> str:
@@ -238,8 +241,7 @@ def _file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
         program = next(iter(backend.removeprefix("cmd:").split()), "")
         return Path(shutil.which(program) or program)
-    match = _ON_DEVICE.fullmatch(backend)
-    name = match["backend"] if match else backend
+    name, _ = _name_and_device(backend)
     module = f"conformance.adapters.{BUNDLED[name][0]}" if name in BUNDLED else name.rpartition(":")[0]
     if module == "broken":
         module = "conformance.adapters.broken"
