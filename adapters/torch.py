@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import torch  # type: ignore[import-not-found,unused-ignore]
 
 from conformance.adapter import CannotStart
@@ -95,15 +98,26 @@ class TorchCompile(Torch):
     def __init__(self) -> None:
         super().__init__()
         torch.set_grad_enabled(False)
+        limits = torch._dynamo.config
+        limits.recompile_limit = limits.accumulated_recompile_limit = 1 << 20  # a function is called with many a src
+        torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0  # for a log: half of the time it takes to compile
+        self.compiled = lru_cache(4096)(self.of_constants)
+
+    def of_constants(self, calls: Calls) -> Callable[[torch.Tensor], torch.Tensor]:
+        """One function for every src of these calls: what was compiled for another must not answer."""
+        plain = super().chain
+
+        def chain(tensor: torch.Tensor) -> torch.Tensor:
+            dst: torch.Tensor = plain(tensor, calls)
+            return dst
+
+        chain.__code__ = chain.__code__.replace()  # one of its own: with it Dynamo keeps what it compiled
+        compiled: Callable[[torch.Tensor], torch.Tensor]
+        compiled = torch.compile(chain, fullgraph=True, dynamic=False, backend=self.backend)
+        return compiled
 
     def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
-        torch._dynamo.reset()  # or every call would try the guards of all before it
-        plain = super().chain
-        compiled = torch.compile(
-            lambda tensor: plain(tensor, calls), fullgraph=True, dynamic=False, backend=self.backend
-        )
-        dst: torch.Tensor = compiled(src)
-        return dst
+        return self.compiled(calls)(src)
 
 
 class TorchInductor(TorchCompile):
@@ -111,3 +125,7 @@ class TorchInductor(TorchCompile):
 
     name = "torch-inductor"
     backend = "inductor"
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch._inductor.config.compile_threads = 1  # how many processes there are is for --jobs to say

@@ -7,9 +7,7 @@ import hashlib
 import io
 import json
 import os
-import platform
 import re
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +18,7 @@ from typing import Any, BinaryIO
 
 from . import __version__
 from .adapter import digest_of_adapter
+from .machine import environment, joined, shared
 from .model import VERDICTS, Claims, Identity, Result, Suite
 
 FORMAT = "reshape-conformance-results-1"
@@ -102,22 +101,6 @@ def header_of(
 def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
     """The folders that a run was given, as words of a command."""
     return [str(word) for name, path in header.get("folders", {}).items() for word in (f"{option}{name}", path)]
-
-
-def environment() -> dict[str, str]:
-    """The machine and the interpreter, as far as they can change an answer."""
-    import ml_dtypes
-    import numpy
-
-    return {
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
-        "numpy": numpy.__version__,
-        "ml_dtypes": ml_dtypes.__version__,
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "byteorder": sys.byteorder,
-    }
 
 
 encoded = json.JSONEncoder(separators=(",", ":")).encode
@@ -374,14 +357,18 @@ def merged(paths: Sequence[Path]) -> tuple[dict[str, Any], list[Result]]:
     parts = [read(path) for path in paths]
     header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
     for path, part in zip(paths, parts, strict=True):
+        its_header, first_header = (
+            {**each, "environment": shared(each["environment"])} for each in (part.header, header)
+        )
         for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
-            if part.header.get(key) != header.get(key):
-                what, its, first = _parted(key, part.header.get(key), header.get(key))
+            if its_header.get(key) != first_header.get(key):
+                what, its, first = _parted(key, its_header.get(key), first_header.get(key))
                 raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
         if {**part.header["target"], "shard": None} != header["target"]:
             raise Refused(f"{path}: its target is not that of {paths[0]}")
     shards = [str(part.header["target"].get("shard")) for part in parts]
     _complete_shards(paths, shards)
+    header["environment"] = joined([part.header["environment"] for part in parts])
     header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
     return header, _joined(paths, parts)
 

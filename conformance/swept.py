@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from . import __version__
-from .evidence import Refused, encoded, environment
+from .evidence import Refused, encoded
+from .machine import environment
 from .model import Claims, Identity, Spec
 from .sweep import NOTHING, Failure, Order, Part, joined
 
