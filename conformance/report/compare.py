@@ -266,7 +266,7 @@ def _environment(runs: Sequence[Facts], names: Sequence[str]) -> Iterator[str]:
     }
     rows = []
     for run, name in zip(runs, names, strict=True):
-        pins = "".join(f"<dt>{what}</dt><dd>{quote(cut(str(fact(run)), 400))}</dd>" for what, fact in facts.items())
+        pins = "".join(f"<dt>{what}</dt><dd>{quote(cut(str(fact(run)), 800))}</dd>" for what, fact in facts.items())
         rows.append(f'<tr><th scope="row">{quote(name)}</th><td><dl>{pins}</dl></td></tr>')
     yield from table_of("What pins each run", ("Backend", "What pins its run"), rows, "stack")
     digest = runs[0].evidence.header["suite"]["digest"]

@@ -246,7 +246,26 @@ def test_the_header_pins_what_was_run_and_where(path: Path) -> None:
     assert header["environment"]["python"] == platform.python_version()
     assert header["environment"].keys() == {
         "python", "implementation", "numpy", "ml_dtypes", "system", "machine", "byteorder",
+        "processor", "instructions", "variables",
     }  # fmt: skip
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64") or sys.platform != "linux", reason="Linux tells")
+def test_the_header_names_the_processor_and_what_it_computes_with(path: Path) -> None:
+    environment = read(path).header["environment"]
+    assert environment["processor"] != "unknown"
+    assert {"sse4_2", "asimd"} & set(environment["instructions"].split())
+    assert "sse2" not in environment["instructions"].split(), "every processor has it"
+
+
+def test_the_header_names_variables_that_tell_libraries_to_compute_otherwise_and_no_path(tmp_path: Path) -> None:
+    given = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTENSOR_FLAGS": "compiledir=/home/me/c,mode=JAX", "HOME_OF_ONEDNN_": "/x"}
+    words = [sys.executable, "-m", "conformance", "run", "numpy", "--isolation", "none"]
+    words += ["--cases", str(small.cases(tmp_path)), "--out", str(tmp_path / "out")]
+    bare = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "OPENBLAS_"))}
+    subprocess.run(words, cwd=small.ROOT, env=bare | given, capture_output=True, check=False)
+    said = read(tmp_path / "out" / "results.jsonl").header["environment"]["variables"]
+    assert said == "ONEDNN_MAX_CPU_ISA=AVX2 PYTENSOR_FLAGS=compiledir=c,mode=JAX"
 
 
 def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
@@ -511,6 +530,17 @@ def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Pa
     said = merge(command, *parts)
     assert said.code == 2
     assert re.search(rf"its {key}[.\w]* is .*, that of {re.escape(str(parts[0]))}", said.err)
+
+
+def test_parts_may_be_of_other_processors_and_all_of_them_are_named(command: Command, parts: list[Path]) -> None:
+    first, second = evidence_of(parts[0]).header["environment"], {"processor": "another", "instructions": "sve"}
+    again(parts[1], {"environment": {**first, **second}}, evidence_of(parts[1]).results)
+    assert merge(command, *parts).code == 0
+    whole = evidence_of(command.folder / "merged").header["environment"]
+    assert whole == {**first, **{key: f"{first[key]}; {value}" for key, value in second.items()}}
+    again(parts[1], {"environment": first}, evidence_of(parts[1]).results)
+    assert merge(command, *parts).code == 0
+    assert evidence_of(command.folder / "merged").header["environment"] == first
 
 
 def test_parts_that_do_not_have_the_same_rows_are_refused(command: Command, parts: list[Path]) -> None:
