@@ -16,7 +16,7 @@ _WIDE: Mapping[str, tuple[str, ...]] = {
 }
 """What Linux calls instruction sets, and how those begin that compute with vectors or with half the width."""
 _SWITCHES = (
-    "ATEN_", "DASK_", "DNNL_", "FLAGS_", "GLIBC_TUNABLES", "JAX_", "KMP_", "LD_PRELOAD", "MKL_", "MLX_", "NPY_", "OMP_",
+    "ATEN_", "DNNL_", "FLAGS_", "GLIBC_TUNABLES", "JAX_", "KMP_", "LD_PRELOAD", "MKL_", "MLX_", "NPY_", "OMP_",
     "ONEDNN_", "OPENBLAS_", "ORT_", "OV_", "PYTENSOR_", "PYTORCH_", "TF_CPU_", "TF_DISABLE_", "TF_ENABLE_", "TF_NUM_",
     "TF_ONEDNN_", "TF_XLA_", "TORCH", "TVM_", "XLA_",
 )  # fmt: skip
