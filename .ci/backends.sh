@@ -11,7 +11,7 @@ exec </dev/null
 
 readonly HOME_OF_ALL=build/backends
 readonly TESTED="onednn openvino onnx torch"
-readonly EVERY="$TESTED onednn-sycl openvino-2025 onnx-1.20 jax tensorflow arrays paddle litert mnn tract tvm pytensor"
+readonly EVERY="$TESTED onednn-sycl openvino-2025 onnx-1.20 jax tensorflow arrays paddle litert mnn ncnn tract tvm pytensor"
 
 needs() { # what pip installs for a group
     case $1 in
@@ -28,6 +28,7 @@ needs() { # what pip installs for a group
         paddle) echo paddlepaddle==3.3.1 'numpy<2.4' ;;
         litert) echo ai-edge-litert==2.3.0 flatbuffers==25.12.19 ;;
         mnn) echo MNN==3.6.1 ;;
+        ncnn) echo ncnn==1.0.20261020 ;;
         tract) echo tract==0.23.9 onnx==1.23.2 ;;
         tvm) echo apache-tvm==0.27.0.post1 onnx==1.23.2 ;;
         pytensor) echo pytensor==3.0.7 ;;
@@ -47,7 +48,7 @@ backends() { # what a group puts on the stand
         tensorflow) echo tensorflow tensorflow-function tensorflow-xla ;;
         arrays) echo mlx dask array-api-strict ndonnx numpy numpy-raw ;;
         litert) echo litert litert-xnnpack ;;
-        paddle | mnn | tract | tvm | pytensor) echo "$1" ;;
+        paddle | mnn | ncnn | tract | tvm | pytensor) echo "$1" ;;
     esac
 }
 

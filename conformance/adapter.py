@@ -51,6 +51,7 @@ BUNDLED: Mapping[str, tuple[str, str]] = {
     "onnxruntime": ("onnxruntime", "OnnxRuntime"),
     "onnxruntime-plain": ("onnxruntime", "OnnxRuntimePlain"),
     "onnx-reference": ("onnx_reference", "OnnxReference"),
+    "ncnn": ("ncnn", "Ncnn"),
     "tract": ("tract", "Tract"),
     "tvm": ("tvm", "Tvm"),
 }
@@ -68,6 +69,7 @@ INSTALL: Mapping[str, str] = {
     "ndonnx": "pip install ndonnx onnxruntime",
     "litert": "pip install ai-edge-litert flatbuffers",
     "mnn": "pip install MNN",
+    "ncnn": "pip install ncnn",
     "cupy": "pip install cupy-cuda12x",
     "openvino": "pip install openvino",
     "onnxruntime": "pip install onnxruntime onnx",

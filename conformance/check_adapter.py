@@ -29,7 +29,7 @@ from .started import USUAL, Limits
 from .types import WIDTH
 
 Word = Literal["ok", "mend", "note"]
-_ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1))
+_ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, 1 << 40))
 """Shapes that (2, 3) cannot take, whatever document is asked."""
 _SPECIAL = {
     "f32": "00000000 80000000 00000001 80000001 007fffff 807fffff 00800000 7f7fffff 7f800000 ff800000 7fc00000 "

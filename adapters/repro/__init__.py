@@ -58,6 +58,7 @@ WRITERS = {
     "numpy_raw": "numpy", "array_api_strict": "numpy", "dask": "numpy", "torch": "torch", "jax": "jax", "mlx": "mlx",
     "tensorflow": "tensorflow", "onnxruntime": "onnx", "onnx_reference": "onnx", "openvino": "openvino",
     "onednn": "onednn", "paddle": "paddle", "ndonnx": "numpy", "cupy": "numpy", "litert": "litert", "mnn": "mnn",
+    "ncnn": "ncnn",
     "tract": "onnx", "tvm": "onnx", "pytensor": "pytensor",
 }  # fmt: skip
 """An adapter's module → the module here that writes its scripts."""

@@ -78,7 +78,7 @@ BROKEN = {
     "refusals not named": ("    refusals = (OSError,)\n", "refusal: [2, 3] → [7] is illegal, and came back as error"),
     "everything answered": (
         "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
-        "refusal: none of 4 illegal calls was refused",
+        "refusal: none of 5 illegal calls was refused",
     ),
     "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
     "converts": (

@@ -1,0 +1,77 @@
+"""ncnn: a net of Reshape layers; a 0 copies the length of the same axis, counted from the last; nothing is mapped."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import ncnn  # type: ignore[import-not-found,unused-ignore]
+import numpy as np
+
+from conformance.adapter import array_of
+from conformance.model import LAYOUTS, Array, Rejected, Tensor, Unsupported
+from conformance.types import WIDTH
+
+from .shared import ArrayLibrary, Calls, has_elements, without_elements
+
+LENGTHS = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}
+"""The numbers by which a layer knows the lengths of 1 to 4 axes: w is 0, h 1, d 11 and c 2."""
+STRIDED = tuple(name for name in LAYOUTS if name not in ("dense", "offset"))
+
+
+class Ncnn(ArrayLibrary):
+    """A net that is loaded for each call; its blobs have one to four axes."""
+
+    name, version = "ncnn", ncnn.__version__
+    operations = ("StaticReshape", "Reshape-1")
+    leaves_out = (
+        "declared", "form", "given:runtime", "rank", *(f"layout:{name}" for name in STRIDED),
+        *(f"type:{name}" for name in WIDTH if name != "f32"),
+    )  # fmt: skip
+    mapped = ()
+
+    def tensor(self, src: Tensor) -> Any:
+        if src.type != "f32":
+            raise Unsupported(f"type:{src.type}")
+        array = array_of(src)
+        if not array.flags.c_contiguous:  # it takes any array for a dense one
+            raise Unsupported("layout")
+        return array
+
+    def chain(self, src: Any, calls: Calls) -> Any:
+        net = ncnn.Net()
+        net.opt.num_threads = 1
+        if net.load_param_mem(text_of(calls)):
+            raise Rejected("compile", "load_param_mem")
+        extractor = net.create_extractor()
+        extractor.input("src", blob(src))
+        status, dst = extractor.extract("dst")
+        if status or not dst.dims:
+            raise Rejected("run", f"extract: {status}, of {dst.dims} axes")
+        return dst, src.size
+
+    def answer(self, dst: Any) -> Tensor | Array:
+        dst, size = dst
+        dims = {1: (dst.w,), 2: (dst.h, dst.w), 3: (dst.c, dst.h, dst.w), 4: (dst.c, dst.d, dst.h, dst.w)}[dst.dims]
+        if not has_elements(dims) or prod(dims) > size:  # of more than src has, it has no memory
+            return without_elements("f32", dims)
+        return np.array(dst)
+
+
+def blob(src: Any) -> Any:
+    try:
+        return ncnn.Mat(src)
+    except TypeError as refusal:  # how the binding refuses an array of rank 0
+        raise ValueError(str(refusal)) from refusal
+
+
+def text_of(calls: Calls) -> str:
+    """The net, as its files have it."""
+    lines = ["7767517", f"{len(calls) + 1} {len(calls) + 1}", "Input src 0 1 src"]
+    blobs = ["src", *(f"between{k}" for k in range(1, len(calls))), "dst"]
+    for k, call in enumerate(calls):
+        if len(call.shape) not in LENGTHS:
+            raise Rejected("compile", f"a layer has 1 to 4 lengths, and here are {len(call.shape)}")
+        lengths = (f"{key}={value}" for key, value in zip(LENGTHS[len(call.shape)], call.shape, strict=True))
+        lines.append(f"Reshape reshape{k} 1 1 {blobs[k]} {blobs[k + 1]} {' '.join(lengths)}")
+    return "\n".join([*lines, ""])
