@@ -182,6 +182,11 @@ class Form(NamedTuple):
     declared: tuple[int | None, ...] | None = None
     """Lengths that the graph states for dst beforehand; None where nothing is said."""
 
+    @property
+    def of_types(self) -> Form:
+        """What holds of the nodes before the last too: what is declared, lacking or too much is so of the last."""
+        return Form(self.src_type, self.src_type, self.shape_type, self.shape_rank)
+
 
 class Call(NamedTuple):
     """One call of a reshape operation; `form` None stands for a well-formed node of listed types."""

@@ -263,13 +263,13 @@ class _Lowering:
             tuple((self.shape_type, self.shape_dims(shape), shape) for shape in step.shapes) if self.runtime else ()
         )
         if self.case.inputs.get("shape") == 0:
-            arriving = ()
+            arriving = arriving[:-1]
         return Task(self.graph(step), source, arriving, step.in_place, self.meanings(step), self.case.large)
 
     # ── the graph ──
 
     def shape_dims(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return {0: (), 1: (len(shape),), 2: (1, len(shape))}[self.case.shape_rank]
+        return {0: (), 1: (len(shape),), 2: (1, len(shape)), 3: (1, 1, len(shape))}[self.case.shape_rank]
 
     def graph(self, step: Step) -> Graph:
         type_ = self.src_type(step)
@@ -281,8 +281,11 @@ class _Lowering:
         return Graph(Declared(type_, dims, strides), nodes)
 
     def node(self, step: Step, k: int, last: bool) -> Node:
+        """One of the graph. What a case says of attributes, inputs and outputs it says of the last."""
         case = self.case
         special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
+        if not last:
+            return Node(self.operation.id, self.vector(step, k), special_zero)
         if "special_zero" in case.attributes:
             special_zero = case.attributes["special_zero"]
         extra = [(n, o) for n, o in case.attributes.items() if n not in ("shape", "special_zero") and o is not None]
@@ -290,7 +293,7 @@ class _Lowering:
             self.operation.id,
             self.operand(step, k),
             special_zero,
-            self.result(step) if last else None,
+            self.result(step),
             tuple(extra),
             case.inputs.get("src", 1) + case.inputs.get("extra", 0),
             case.outputs.get("dst", 1) + case.outputs.get("extra", 0),
@@ -302,9 +305,13 @@ class _Lowering:
             return None
         if "shape" in case.attributes:
             return case.attributes["shape"]
+        return self.vector(step, k)
+
+    def vector(self, step: Step, k: int) -> Operand:
+        """shape as it should be, if of a type and a rank that the case may choose."""
         if not self.runtime:
             return Operand(self.shape_type, self.shape_dims(step.shapes[k]), step.shapes[k])
-        dims = _in_common([self.shape_dims(each.shapes[k]) for each in case.steps])
+        dims = _in_common([self.shape_dims(each.shapes[k]) for each in self.case.steps])
         assert dims is not None
         return Operand(self.shape_type, dims, None)
 
@@ -366,7 +373,7 @@ def meaning_of(
     for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
         assert meaning.dst is not None
         last = k == len(shapes) - 1
-        each = form._replace(declared=None) if form and not last else form
+        each = form.of_types if form and not last else form
         copied = {i for i, d in enumerate(shape) if zero and d == 0 and i < len(meaning.dst) and meaning.dst[i] is None}
         meaning = contract.meaning(supposed(meaning.dst, volume), shape, zero, each)
         if copied and (meaning.kind != "illegal" or set(meaning.rules) & contract.of_answer):
