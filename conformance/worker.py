@@ -137,7 +137,7 @@ class Server:
         for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
             if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
                 wrote.append({"tensor": place, "bytes": len(was)})
-                sent.append(bytes(tensor.memory))
+                sent.append(_now(tensor.memory, was))
         if wrote:
             record["wrote"] = wrote
         if count:
@@ -146,7 +146,7 @@ class Server:
         if sources:
             self.look_at_sources(sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
-            now = bytes(tensors[0].memory) if wrote else before[0]
+            now = _now(tensors[0].memory, before[0]) if wrote else before[0]
             sources.append((request["id"], tensors[0], now))
         return record, sent
 
@@ -157,7 +157,7 @@ class Server:
         overwrote = []
         for place, (call, tensor, was) in enumerate(kept):
             if tensor.memory != was:  # type: ignore[comparison-overlap]
-                now = bytes(tensor.memory)
+                now = _now(tensor.memory, was)
                 kept[place] = (call, tensor, now)
                 overwrote.append({"call": call, "bytes": len(now)})
                 sent.append(now)
@@ -171,7 +171,9 @@ class Server:
             try:
                 now = elements_of(answer.value)
             except Exception:  # it cannot be looked at any more
-                now = bytes(len(answer.data))
+                now = b""
+            if len(now) != len(answer.data):
+                now = _other(answer.data)
             if now != answer.data:
                 answer.data = now
                 changed.append({"call": answer.call, "bytes": len(now)})
@@ -223,6 +225,16 @@ class Server:
         if self._shared is None or len(self._shared) < size:
             self._shared = mmap.mmap(self.shared_file, 0)
         return self._shared
+
+
+def _now(memory: bytearray | memoryview, was: bytes) -> bytes:
+    """What a memory holds, as long as it was: where its length is another, nothing of what was in it."""
+    return bytes(memory) if len(memory) == len(was) else _other(was)
+
+
+def _other(data: bytes | memoryview) -> bytes:
+    """As many bytes, none of them the same."""
+    return bytes(byte ^ 0xFF for byte in data)
 
 
 def _shares(value: Tensor | Array, memory: Any) -> bool:

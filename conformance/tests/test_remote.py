@@ -28,6 +28,7 @@ from conformance.run import run
 from conformance.session import SHARED_FROM
 from conformance.started import Limits
 
+from . import small
 from .processes import running
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
@@ -283,6 +284,74 @@ def test_a_changed_src_is_seen_through_pipe_and_shared_memory(
     assert image.touched
     assert bytes(answer.memory) == bytes(image.elements[:-4]) + bytes(4)
     remote.close()
+
+
+TWICE_ZEROS = """about: Elements that are all zero.
+cases:
+  - id: zeros
+    rule: each-call-alone
+    src: f32[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    bits: "00000000"
+    steps: [{expect: "f32[3, 2]"}, {expect: "f32[3, 2]"}]
+"""
+DOES = """
+import numpy as np
+from conformance.model import Rejected, Tensor, Unsupported
+from conformance.tests.miniatures import Bent
+
+class Does(Bent):
+    kept = []
+
+    def compile(self, graph):
+        self.kept.clear()
+        return super().compile(graph)
+
+    def bent(self, answer, src, shapes):
+        {act}
+        return answer
+"""
+DEEDS = {
+    "leaves all as it was": "pass",
+    "writes into src": "answer = answer.copy(); src.memory[len(src.memory) // 2] ^= 1",
+    "writes before src": "src.memory[0] ^= 1",
+    "writes behind src": "src.memory[-1] ^= 1",
+    "writes into shape": "[shape.memory.__setitem__(-1, 0) for shape in shapes]",
+    "writes and refuses": "src.memory[0] ^= 1; raise Rejected('run', 'no')",
+    "writes and errs": "src.memory[0] ^= 1; raise KeyError('lost')",
+    "writes and cannot": "src.memory[0] ^= 1; raise Unsupported('chain')",
+    "cuts src off": "del src.memory[-8:]",
+    "lengthens src": "src.memory.extend(b'more')",
+    "leaves nothing of src": "src.memory.clear()",
+    "writes into src of earlier calls": "[t.memory.__setitem__(0, 7) for t in self.kept]; self.kept.append(src)",
+    "cuts src of earlier calls off": "[t.memory.clear() for t in self.kept]; self.kept.append(src)",
+    "changes earlier answers": "[a.view('u1').fill(7) for a in self.kept]; answer = answer.copy('C'); "
+    "self.kept[:] = [answer] if answer.size and answer.ndim else []",
+    "frees earlier answers": "[m.clear() for m in self.kept]; m = bytearray(answer.tobytes()); self.kept.append(m); "
+    "answer = Tensor(src.type, answer.shape, answer.strides, m, 0)",
+    "answers by a view": "answer = src.array().reshape(answer.shape)",
+    "answers by the memory of src": "answer = Tensor(src.type, src.dims, src.strides, src.memory, src.offset)",
+}
+"""What a backend does to memory while it answers."""
+INNOCENT = "leaves all as it was", "answers by a view"
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path: Path, deed: str) -> None:
+    (tmp_path / "does.py").write_text(DOES.format(act=DEEDS[deed]))
+    backend = f"{tmp_path / 'does.py'}:Does"
+    rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows
+    with opened(backend, "none") as ours, opened(backend, "worker", Limits(seconds=1.0)) as theirs:
+        here, there = list(run(rows, ours)), list(run(rows, theirs))
+
+    def seen(result: Result) -> tuple[object, ...]:
+        outcome = result.outcome
+        shares = outcome.get("shares", False) and 0 not in outcome["dims"]
+        return result.row, result.verdicts, result.diagnosis, shares, *map(outcome.get, ("kind", "faults", "step"))
+
+    assert [seen(result) for result in there] == [seen(result) for result in here]
+    assert any("fail" in result.verdicts.values() for result in here) == (deed not in INNOCENT)
 
 
 @pytest.mark.parametrize("share", [True, False])
