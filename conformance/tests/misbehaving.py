@@ -36,7 +36,7 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
     match request["do"]:
         case "hello":
             version = "reshape-conformance/99" if FAULT == "wrong-version" else "reshape-conformance/1"
-            return {"result": {"protocol": version, "shared_memory": False}}, b""
+            return {"result": {"protocol": version, "shared_memory": FAULT == "takes-what-was-not-offered"}}, b""
         case "describe":
             count = starts() if FAULT in ("another-name", "dies-after-first-start") else 1
             if FAULT == "dies-after-first-start" and count > 1:
@@ -49,6 +49,8 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
             return {"result": {}}, b""
         case "run":
             return call(request, programs)
+        case "close":
+            del programs[request["program"]]
     return {"result": {}}, b""
 
 
@@ -148,6 +150,14 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
             for _ in range(4096):
                 write(b"x" * 4096)
             time.sleep(60)
+        case "says-error":
+            reply(number, {"error": {"message": "not today"}})
+        case "says-memory":
+            reply(number, {"error": {"message": "not today", "memory": True}})
+        case "says-rejected":
+            reply(number, {"rejected": {"stage": "compile", "message": "not today"}})
+        case "says-unsupported":
+            reply(number, {"unsupported": {"feature": "not today"}})
         case "wrong-id":
             reply(number + 1, record, payload)
         case "text-id":
@@ -186,7 +196,7 @@ def main() -> None:
     for text in IN:
         request = json.loads(text)
         record, payload = answer(request, programs)
-        if request["do"] == PHASE and (not SECOND or len(calls) == 2):
+        if request["do"] in PHASE.split("+") and (not SECOND or len(calls) == 2):
             misbehave(request["id"], record, payload)
         else:
             reply(request["id"], record, payload)

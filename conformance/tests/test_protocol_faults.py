@@ -18,6 +18,7 @@ from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan import Task
 from conformance.remote import Remote
 from conformance.run import attempt, placeless
+from conformance.session import SHARED_FROM
 from conformance.started import Limits
 
 from .processes import running
@@ -26,8 +27,8 @@ PROGRAM = Path(__file__).with_name("misbehaving.py")
 LIMITS = Limits(seconds=1.0, start_seconds=5.0, stop_seconds=0.4)
 
 
-def remote(*words: str, limits: Limits = LIMITS) -> Remote:
-    return Remote([sys.executable, "-S", str(PROGRAM), *words], limits)
+def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
+    return Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share)
 
 
 def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> Task:
@@ -35,8 +36,8 @@ def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> Task
     return Task(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
 
 
-def outcome(backend: Remote) -> Outcome:
-    return attempt(backend, task(), None)[0]
+def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:
+    return attempt(backend, task(**call), None)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +138,23 @@ def test_what_is_only_odd_is_no_fault(fault: str) -> None:
     backend.close()
 
 
+@pytest.mark.parametrize(("fault", "share"), [("none", True), ("none", False), ("takes-what-was-not-offered", False)])
+def test_who_has_no_shared_memory_with_us_gets_large_tensors_through_the_pipe(fault: str, share: bool) -> None:
+    backend, volume = remote(fault, share=share), 3 * SHARED_FROM
+    for shape in ((3, SHARED_FROM), (SHARED_FROM, 3)):
+        seen = outcome(backend, src=(volume,), shape=shape)
+        assert (seen.kind, seen.dims, seen.faults) == ("tensor", shape, ())
+        assert seen.data == task((volume,)).src.elements
+    backend.close()
+
+
+def test_who_does_not_say_that_it_closes_many_at_once_is_asked_for_one_at_a_time() -> None:
+    backend = remote("none")
+    assert {outcome(backend).kind for _ in range(40)} == {"tensor"}
+    assert (backend.generation, len(backend.session().closing) < 20) == (1, True)
+    backend.close()
+
+
 def test_a_wrong_byte_order_is_seen_as_wrong_bytes() -> None:
     backend = remote("wrong-byte-order")
     seen = outcome(backend)
@@ -186,6 +204,40 @@ def test_an_end_in_each_phase_names_the_phase(fault: str, phase: str) -> None:
 def test_a_fault_at_the_start_is_named(fault: str, words: str) -> None:
     with pytest.raises(CannotStart, match=words):
         remote(fault)
+
+
+SAID = {
+    "says-error": ("error", "not today"),
+    "says-memory": ("crash", "asked for more memory than it may have: not today"),
+    "says-rejected": ("rejected", "not today"),
+    "says-unsupported": ("unsupported", "not today"),
+}
+
+
+@pytest.mark.parametrize("phase", ["hello", "describe"])
+@pytest.mark.parametrize("fault", SAID)
+def test_who_answers_with_anything_else_than_a_result_cannot_start(fault: str, phase: str) -> None:
+    with pytest.raises(CannotStart, match="not today"):
+        remote(fault, phase)
+
+
+@pytest.mark.parametrize("phase", ["run", "compile+run"])
+@pytest.mark.parametrize("fault", SAID)
+def test_what_is_said_instead_of_a_result_is_the_outcome_and_the_process_goes_on(fault: str, phase: str) -> None:
+    backend = remote(fault, phase)
+    for _ in range(3):
+        seen = outcome(backend)
+        assert (seen.kind, seen.message) == SAID[fault]
+    assert backend.generation == 1
+    backend.close()
+
+
+@pytest.mark.parametrize("fault", SAID)
+def test_a_result_of_a_program_that_was_not_compiled_is_none(fault: str) -> None:
+    backend = remote(fault, "compile")
+    seen = outcome(backend)
+    assert (seen.kind, "whose compilation did not succeed" in (seen.message or "")) == ("error", True)
+    backend.close()
 
 
 def test_a_reply_before_its_request_is_never_taken_for_one() -> None:
