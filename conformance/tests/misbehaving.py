@@ -1,5 +1,7 @@
 """A program that speaks the protocol and misbehaves in one way: `python misbehaving.py FAULT [PHASE [second]]`.
 
+`result:{...}` and `beside:{...}` put into the result of a call, or beside it, what they hold.
+
 It imports nothing of ours, as a stranger's would, and answers every call with src's elements as the dims of shape.
 """
 
@@ -84,6 +86,11 @@ calls: list[int] = []
 
 
 def misanswered(result: dict[str, Any], data: bytes, memory: bytes) -> tuple[dict[str, Any], bytes]:
+    where, _, what = FAULT.partition(":")
+    if where == "result":
+        return {"result": {**result, **json.loads(what)}}, data
+    if where == "beside":
+        return {"result": result, **json.loads(what)}, data
     match FAULT:
         case "short-payload":
             return {"result": result}, data[:-1]

@@ -99,6 +99,69 @@ def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) ->
     assert not [group for group in groups if running(group=group)]
 
 
+NO_SIZE, NO_TYPE = "where the size of the payload was due", "which is no element type"
+NO_LIST, NO_NUMBER, NO_OBJECTS = "where a list was due", "where a whole number was due", "where a list of objects was due"
+CONTRADICTIONS = {
+    'result:{"bytes": "24"}': NO_SIZE,
+    'result:{"bytes": 24.0}': NO_SIZE,
+    'result:{"bytes": null}': NO_SIZE,
+    'result:{"bytes": -1}': NO_SIZE,
+    'result:{"bytes": 20}': "4 bytes more than it announced",
+    'result:{"bytes": 0, "dims": [0]}': "24 bytes more than it announced",
+    'result:{"at": 0}': "lies at 0 in shared memory, where it was given no room",
+    'result:{"at": 4096}': "lies at 4096 in shared memory, where it was given no room",
+    'result:{"type": null}': NO_TYPE,
+    'result:{"type": "string"}': NO_TYPE,
+    'result:{"type": "f64"}': "24 bytes for f64[3, 2], which takes 48",
+    'result:{"dims": null}': NO_LIST,
+    'result:{"dims": "32"}': NO_LIST,
+    'result:{"dims": [3, null]}': NO_NUMBER,
+    'result:{"dims": [3, 2.0]}': NO_NUMBER,
+    'result:{"dims": [6, true]}': NO_NUMBER,
+    'result:{"dims": [6, "1.0"]}': NO_NUMBER,
+    'result:{"dims": [3, 1]}': "24 bytes for f32[3, 1], which takes 12",
+    'result:{"dims": [3, 3]}': "24 bytes for f32[3, 3], which takes 36",
+    'result:{"dims": [-3, -2]}': "24 bytes for f32[-3, -2], which takes 0",
+    'result:{"dims": [0, 6]}': "24 bytes for f32[0, 6], which takes 0",
+    'beside:{"result": 5}': "'result' is 5, where an object was due",
+    'beside:{"result": [24]}': "'result' is [24], where an object was due",
+    'beside:{"error": {"message": "both"}}': "it said result, error",
+    'beside:{"unsupported": {"feature": "both"}}': "it said result, unsupported",
+    'beside:{"wrote": {"tensor": 0}}': NO_OBJECTS,
+    'beside:{"wrote": [0]}': NO_OBJECTS,
+    'beside:{"wrote": null}': NO_OBJECTS,
+    'beside:{"wrote": [{"bytes": 4}]}': "'wrote' names the tensor None, and there are 1",
+    'beside:{"wrote": [{"tensor": "0", "bytes": 4}]}': "'wrote' names the tensor '0', and there are 1",
+    'beside:{"wrote": [{"tensor": -1, "bytes": 4}]}': "'wrote' names the tensor -1, and there are 1",
+    'beside:{"wrote": [{"tensor": 1, "bytes": 4}]}': "'wrote' names the tensor 1, and there are 1",
+    'beside:{"wrote": [{"tensor": 0, "bytes": 4}]}': "it changed 4 bytes of a memory that has",
+    'beside:{"wrote": [{"tensor": 0}]}': "it changed None bytes of a memory that has",
+    'beside:{"changed": [{"bytes": 24}]}': "'changed' names the call None, which is none of this program",
+    'beside:{"changed": [{"call": 0, "bytes": 24}]}': "'changed' names the call 0, which is none of this program",
+    'beside:{"changed": [[]]}': NO_OBJECTS,
+    'beside:{"overwrote": [{"call": -1, "bytes": 24}]}': "'overwrote' names the call -1, which is none of this program",
+    'beside:{"overwrote": "src"}': NO_OBJECTS,
+}
+
+
+@pytest.mark.parametrize("fault", CONTRADICTIONS)
+def test_a_reply_that_contradicts_itself_is_an_error_and_never_an_answer(fault: str) -> None:
+    backend = remote(fault, "run", "second")
+    assert outcome(backend).kind == "tensor"
+    seen = outcome(backend)
+    assert (seen.kind, CONTRADICTIONS[fault] in (seen.message or "")) == ("error", True), seen
+    assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+@pytest.mark.parametrize(("said", "shares"), [("true", True), ("false", False), ("1", False), ('"true"', False)])
+def test_lengths_may_be_text_and_what_shares_memory_says_true(said: str, shares: bool) -> None:
+    backend = remote(f'result:{{"dims": ["3", 2], "shares": {said}}}')
+    seen = outcome(backend)
+    assert (seen.kind, seen.dims, seen.shares) == ("tensor", (3, 2), shares)
+    backend.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whose child a process was")
 @pytest.mark.parametrize("end", ["close", "restart"])
 def test_a_child_in_a_session_of_its_own_is_ended_too(
