@@ -1,6 +1,7 @@
 """A program that speaks the protocol and misbehaves in one way: `python misbehaving.py FAULT [PHASE [second]]`.
 
-`result:{...}` and `beside:{...}` put into the result of a call, or beside it, what they hold.
+`result:{...}` and `beside:{...}` put into the result of a call, or beside it, what they hold; `shares:{...}` says that
+it shares memory, looks at none, and puts what it holds into the result of a call.
 
 It imports nothing of ours, as a stranger's would, and answers every call with src's elements as the dims of shape.
 """
@@ -20,6 +21,7 @@ from typing import Any
 FAULT = sys.argv[1] if len(sys.argv) > 1 else "none"
 PHASE = sys.argv[2] if len(sys.argv) > 2 else "run"
 IN, OUT = sys.stdin.buffer, sys.stdout.buffer
+SHARES = FAULT == "takes-what-was-not-offered" or FAULT.startswith("shares:")
 SECOND = len(sys.argv) > 3
 """Whether only the second call goes wrong."""
 WIDTH = {"f32": 4, "f16": 2, "bf16": 2, "s64": 8, "s32": 4}
@@ -38,7 +40,7 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
     match request["do"]:
         case "hello":
             version = "reshape-conformance/99" if FAULT == "wrong-version" else "reshape-conformance/1"
-            return {"result": {"protocol": version, "shared_memory": FAULT == "takes-what-was-not-offered"}}, b""
+            return {"result": {"protocol": version, "shared_memory": SHARES}}, b""
         case "describe":
             count = starts() if FAULT in ("another-name", "dies-after-first-start") else 1
             if FAULT == "dies-after-first-start" and count > 1:
@@ -65,7 +67,8 @@ def starts() -> int:
 
 def call(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[str, Any], bytes]:
     src, *_ = request["tensors"]
-    memory = IN.read(sum(tensor["bytes"] for tensor in request["tensors"]))[: src["bytes"]]
+    piped = (tensor["bytes"] for tensor in request["tensors"] if "at" not in tensor)
+    memory = IN.read(sum(piped))[: src["bytes"]]
     shape = programs[request["program"]][-1]["shape"]["values"]
     count = WIDTH[src["type"]]
     for length in src["dims"]:
@@ -89,6 +92,8 @@ def misanswered(result: dict[str, Any], data: bytes, memory: bytes) -> tuple[dic
     where, _, what = FAULT.partition(":")
     if where == "result":
         return {"result": {**result, **json.loads(what)}}, data
+    if where == "shares":
+        return {"result": {**result, **json.loads(what)}}, b""
     if where == "beside":
         return {"result": result, **json.loads(what)}, data
     match FAULT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import sys
 import time
@@ -151,6 +152,23 @@ def test_a_reply_that_contradicts_itself_is_an_error_and_never_an_answer(fault: 
     seen = outcome(backend)
     assert (seen.kind, CONTRADICTIONS[fault] in (seen.message or "")) == ("error", True), seen
     assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only there memory is shared")
+@pytest.mark.parametrize(("after", "more"), [(0, 0), (0, 1), (1, 0), (-4096, 0), (4096, 0), (1 << 30, 0), (None, 0)])
+def test_an_answer_in_shared_memory_lies_in_the_room_that_was_offered_or_is_none(after: int | None, more: int) -> None:
+    src = (SHARED_FROM,)
+    room = -(-len(task(src).src.tensor.memory) // 4096) * 4096
+    count = 4 * SHARED_FROM if not more else room + 4
+    said = {"at": 0 if after is None else room + after, "bytes": count, "dims": [count // 4]}
+    backend = remote(f"shares:{json.dumps(said)}")
+    seen = outcome(backend, src=src, shape=src)
+    if (after, more) == (0, 0):
+        assert (seen.kind, seen.dims, bytes(seen.data or b"")) == ("tensor", src, bytes(count))
+    else:
+        assert seen.kind == "error"
+        assert f"the result lies at {said['at']} in shared memory, where it was given no room" in (seen.message or "")
     backend.close()
 
 
