@@ -149,6 +149,15 @@ def test_a_filter_in_the_environment_is_seen(here: Path) -> None:
     assert read(here / "out" / "results.jsonl").header["target"]["select"] == "copies"
 
 
+def test_a_rule_chooses_its_rows_by_name(here: Path) -> None:
+    rule = "zero-meets-infer"
+    rows = {row.node_id for row in plan_of(load_suite()).rows if row.case.rule == rule and row.type == "f32"}
+    assert any(rule not in row for row in rows)
+    listed = Done(here, "--collect-only", "-q", "--type", "f32", "-k", rule).text.splitlines()
+    assert rows <= set(listed)
+    assert one_row() not in listed
+
+
 PRIVATE = """\
 extends: bundled
 about: What we promise our customers.
