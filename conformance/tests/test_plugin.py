@@ -134,6 +134,23 @@ def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) ->
         assert "Traceback" not in done.text
 
 
+@pytest.mark.parametrize(
+    ("option", "name", "meant"),
+    [
+        ("--operation", "StaticReshap", "operation 'StaticReshap'; did you mean 'StaticReshape'"),
+        ("--document", "static-2o22", "document 'static-2o22'; did you mean 'static-2022'"),
+        ("--type", "f23", "type 'f23'"),
+    ],
+)
+def test_an_operation_a_document_or_a_type_that_there_is_not_is_one_line(
+    here: Path, option: str, name: str, meant: str
+) -> None:
+    done = Done(here, one_row(), option, name)
+    done.says(f"ERROR: unknown {meant}")
+    assert done.code == 4
+    assert "Traceback" not in done.text
+
+
 @pytest.mark.parametrize("arguments", [["-k", "no-such-word"], ["-m", "nothing"], ["--deselect", "cases"]])
 def test_what_selects_nothing_shows_nothing(here: Path, arguments: list[str]) -> None:
     done = Done(here, FILE, "-q", *arguments)
