@@ -7,6 +7,7 @@ ever sent, and no case is named.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,6 +19,7 @@ LONGEST_LINE = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers whose numbers are doubles."""
+_WHOLE = re.compile(r"-?[0-9]{1,39}")
 
 
 class Fault(Exception):
@@ -31,7 +33,7 @@ def number(value: int) -> int | str:
 
 def integer(value: Any) -> int:
     """An integer as it was received."""
-    if isinstance(value, str) and value.lstrip("-").isdigit() and len(value) < 40:
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
     if type(value) is int:
         return value
