@@ -28,7 +28,7 @@ from conformance.run import run
 from conformance.session import SHARED_FROM
 from conformance.started import Limits
 
-from . import small
+from . import miniatures, small
 from .processes import running
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
@@ -354,6 +354,51 @@ def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path
     assert any("fail" in result.verdicts.values() for result in here) == (deed not in INNOCENT)
 
 
+IN_TURN = """
+from conformance.model import Rejected
+from conformance.tests import miniatures
+
+class InTurn(miniatures.Bent):
+    answers = [*miniatures.Answers.KINDS.values()]
+    raised = [made for name, made in miniatures.RAISED.items() if name != "MemoryError"]  # the process ends of that
+
+    def bent(self, answer, src, shapes):
+        if self.answers:
+            return self.answers.pop(0)(answer, src)
+        raise self.raised.pop(0)()
+"""
+
+
+def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path) -> None:
+    (tmp_path / "in_turn.py").write_text(IN_TURN)
+    backend = f"{tmp_path / 'in_turn.py'}:InTurn"
+    row = next(row for row in small.plan(tmp_path).rows if row.case.id == "flattens")
+    rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
+    with opened(backend, "none") as ours, opened(backend, "worker", LIMITS) as theirs:
+        here, there = list(run(rows, ours)), list(run(rows, theirs))
+        assert isinstance(theirs, Remote)
+        assert theirs.generation == 1
+    for one, other in zip(here, there, strict=True):
+        assert (one.verdicts, one.diagnosis) == (other.verdicts, other.diagnosis), (one.outcome, other.outcome)
+        assert [one.outcome.get(key) for key in ("kind", "type", "dims")] == [
+            other.outcome.get(key) for key in ("kind", "type", "dims")
+        ]
+    assert not {"pass", "observed"} & {verdict for result in there for verdict in result.verdicts.values()}
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("times", [2, 40])
+def test_an_answer_larger_than_src_comes_whole(tmp_path: Path, share: bool, times: int) -> None:
+    remote = odd(tmp_path, f"return np.tile(src.array(), {times})", share)
+    image = image_of(Source("f32", (SHARED_FROM,)))
+    for _ in range(2):
+        answer = remote.compile(reshape((SHARED_FROM,), (SHARED_FROM,))).run(image.tensor, (), False)
+        assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(image.elements) * times)
+        assert not image.touched
+    assert remote.generation == 1
+    remote.close()
+
+
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("size", [SHARED_FROM // 4, (1 << 20) + 3, 1 << 22])
 def test_large_tensors_come_back_as_they_are(share: bool, size: int) -> None:
@@ -416,11 +461,11 @@ RAISED = {
 }
 
 
-def odd(folder: Path, act: str) -> Remote:
+def odd(folder: Path, act: str, share: bool = True) -> Remote:
     """A backend that acts so instead of each run; `go` is the run of a right one."""
     path = folder / "odd.py"
     path.write_text(f"{ODD}        {act}\n")
-    return worker(f"{path}:Odd", LIMITS)
+    return worker(f"{path}:Odd", LIMITS, share)
 
 
 @pytest.mark.parametrize("act", RAISED)
