@@ -212,6 +212,36 @@ def test_private_vectors_run_beside_the_bundled_ones_and_a_failure_names_their_f
     repeated.says("1 passed")
 
 
+def listed(done: Done) -> set[str]:
+    """What was collected."""
+    return {line for line in done.text.splitlines() if "::" in line}
+
+
+def test_the_word_cases_means_all_of_them_unless_there_is_such_a_folder(here: Path) -> None:
+    options = "--collect-only", "-q", "--type", "f32"
+    everything = listed(Done(here, *options))
+    assert one_row() in everything
+    for word in ("cases", "./cases/"):
+        assert listed(Done(here, word, *options)) == everything
+    (here / "cases").mkdir()
+    (here / "cases" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    (here / "test_others.py").write_text("def test_others(): pass\n", encoding="utf-8")
+    assert listed(Done(here, "cases", *options)) == {*everything, "cases/test_theirs.py::test_theirs"}
+
+
+def test_a_folder_of_vectors_or_a_file_in_it_is_named_by_any_path(here: Path, private: Path) -> None:
+    (here / "other").mkdir()
+    (here / "other" / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
+    options = "--conformance-cases", "private", "--type", "f32", "--collect-only", "-q"
+    ours = {name for name in listed(Done(here, *options)) if name.startswith("private/ours.yaml::our-batch-of-one[")}
+    assert ours
+    file = private / "ours.yaml"
+    for path in ("private", "./private/", private, "private/ours.yaml", "other/../private/ours.yaml", file):
+        assert listed(Done(here, str(path), *options)) == ours, path
+    for path in ("other/ours.yaml", "private/others.yaml"):
+        assert Done(here, path, *options).code == 4
+
+
 @pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
 def test_a_dialect_is_judged_by_its_own_document(here: Path) -> None:
     dialect = ROOT / "examples" / "dialect"
