@@ -88,15 +88,17 @@ calls: list[int] = []
 """The volumes that were answered so far."""
 
 
-def misanswered(result: dict[str, Any], data: bytes, memory: bytes) -> tuple[dict[str, Any], bytes]:
+def misanswered(  # noqa: PLR0912 - a list
+    result: dict[str, Any], data: bytes, memory: bytes
+) -> tuple[dict[str, Any], bytes]:
     where, _, what = FAULT.partition(":")
-    if where == "result":
-        return {"result": {**result, **json.loads(what)}}, data
-    if where == "shares":
-        return {"result": {**result, **json.loads(what)}}, b""
-    if where == "beside":
-        return {"result": result, **json.loads(what)}, data
-    match FAULT:
+    match where:
+        case "result":
+            return {"result": {**result, **json.loads(what)}}, data
+        case "beside":
+            return {"result": result, **json.loads(what)}, data
+        case "shares":
+            return {"result": {**result, **json.loads(what)}}, b""
         case "short-payload":
             return {"result": result}, data[:-1]
         case "long-payload":
@@ -170,6 +172,10 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
             reply(number, {"rejected": {"stage": "compile", "message": "not today"}})
         case "says-unsupported":
             reply(number, {"unsupported": {"feature": "not today"}})
+        case "trails":
+            write(line[:-1] + b" Using 4 threads\n" + payload)
+        case "two-objects":
+            write(line[:-1] + line[:-1] + b"\n" + payload)
         case "wrong-id":
             reply(number + 1, record, payload)
         case "text-id":

@@ -65,6 +65,8 @@ IN_A_CALL = {
     "bom": ("error", "byte order mark"),
     "invalid-utf8": ("error", "is not UTF-8"),
     "invalid-json": ("error", "the line is no JSON"),
+    "trails": ("error", "the line is no JSON"),
+    "two-objects": ("error", "the line is no JSON"),
     "no-object": ("error", "the line is no JSON object"),
     "huge-line": ("error", "a line of more than"),
     "wrong-id": ("error", "that nobody made"),
@@ -101,7 +103,8 @@ def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) ->
 
 
 NO_SIZE, NO_TYPE = "where the size of the payload was due", "which is no element type"
-NO_LIST, NO_NUMBER, NO_OBJECTS = "where a list was due", "where a whole number was due", "where a list of objects was due"
+NO_LIST, NO_OBJECTS = "where a list was due", "where a list of objects was due"
+NO_NUMBER = "where a whole number was due"
 CONTRADICTIONS = {
     'result:{"bytes": "24"}': NO_SIZE,
     'result:{"bytes": 24.0}': NO_SIZE,

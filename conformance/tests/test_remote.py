@@ -184,6 +184,17 @@ def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(backend: str) 
     remote.close()
 
 
+def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
+    remote = worker("numpy", LIMITS)
+    programs = [remote.compile(reshape((2, 3), (6,))), remote.compile(reshape((2, 3), (3, 2)))]
+    for end in (remote.renew, remote.restart, remote.renew, remote.close):
+        for _ in range(2):
+            src = image_of(Source("f32", (2, 3))).tensor
+            assert [program.run(src, (), False).dims for program in programs] == [(6,), (3, 2)]
+        end()
+    assert remote.generation == 4
+
+
 def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
     dying = "conformance.adapters.broken_process:DiesRatherThanRefuse"
     first, other = "two-infers", "two-infers-around-a-length"
