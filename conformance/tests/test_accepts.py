@@ -109,6 +109,56 @@ def test_it_agrees_with_jsonschema_on_all_that_is_nearly_right(schema: str) -> N
     assert not all(verdicts)
 
 
+ALONE: tuple[Any, ...] = (
+    True,
+    False,
+    {"type": "integer"},
+    {"type": ["integer", "boolean"]},
+    {"const": 1},
+    {"enum": [True, "a b"]},
+    {"properties": {"a": False}},
+    {"additionalProperties": {"type": "string"}},
+    {"properties": {"a": True}, "additionalProperties": False},
+    {"required": ["a"]},
+    {"dependentRequired": {"a": ["b"]}},
+    {"propertyNames": {"maxLength": 1}},
+    {"items": {"type": "string"}},
+    {"prefixItems": [{"type": "string"}]},
+    {"prefixItems": [True], "items": False},
+    {"uniqueItems": True},
+    {"uniqueItems": False},
+    {"anyOf": [{"type": "null"}, {"type": "array"}]},
+    {"if": {"type": "array"}, "then": {"minItems": 1}},
+    {"if": {"type": "array"}, "else": {"type": "object"}},
+    {"pattern": "b$"},
+    {"minimum": 0},
+    {"maximum": 0},
+    {"minProperties": 1},
+    {"minItems": 1},
+    {"maxItems": 1},
+    {"minLength": 1},
+    {"maxLength": 1},
+)
+KINDS = (
+    *OTHERS,
+    {"a": 1},
+    {"a": "b"},
+    {"a": 1, "b": 2},
+    {"bb": None},
+    ["a"],
+    ["a", 1],
+    [1, "a"],
+    [[1], [True]],
+    [[1], [1]],
+)
+
+
+@pytest.mark.parametrize("schema", ALONE, ids=str)
+def test_a_keyword_by_itself_asks_nothing_of_other_kinds(schema: Any) -> None:
+    ours, theirs = accepts(schema), jsonschema.Draft202012Validator(schema)
+    assert [ours(value) for value in KINDS] == [theirs.is_valid(value) for value in KINDS]
+
+
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_it_accepts_what_comes_along(schema: str) -> None:
     assert all(map(accepts(schema_of(schema)), bundled(schema)))
