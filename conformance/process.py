@@ -122,7 +122,10 @@ class Process:
             content = said[:size]
             del said[:size]
             return content
-        content = bytearray(size)
+        try:
+            content = bytearray(size)
+        except (MemoryError, OverflowError):
+            raise self.fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
         got = len(said)
         content[:got] = said
         said.clear()

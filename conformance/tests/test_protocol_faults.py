@@ -164,6 +164,16 @@ def test_a_reply_that_contradicts_itself_is_an_error_and_never_an_answer(fault: 
     backend.close()
 
 
+@pytest.mark.parametrize("size", [1 << 62, 1 << 70])
+def test_without_a_limit_of_memory_an_enormous_answer_is_an_error_and_the_next_call_is_answered(size: int) -> None:
+    backend = remote(f'result:{{"bytes": {size}}}', "run", "second", limits=LIMITS._replace(memory=0))
+    seen = [outcome(backend) for _ in range(3)]
+    assert [each.kind for each in seen] == ["tensor", "error", "tensor"]
+    assert f"{size} bytes, for which there is no memory" in (seen[1].message or "")
+    assert backend.generation == 2
+    backend.close()
+
+
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only there memory is shared")
 @pytest.mark.parametrize(("after", "more"), [(0, 0), (0, 1), (1, 0), (-4096, 0), (4096, 0), (1 << 30, 0), (None, 0)])
 def test_an_answer_in_shared_memory_lies_in_the_room_that_was_offered_or_is_none(after: int | None, more: int) -> None:
