@@ -14,7 +14,7 @@ import pytest
 
 from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.evidence import read
-from conformance.model import Claims, Crashed, Identity, Result
+from conformance.model import Claims, Crashed, Declared, Graph, Identity, Result, Unsupported
 from conformance.plan import Plan
 from conformance.run import contained, run
 
@@ -118,6 +118,11 @@ WRITTEN = {
         "'revered' is no layout; there are dense",
     ),
     "a type that is none": ("class It(Right):\n leaves_out = ('type:float',)", "'float' is no type"),
+    "a number of another family than rank": ("class It(Right):\n leaves_out = ('layout:65',)", "'65' is no layout"),
+    "an identity that is a plain tuple": (
+        "class It(Right):\n identity = ('it', '1', ())",
+        "give Identity(name, version)",
+    ),
     "a rank that is none": ("class It(Right):\n leaves_out = ('rank:many',)", "'many' is no rank"),
     "a member of what has none": (
         "class It(Right):\n leaves_out = ('chain:long',)",
@@ -287,6 +292,11 @@ def test_an_interrupt_by_a_person_is_not_taken_for_the_backends(plan: Plan) -> N
         list(run(plan.rows, Interrupted()))
 
 
+def test_nor_is_one_while_a_backend_is_begun(backend: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load_adapter(backend("class It(Right):\n def __init__(self):\n  raise KeyboardInterrupt"))
+
+
 def test_errors_are_the_adapters_and_end_with_1(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     command = reporting
     for what in ("surrogates", "unwritable", "SystemExit"):
@@ -343,6 +353,13 @@ def test_a_bug_is_no_refusal(plan: Plan, error: type[Exception]) -> None:
 def test_a_function_does_not_claim_what_it_cannot_be_told(plan: Plan) -> None:
     assert verdicts(plan, miniatures.Plain(), "without-special-zero") == {"not claimed"}
     assert verdicts(plan, function(leaves_out=()), "without-special-zero") == {"fail"}
+
+
+def test_a_function_cannot_be_told_what_is_declared(plan: Plan) -> None:
+    node = plan.rows[0].tasks[0].graph.nodes[0]
+    graph = Graph(Declared("f32", (2, 3)), (node._replace(result=Declared("f32", (6,))),))
+    with pytest.raises(Unsupported, match="declared"):
+        function().compile(graph)
 
 
 def test_a_library_may_name_its_own_refusal() -> None:
