@@ -276,7 +276,7 @@ def test_a_nursery_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
     copy = remote.session().process.pid
     assert remote.copies is not None
     remote.copies.close()
-    assert not running(copy)
+    until(lambda: not running(copy))
     with pytest.raises(Crashed, match="the process died of SIGKILL"):
         called(remote, (3, 4))
     assert called(remote, (3, 4)).dims == (12,)
