@@ -1976,6 +1976,127 @@ class CastsToTheDeclaredType(DeclaredTypeIgnored):
         return answer.astype(dtype_of(self.wanted))
 
 
+# ── forbidden calls, where a backend branches ─────────────────────────────────────────────────────
+
+
+class MinusThreeMultiplies(Broken):
+    """-3 stands for the product of the next two lengths of src, as some libraries read it."""
+
+    breaks, classes = "lower-bound", "L"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        return super().resolve(src, self.multiplied(src, shape), zero, meet)
+
+    def multiplied(self, src: Dims, shape: Dims) -> Dims:
+        at, found = 0, []
+        for length in shape:
+            found.append(math.prod(src[at : at + 2]) if length == -3 and at + 2 <= len(src) else length)
+            at += 2 if length == -3 else 1
+        return tuple(found)
+
+
+class MinusFourSplits(Broken):
+    """-4 stands before the two lengths into which a length of src is split, and is none itself."""
+
+    breaks, classes = "lower-bound", "L"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        splits = -4 in shape and shape.index(-4) + 2 < len(shape)
+        return super().resolve(src, tuple(d for d in shape if d != -4) if splits else shape, zero, meet)
+
+
+class LongSrcMayBeInferredTwice(Broken):
+    """The check for a second -1 is in the code for up to four dimensions."""
+
+    breaks, classes = "one-infer", "M"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        if len(src) > 4 and shape.count(-1) > 1:
+            return filled(src, shape, zero)
+        return super().resolve(src, shape, zero, meet)
+
+
+class NegativesOfManyElements(Broken):
+    """What is copied in blocks takes a negative length for what is left."""
+
+    breaks, classes = "lower-bound", "L"
+
+    def resolve(self, src: Dims, shape: Dims, zero: bool, meet: bool) -> Dims:
+        if math.prod(src) > 4096 and min(shape, default=0) < -1:
+            return filled(src, shape, zero)
+        return super().resolve(src, shape, zero, meet)
+
+
+class DeclaredSettlesZeroBesideInfer(Broken):
+    """Where dst is declared there is nothing to infer, and so nothing that forbids it."""
+
+    breaks, classes = "zero-meets-infer", "P"
+
+    def answer(self, node: Node, src: Dims, shape: Dims) -> Dims:
+        try:
+            return super().answer(node, src, shape)
+        except Illegal as breach:
+            declared = node.result.dims if node.result else None
+            if str(breach) == "zero-meets-infer" and declared and None not in declared and 0 in declared:
+                return tuple(d for d in declared if d is not None)
+            raise
+
+
+class MissingFlagBesideInfer(Broken):
+    """Where a length is inferred, special_zero that is missing is false."""
+
+    breaks, classes = "attributes-required", ""
+
+    def mended(self, node: Node, src_type: str) -> Node:
+        infers = node.shape is not None and -1 in (node.shape.values or ())
+        return node._replace(special_zero=FALSE) if infers and not node.special_zero else node
+
+
+class FlagIsAByte(Broken):
+    """special_zero may be an integer of one byte, as in C."""
+
+    breaks, classes = "special-zero-is-boolean", ""
+
+    def mended(self, node: Node, src_type: str) -> Node:
+        flag = node.special_zero
+        byte = flag is not None and flag.type in ("u8", "s8") and flag.values is not None
+        return node._replace(special_zero=Operand("bool", (), (bool(flag.values[0]),))) if byte else node  # type: ignore[union-attr, index]
+
+
+class LaterNodesLackWhatTheyLike(Broken):
+    """The first node of a graph is looked at; in others a missing special_zero is false."""
+
+    breaks, classes = "attributes-required", ""
+
+    def compile(self, graph: Graph) -> Program:
+        first, *others = graph.nodes
+        nodes = (first, *(node._replace(special_zero=node.special_zero or FALSE) for node in others))
+        return super().compile(graph._replace(nodes=nodes))
+
+
+class CubesAreVectors(Broken):
+    """Of a shape with three dimensions or more the elements count."""
+
+    breaks, classes = "shape-has-one-dimension", ""
+
+    def mended(self, node: Node, src_type: str) -> Node:
+        shape = node.shape
+        return node._replace(shape=shape._replace(dims=(-1,))) if shape and len(shape.dims) > 2 else node
+
+    def entries(self, shape: Operand, arriving: Iterator[Tensor]) -> Dims:
+        return shape.values if shape.values is not None else tuple(next(arriving).array().ravel().tolist())
+
+
+class DeclaredLengthsExcuseTheType(Broken):
+    """Where the lengths of dst are declared nobody looks at its type."""
+
+    breaks, classes = "same-type", "P"
+
+    def mended(self, node: Node, src_type: str) -> Node:
+        told = node.result is not None and node.result.dims is not None
+        return node._replace(result=node.result._replace(type=src_type)) if told else node  # type: ignore[union-attr]
+
+
 # ── everything and nothing ────────────────────────────────────────────────────────────────────────
 
 

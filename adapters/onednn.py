@@ -101,7 +101,7 @@ def attribute(id_: int, operand: Operand) -> Attribute:
     if operand.values is None:
         raise Unsupported("given:runtime")
     if operand.type not in api.SETTERS:
-        raise Unsupported("form:attributes")
+        raise Unsupported("form:attribute-types")
     return Attribute(id_, operand.type, operand.values, scalar=operand.dims == ())
 
 
@@ -295,7 +295,7 @@ class OneDnn:
         self.unnamed = tuple(name for name in WIDTH if name not in named)
         self.declined = tuple(name for name in ("f32", "bf16", "f16") if not self.supports(name))
         types = tuple(f"type:{name}" for name in (*self.declined, *self.unnamed))
-        self.claims = Claims(("StaticReshape",), (*types, "layout:reversed", "rank"))
+        self.claims = Claims(("StaticReshape",), (*types, "form:attribute-types", "layout:reversed", "rank"))
 
     def supports(self, type_: str) -> bool:
         """Whether the library takes the plainest of reshapes of this type on this processor."""

@@ -177,8 +177,8 @@ def attributes(node: Node) -> dict[str, Any]:
     written = dict(node.attributes)
     if node.special_zero is not None:
         written["special_zero"] = node.special_zero
-    kinds = {"bool": bool, "string": str, "f32": float, "s64": int}
-    return {name: kinds[each.type]((each.values or ())[0]) for name, each in written.items()}
+    kinds = {"bool": bool, "string": str, **dict.fromkeys(("f16", "bf16", "f32", "f64"), float)}
+    return {name: kinds.get(each.type, int)((each.values or ())[0]) for name, each in written.items()}
 
 
 def parameter(type_: str, dims: tuple[int | None, ...] | None) -> Any:

@@ -392,7 +392,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "shape-type": (*WIDTH, "string"),
     "given": ("attribute", "constant", "runtime"),
     "layout": LAYOUTS,
-    "form": ("attributes", "inputs", "outputs", "shape", "types"),
+    "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "types"),
 }
 """Families that have members; those of `rank` are numbers."""
 MAPPED = ("special_zero",)

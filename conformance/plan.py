@@ -29,6 +29,7 @@ from .types import WIDTH
 
 _DENSE = ("dense", "offset")
 _ATTRIBUTE_TYPES = ("s64", "f32", "bool", "string")
+"""Those for which oneDNN Graph has a function; attributes of others are the facet `form:attribute-types`."""
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
 GREAT = 1 << 21
@@ -231,6 +232,8 @@ class _Way(NamedTuple):
         case = self.case
         if case.attributes:
             yield "form:attributes"
+        if any(each is not None and each.type not in _ATTRIBUTE_TYPES for each in case.attributes.values()):
+            yield "form:attribute-types"
         if case.inputs:
             yield "form:inputs"
         if case.outputs:
@@ -239,6 +242,7 @@ class _Way(NamedTuple):
             yield "form:shape"
         if case.dst_type:
             yield "form:types"
+            yield f"type:{case.dst_type}"
 
 
 class _Lowering:

@@ -19,7 +19,7 @@ _LONGEST = 1200
 """Characters of a backend's words that are shown; the evidence has the rest."""
 _LINES = 12
 """Lines of one case."""
-_IN_SHORT = 600
+_IN_SHORT = 800
 """Cases that are told in a line each, of all kinds together."""
 Entries = Mapping[str, Sequence[Shown]]
 

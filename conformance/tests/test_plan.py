@@ -123,7 +123,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
     ("case", "facets"),
     [
         ("plain", ""), ("longer", ""), ("folds", ""), ("lies-askew", "layout:transposed in-place"),
-        ("two-nodes", "chain"), ("thirteen", "rank:13"), ("known", "declared"), ("typed", "form:types"),
+        ("two-nodes", "chain"), ("thirteen", "rank:13"), ("known", "declared"), ("typed", "form:types type:f16"),
         ("more-in", "form:inputs"),
         ("none-out", "form:outputs"), ("no-attribute", "form:attributes"),
     ],
