@@ -259,6 +259,7 @@ _FORMS: tuple[dict[str, Any], ...] = (
     {"attributes": {"shape": None}},
     {"attributes": {"special_zero": Operand("s64", (), (1,))}},
     {"attributes": {"special_zero": Operand("s64", (), (0,))}},
+    {"attributes": {"special_zero": Operand("u8", (), (1,))}},
     {"attributes": {"axis": Operand("s64", (), (0,))}},
     {"inputs": {"src": 0}},
     {"inputs": {"shape": 0}},
@@ -272,18 +273,24 @@ _FORMS: tuple[dict[str, Any], ...] = (
     {"shape_type": "s64"},
     {"shape_type": "s8"},
     {"shape_rank": 2},
+    {"shape_rank": 3},
     {"shape_rank": 0},
 )
 
 
 def _formed(draw: Draw, type_: str) -> Case:
-    """A node that is not written as its signature says."""
-    form = draw(st.sampled_from(_FORMS))
+    """A node that is not written as its signature says: alone, the last of a chain, or with what is right declared."""
+    form, among = draw(st.sampled_from(_FORMS)), draw(st.sampled_from(("alone", "alone", "chain", "declared")))
     call = plain(draw)
     if form.get("shape_rank") == 0:
         call = call._replace(shape=(math.prod(call.src),))
     if form.get("dst_type") == type_:
         form = {}
+    if among == "chain":
+        call = call._replace(shape=dealt(draw, call.src), special_zero=False)
+        return _of([step(draw, type_, call, [call._replace(shape=dealt(draw, call.src))])], **form)
+    if among == "declared":
+        form = {**form, "declared": _guess(call)}
     return _of([step(draw, type_, call)], **form)
 
 
