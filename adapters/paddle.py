@@ -18,6 +18,8 @@ TYPES = {
     "s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "s64": "int64",
 }  # fmt: skip
 NAMES = {getattr(paddle, name): ours for ours, name in TYPES.items()}
+LACKING = ("u16", "u32", "u64")
+"""An array of u16 would be taken for one of bf16."""
 
 
 class Paddle(ArrayLibrary):
@@ -25,7 +27,12 @@ class Paddle(ArrayLibrary):
 
     name, version = "paddle", paddle.__version__
     detail = (("build", paddle.version.commit),)
-    leaves_out = ("declared", "form", "rank:65", "type:u16", "type:u32", "type:u64")
+    leaves_out = (
+        "declared",
+        "form",
+        "rank:65",
+        *(f"{what}:{name}" for what in ("type", "shape-type") for name in LACKING),
+    )
     mapped = ()
     refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
 
@@ -41,6 +48,8 @@ class Paddle(ArrayLibrary):
     def chain(self, src: Any, calls: Calls) -> Any:
         for call in calls:
             shape: Any = list(call.shape)
+            if call.shape_type in LACKING:
+                raise Unsupported(f"shape-type:{call.shape_type}")
             if call.runtime:
                 shape = paddle.to_tensor(np.array(shape, dtype_of(call.shape_type)))
             src = self.reshape(src, shape)

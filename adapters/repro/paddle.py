@@ -32,6 +32,8 @@ def of(row: Row, backend: str) -> str:
         elif source.type == "bf16":
             src = f'paddle.to_tensor(np.array({numpy_array(source)}).view(np.int16)).view("bfloat16")'
         for shape, type_ in function_calls(task, mapped=False):
+            if type_ not in TYPES:
+                raise Unsupported(f"shape-type:{type_}")
             if row.given == "runtime":
                 shape = f"paddle.to_tensor(np.array({shape}, {NUMPY[type_]}))"  # noqa: PLW2901 - as it is given
             calls.append(f"src = paddle.reshape(src, {shape})")

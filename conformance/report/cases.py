@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def cases(facts: Facts, brief: bool = False) -> Iterator[str]:
-    """Every case; `brief`: those of which nothing is to be told by name only."""
+    """Every case; `brief`: those of which nothing is to be told by name only, and of the others what failed."""
     yield section("cases")
     yield "<p>Every case of the suite under its rule: the call, what was due, what it answered, and whether that was "
     yield "right. T stands for each element type in turn; <b>a, b · c, d</b> stands for every combination.</p>"
@@ -53,8 +53,8 @@ def cases(facts: Facts, brief: bool = False) -> Iterator[str]:
         ran = [shown for shown in by_rule[rule] if any(each.row.id not in left for each in shown)]
         idle = [shown for shown in by_rule[rule] if all(each.row.id in left for each in shown)]
         yield f'<div data-group><h3 id="cases-of-{plain(rule)}">{rule_link(rule)}</h3>'
-        told = [shown for shown in ran if not brief or any(each.worst in TOLD for each in shown)]
-        yield from (_one_case(facts, shown) for shown in told)
+        told = [shown for shown in ran if not brief or _told(shown)]
+        yield from (_one_case(facts, shown, _told(shown) if brief else shown) for shown in told)
         yield from _quiet([shown for shown in ran if shown not in told])
         yield from _idle(idle)
         yield "</div>"
@@ -83,6 +83,11 @@ TOLD: tuple[Verdict, ...] = ("fail", "error", "waived")
 """Verdicts for which a case is told even in a page that is brief."""
 
 
+def _told(found: Sequence[Shown]) -> list[Shown]:
+    """The rows of a case that a brief page tells of; the others are counted."""
+    return [shown for shown in found if shown.worst in TOLD]
+
+
 def _quiet(found: Sequence[Sequence[Shown]]) -> Iterator[str]:
     """Cases that are right, left open or not claimed: their names, for links, and what their rows came to."""
     if not found:
@@ -105,12 +110,12 @@ def _idle(found: Sequence[Sequence[Shown]]) -> Iterator[str]:
     yield "</ul></details>"
 
 
-def _one_case(facts: Facts, rows: Sequence[Shown]) -> str:
+def _one_case(facts: Facts, rows: Sequence[Shown], told: Sequence[Shown]) -> str:
     case = rows[0].row.case
     counts = counts_of(shown.worst for shown in rows)
     word = worst(shown.worst for shown in rows)
     name = plain(case.id)
-    table = "".join(_case_line(facts, line, same) for line, same in lines_of_case(facts, rows).items())
+    table = "".join(_case_line(facts, line, same) for line, same in lines_of_case(facts, told).items())
     return (
         f'<details class=case id="case-{name}" data-block data-r="{plain(case.rule)}"><summary>{mark(word)} {name} '
         f"<span class=sub>{number_of(len(rows), 'row')} = {sum_of(counts)}</span></summary>"

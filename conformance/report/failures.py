@@ -13,7 +13,7 @@ from .parts import SHORT, case_link, mark, number_of, plain, quote, rule_link, s
 
 IN_FULL = 60
 """Cases that are told in full, of all kinds together."""
-_OF_A_KIND = 12
+_OF_A_KIND = 8
 """The same of one kind, where there are several."""
 _LONGEST = 1200
 """Characters of a backend's words that are shown; the evidence has the rest."""
