@@ -111,7 +111,7 @@ def _off_by_one(src: Lengths, shape: list[int], at: int, more: int) -> None:
 
 
 def _longer(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape.insert(at, (1, 0, -1, 2)[more % 4])
+    shape.insert(at, (1, 0, -1, 2, 1, 0, -1, -4)[more % 8])
 
 
 def _shorter(src: Lengths, shape: list[int], at: int, more: int) -> None:
