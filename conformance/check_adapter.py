@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from .adapter import BUNDLED
 from .backend import Isolation, open_backend
 from .diagnose import content
 from .memory import Source, strides_of
@@ -57,7 +58,7 @@ def checked(backend: str, isolation: Isolation, plan: Plan, limits: Limits = USU
         if not check.silent:  # what else would be said would be said of the same fault
             yield from check.refusal()
             yield from check.state()
-            yield from check.round_trips()
+            yield from (_whose(found, backend) for found in check.round_trips())
             yield from check.claims_kept()
         yield from check.again(backend, isolation, limits)
     finally:
@@ -65,6 +66,14 @@ def checked(backend: str, isolation: Isolation, plan: Plan, limits: Limits = USU
             adapter.close()
     if isinstance(adapter, Remote):
         yield Found("mend", "stop", adapter.amiss) if adapter.amiss else Found("ok", "stop", "ends when it is told to")
+
+
+def _whose(found: Found, backend: str) -> Found:
+    """Bytes that change on a bundled adapter are the library's doing: a script without the adapter shows the same."""
+    if found.word != "mend" or backend not in BUNDLED:
+        return found
+    shown = f"the library's own doing, as `conformance explain CASE --backend {backend}` shows without the adapter"
+    return found._replace(word="note", text=f"{found.text}; {shown}")
 
 
 class _Check:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import load_adapter
+from conformance.adapter import BUNDLED, load_adapter
 from conformance.cli import main
 from conformance.load_cases import load_suite
 from conformance.memory import volume_of
@@ -121,6 +121,17 @@ BROKEN = {
         "restart: started again it says",
     ),
 }
+
+
+def test_bytes_that_a_library_changes_are_no_fault_of_the_adapter_that_comes_along(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(BUNDLED, "flushing", ("broken", "FlushesSubnormals"))
+    assert main(["check-adapter", "flushing", "--isolation", "none"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said
+    assert "`conformance explain CASE --backend flushing` shows without the adapter" in said
+    assert main(["check-adapter", "broken:flushes-subnormals", "--isolation", "none"]) == 1
 
 
 @pytest.mark.parametrize("what", BROKEN)
