@@ -156,7 +156,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def _alone() -> bool:
     """Whether nothing but this thread is at work: Linux tells, and elsewhere libraries do not bear to be copied."""
-    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
+    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1 and not _has_children()
+
+
+def _has_children() -> bool:
+    """Also one that is just beginning, whose environment nobody can read yet."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _copied(descriptors: Sequence[int], arguments: Sequence[str]) -> int:

@@ -147,11 +147,12 @@ def test_a_process_that_came_to_an_end_of_its_own_is_the_last_copy(stand: Stand)
     [
         "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
         "subprocess.Popen(['sleep', '60'])",
+        "subprocess.Popen(['/bin/sleep', '60'], env={})",
         "subprocess.run('sleep 60 >/dev/null 2>&1 &', shell=True, start_new_session=True)",
         "sys.exit(0) if len((HERE / 'imported').read_text()) == 2 else None",
         "os.kill(os.getpid(), signal.SIGKILL) if len((HERE / 'imported').read_text()) == 2 else None",
     ],
-    ids=["a thread", "a child", "a child of a child", "an end", "a death"],
+    ids=["a thread", "a child", "a child without a mark", "a child of a child", "an end", "a death"],
 )
 def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(stand: Stand, on_import: str) -> None:
     remote = stand.remote(on_import)
