@@ -2059,8 +2059,9 @@ class FlagIsAByte(Broken):
 
     def mended(self, node: Node, src_type: str) -> Node:
         flag = node.special_zero
-        byte = flag is not None and flag.type in ("u8", "s8") and flag.values is not None
-        return node._replace(special_zero=Operand("bool", (), (bool(flag.values[0]),))) if byte else node  # type: ignore[union-attr, index]
+        if flag is None or flag.type not in ("u8", "s8") or flag.values is None:
+            return node
+        return node._replace(special_zero=Operand("bool", (), (bool(flag.values[0]),)))
 
 
 class LaterNodesLackWhatTheyLike(Broken):
@@ -2074,27 +2075,22 @@ class LaterNodesLackWhatTheyLike(Broken):
         return super().compile(graph._replace(nodes=nodes))
 
 
-class CubesAreVectors(Broken):
+class CubesAreVectors(AnyTensorIsAShape):
     """Of a shape with three dimensions or more the elements count."""
 
     breaks, classes = "shape-has-one-dimension", ""
 
     def mended(self, node: Node, src_type: str) -> Node:
-        shape = node.shape
-        return node._replace(shape=shape._replace(dims=(-1,))) if shape and len(shape.dims) > 2 else node
-
-    def entries(self, shape: Operand, arriving: Iterator[Tensor]) -> Dims:
-        return shape.values if shape.values is not None else tuple(next(arriving).array().ravel().tolist())
+        return super().mended(node, src_type) if node.shape and len(node.shape.dims) > 2 else node
 
 
-class DeclaredLengthsExcuseTheType(Broken):
+class DeclaredLengthsExcuseTheType(DeclaredTypeIgnored):
     """Where the lengths of dst are declared nobody looks at its type."""
 
     breaks, classes = "same-type", "P"
 
     def mended(self, node: Node, src_type: str) -> Node:
-        told = node.result is not None and node.result.dims is not None
-        return node._replace(result=node.result._replace(type=src_type)) if told else node  # type: ignore[union-attr]
+        return super().mended(node, src_type) if node.result and node.result.dims is not None else node
 
 
 # ── everything and nothing ────────────────────────────────────────────────────────────────────────

@@ -356,10 +356,9 @@ def merged(paths: Sequence[Path]) -> tuple[dict[str, Any], list[Result]]:
     """The header and the rows of several shards of one run; Refused where they are not that."""
     parts = [read(path) for path in paths]
     header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
+    first_header = _in_common(header)
     for path, part in zip(paths, parts, strict=True):
-        its_header, first_header = (
-            {**each, "environment": shared(each["environment"])} for each in (part.header, header)
-        )
+        its_header = _in_common(part.header)
         for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
             if its_header.get(key) != first_header.get(key):
                 what, its, first = _parted(key, its_header.get(key), first_header.get(key))
@@ -371,6 +370,11 @@ def merged(paths: Sequence[Path]) -> tuple[dict[str, Any], list[Result]]:
     header["environment"] = joined([part.header["environment"] for part in parts])
     header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
     return header, _joined(paths, parts)
+
+
+def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
+    """A header without what may differ between the parts of a run that are on several machines."""
+    return {**header, "environment": shared(header["environment"])}
 
 
 def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:

@@ -227,6 +227,16 @@ def compiled(decorator: str, calls: Iterable[str]) -> list[str]:
     ]
 
 
+def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[Task]:
+    """The steps of a row, for a library that takes constant shapes only, and elements of these types."""
+    if row.given == "runtime":
+        raise Unsupported("given:runtime")
+    for task in row.tasks:
+        if task.source.type not in types:
+            raise Unsupported(f"type:{task.source.type}")
+        yield task
+
+
 def body(task: Task, src: str, calls: Iterable[str], answer: str = "src") -> str:
     """A step: src's words, src, the calls, and what comes of them."""
     return "\n".join([memory(task.source), f"src = {src}", *calls, f"return words, {answer}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model import Unsupported
 from conformance.plan import Row
 
-from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "bool": "bool_", "s8": "int8", "u8": "uint8",
@@ -23,13 +23,9 @@ def look(answer):
 
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
-    if row.given == "runtime":
-        raise Unsupported("given:runtime")
     steps = []
-    for task in row.tasks:
+    for task in constant_tasks(row, TYPES):
         source = task.source
-        if source.type not in TYPES:
-            raise Unsupported(f"type:{source.type}")
         if source.layout == "reversed":
             raise Unsupported("layout:reversed")
         src = f"mx.array({numpy_array(source)})"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.model import Unsupported
 from conformance.plan import Row
 
-from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
 
 TYPES = {"f32": "float", "s32": "int", "u8": "uint8"}
 BEFORE = """
@@ -25,13 +24,9 @@ def look(answer):
 
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
-    if row.given == "runtime":
-        raise Unsupported("given:runtime")
     steps = []
-    for task in row.tasks:
+    for task in constant_tasks(row, TYPES):
         source = task.source
-        if source.type not in TYPES:
-            raise Unsupported(f"type:{source.type}")
         array = f'np.array({numpy_array(source)}, order="C")'
         src = f"mnn.const({array}, {list(source.dims)}, mnn.NCHW, mnn.{TYPES[source.type]})"
         calls = [f"src = reshape(src, list({shape}))" for shape, _ in function_calls(task, mapped=False)]

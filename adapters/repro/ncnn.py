@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model import Unsupported
 from conformance.plan import Row
 
-from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
 
 BEFORE = """
 AXES = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}  # the numbers of the lengths: w 0, h 1, d 11, c 2
@@ -42,13 +42,9 @@ def look(answer):
 
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
-    if row.given == "runtime":
-        raise Unsupported("given:runtime")
     steps = []
-    for task in row.tasks:
+    for task in constant_tasks(row, ("f32",)):
         source = task.source
-        if source.type != "f32":
-            raise Unsupported(f"type:{source.type}")
         if source.layout not in ("dense", "offset"):
             raise Unsupported(f"layout:{source.layout}")
         if len(source.dims) > 12:

@@ -53,9 +53,9 @@ def cases(facts: Facts, brief: bool = False) -> Iterator[str]:
         ran = [shown for shown in by_rule[rule] if any(each.row.id not in left for each in shown)]
         idle = [shown for shown in by_rule[rule] if all(each.row.id in left for each in shown)]
         yield f'<div data-group><h3 id="cases-of-{plain(rule)}">{rule_link(rule)}</h3>'
-        told = [shown for shown in ran if not brief or _told(shown)]
-        yield from (_one_case(facts, shown, _told(shown) if brief else shown) for shown in told)
-        yield from _quiet([shown for shown in ran if shown not in told])
+        parted = [(shown, _told(shown) if brief else shown) for shown in ran]
+        yield from (_one_case(facts, shown, told) for shown, told in parted if told)
+        yield from _quiet([shown for shown, told in parted if not told])
         yield from _idle(idle)
         yield "</div>"
     yield "</section>"
