@@ -1,0 +1,107 @@
+"""Read files that anybody may have put in place, replace files safely, and lock a folder while it is written."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+MOST = 1 << 30
+"""Bytes that are read of one file, unless the caller asks for another limit."""
+LOCK = ".conformance-lock"
+
+
+class InUse(Exception):
+    """Another run writes into the folder; the message says which one."""
+
+
+def read_bytes(path: Path, most: int = MOST) -> bytes:
+    """Return the content of a regular file of at most `most` bytes.
+
+    Raise OSError for anything else, such as a pipe, a device or a folder. This never waits for a writer.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        content = stream.read(most + 1) if status.st_size <= most else b""
+        if len(content) > most or status.st_size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+        return content
+
+
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Put a file with this content in place of whatever bears the name, without following a symbolic link."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Like `replace_bytes`, for text, which is written as UTF-8."""
+    replace_bytes(path, text.encode("utf-8"))
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def locked(folder: Path, what: str) -> Iterator[None]:
+    """Hold a folder for one run, and create it if needed. Raise InUse if another process holds it.
+
+    The kernel drops the lock when its process ends, however it ends. `what` is shown to whoever finds it held.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _acquire(folder)
+    try:
+        os.ftruncate(descriptor, 0)
+        since = datetime.now().astimezone().isoformat(" ", "seconds")
+        os.pwrite(descriptor, f"process {os.getpid()}, {what}, since {since}".encode(), 0)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(folder / LOCK)
+        os.close(descriptor)
+
+
+def _acquire(folder: Path) -> int:
+    """Return a descriptor of the lock file, which is locked and still bears its name."""
+    path = folder / LOCK
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, flags, 0o644)
+        if sys.platform == "win32":
+            return descriptor  # a second run is not noticed there
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 500, 0).decode("utf-8", "replace") or "another process"
+            os.close(descriptor)
+            raise InUse(f"{folder} is in use by {holder}; wait for it, or name another folder") from None
+        except OSError:  # a file system without locks
+            return descriptor
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                return descriptor
+        os.close(descriptor)  # the holder removed it between our opening and locking it
