@@ -281,6 +281,11 @@ def _class(backend: str) -> Any:
     return getattr(found, name)
 
 
+def is_own(backend: str) -> bool:
+    """True for the reference and the planted backends, plain Python of ours that a run may hold in its own process."""
+    return backend == "numpy" or backend.startswith("broken:")
+
+
 def _beside(module: str) -> str:
     """The file that is meant where there is no module of that name, such as ./mine.py; else nothing."""
     path = Path(f"{module}.py")

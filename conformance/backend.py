@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from .adapter import BUNDLED, CannotStart, load_adapter
+from .adapter import CannotStart, is_own, load_adapter
 from .model import Adapter, Claims, Isolated, Result
 from .plan import Row
 from .remote import Remote, program, worker
@@ -14,18 +14,15 @@ from .run import result_without_call, run
 from .started import USUAL, Limits
 
 Isolation = Literal["worker", "case", "none"]
-IN_PROCESS = ("numpy", "broken")
-"""Bundled backends in plain Python, which cannot take this process down."""
 _CHUNK = 16
 """Rows that a worker takes at a time, at least: few enough to share evenly, many enough to be worth a thread's turn."""
 
 
 def isolation_of(backend: str, asked: Isolation | None = None) -> Isolation:
-    """How a backend is run where nobody asked for another way."""
+    """How a backend is run: as asked, else in a worker unless it is the suite's own."""
     if asked is not None:
         return asked
-    bundled = backend.partition("@")[0].partition(":")[0]
-    return "none" if bundled in IN_PROCESS and bundled in (*BUNDLED, "broken") else "worker"
+    return "none" if is_own(backend) else "worker"
 
 
 def open_backend(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Adapter:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import compress, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import canary, report, waive
 from .backend import Isolation, opened, remarks, run_in_parallel, run_isolated
 from .conclude import in_target
-from .evidence import Refused, Target, Writer, header_of, salvaged
+from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvaged
 from .model import Adapter, Claims, Result
 from .plan import Plan, Row
-from .rejudge import contradictions
+from .rejudge import refuse_contradictions
 from .run import contained, placeless, result_without_call, stay_in
 from .started import USUAL, Limits
 
@@ -54,10 +54,20 @@ class Differs(Exception):
     """The backend does not claim what a certifier pinned."""
 
 
+def clear(folder: Path) -> None:
+    """Remove what an earlier run left in a folder, so that it cannot pass for the result of this one."""
+    report.forget(folder)
+    for path in (folder / RESULTS, part_of(folder / RESULTS)):
+        path.unlink(missing_ok=True)
+
+
 def certify(
     order: Order, out: Callable[[str], Path], resume: bool = False, tick: Tick = lambda number, row: None
-) -> Path:
-    """Runs an order and writes its results; the folder they lie in, which `out` makes from the backend's name."""
+) -> Evidence:
+    """Run an order, write its results, and return what was written.
+
+    `out` is told the backend's name and gives the folder, which it has locked, and cleared unless the run is resumed.
+    """
     gc.freeze()  # the plan stays; to walk it again and again would be most of the run
     if order.waivers:
         waive.entries(order.waivers)  # a file that cannot be used is said before anything is started
@@ -76,7 +86,7 @@ def certify(
             header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
             done = salvaged(folder / RESULTS, header) if resume else []
             _check_order(order.plan.rows, done, folder / RESULTS)
-            refuse_contradictions(order.plan, done, header, folder / RESULTS)
+            refuse_contradictions(order.plan, done, header, part_of(folder / RESULTS))
             report.forget(folder)
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
@@ -86,15 +96,7 @@ def certify(
                 writer.row(waive.waived(result, row, waivers, today))
                 tick(number, row.case.id)
         said = remarks(adapter)
-    writer.close(time.perf_counter() - began, (*notes, *map(placeless, said)), caught)
-    return folder
-
-
-def refuse_contradictions(plan: Plan, results: Sequence[Result], header: Mapping[str, Any], path: Path) -> None:
-    """Refuses rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
-    rows = {result.row: result for result in results}
-    if wrong := next(contradictions(plan.rows, rows, header), None):
-        raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
+    return writer.close(time.perf_counter() - began, (*notes, *map(placeless, said)), caught)
 
 
 def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:

@@ -288,6 +288,19 @@ def _verify(parser: _Parser) -> None:
     parser.add_argument("path", type=_path, metavar="PATH", help=what)
     what = "exit with 1 too where the whole target does not conform, or not every type that DOCUMENT lists"
     parser.add_argument("--conforms", nargs="?", const="", action=_Once, metavar="DOCUMENT", help=what)
+    what = "a document, type or facet that must be shown; may be repeated"
+    parser.add_argument("--require", action="append", metavar="FACET", help=what)
+    what = "what the backend must have claimed, exactly"
+    parser.add_argument("--claims", type=_path, action=_Once, metavar="FILE", help=what)
+    what = "call N rows again, drawn at random, and compare; with --backend"
+    parser.add_argument("--repeat", type=_positive, action=_Once, metavar="N", help=what)
+    what = "the backend to call them on, which you trust to be the one that the report is about"
+    parser.add_argument("--backend", action=_Once, metavar="BACKEND", help=what)
+    _cases_folder(parser)
+
+
+def _report(parser: _Parser) -> None:
+    parser.add_argument("folder", type=_path, metavar="DIR", help="the folder of a run, with its results.jsonl")
     _cases_folder(parser)
 
 
@@ -336,6 +349,7 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[_Parser], None]]] = {
     "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
     "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
     "verify": ("verify", "derive a report again from its evidence; 1 where something does not match", _verify),
+    "report": ("report", "write the reports of a run again from its evidence", _report),
     "compare": ("compare", "put several backends side by side on one page", _compare),
     "diff": ("diff", "say what changed between two runs, and why; 1 where something got worse", _diff),
     "publish": ("publish", "run backends whole and write the folder of published results", _publish),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from . import planted, waive
-from .adapter import FAMILIES
+from .adapter import FAMILIES, is_own
 from .evidence import Evidence, Target
 from .load import cases_folder, digest_of, spec_folder
 from .model import Claims, Result, Rule, Suite, Verdict
@@ -105,10 +105,16 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     conclusion = conclude(
         plan, results, claims, target,
         escaped=planted.escaped(evidence.footer["canaries"]),
-        overdue=() if partial else overdue,
+        overdue=() if partial else overdue, in_process=in_process_of_others(header),
     )  # fmt: skip
+    notes = [*conclusion.notes]
     if conclusion.exit_code != 6:  # else they are the reason that is given
-        conclusion = replace(conclusion, notes=(*conclusion.notes, *overdue))
+        notes += overdue
+    if in_process_of_others(header):
+        notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
+    if resumed := sum(result.resumed for result in evidence.results):
+        notes.append(f"{resumed:,} of {len(evidence.results):,} rows are from an earlier run that was interrupted")
+    conclusion = replace(conclusion, notes=tuple(notes))
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _other_suite(plan.suite)))
@@ -124,11 +130,12 @@ def _other_suite(suite: Suite) -> str:
 
 def conclude(
     plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
-    escaped: tuple[str, ...] = (), overdue: tuple[str, ...] = (),
+    escaped: tuple[str, ...] = (), overdue: tuple[str, ...] = (), in_process: bool = False,
 ) -> Conclusion:  # fmt: skip
     """Rows come from the plan, never from the results: a row that is not there is not run.
 
-    `escaped`: planted bad backends that were not caught. `overdue`: waivers that expired or are stale.
+    `escaped`: planted bad backends that were not caught. `overdue`: waivers that expired or are stale. `in_process`:
+    the backend is not our own and ran in our process.
     """
     everything: Counter[Verdict] = Counter()
     groups: dict[tuple[str, str], list[Alike]] = {}
@@ -152,8 +159,14 @@ def conclude(
     else:
         code, why = _exit_code(standings, groups, claims, target, overdue)
         code, why = _within_suite(plan.suite, code, why)
-    sentences = tuple(_sentences(standings, claims, target, reach(plan.suite)))
+    within = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
+    sentences = tuple(_sentences(standings, claims, target, within))
     return Conclusion(standings, sentences, code, why, everything, tuple(_works(found, claims)))
+
+
+def in_process_of_others(header: Mapping[str, Any]) -> bool:
+    """True if a backend that is not the suite's own ran in the suite's process, where it could change the verdict."""
+    return header.get("isolation") == "none" and not is_own(header["backend"]["adapter"])
 
 
 def reach(suite: Suite) -> str:

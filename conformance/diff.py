@@ -111,13 +111,19 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     for row in dict.fromkeys((*now, *was)):
         changes += _changes(row, rules.get(row, ""), was.get(row), now.get(row), pinned, plan)
     return Difference(
-        _name(old), _name(new), pinned, _standings(old, new, plan), tuple(changes), len(was.keys() & now.keys())
+        _name(old, plan),
+        _name(new, plan),
+        pinned,
+        _standings(old, new, plan),
+        tuple(changes),
+        len(was.keys() & now.keys()),
     )
 
 
-def _name(evidence: Evidence) -> str:
+def _name(evidence: Evidence, plan: Plan) -> str:
     backend = evidence.header["backend"]
-    return f"{backend['name']} {backend['version']}, {evidence.header['started']}"
+    unjudged = "" if evidence.header["suite"]["digest"] == plan.suite.digest else ", of another suite, not judged again"
+    return f"{backend['name']} {backend['version']}, {evidence.header['started']}{unjudged}"
 
 
 # ── what the headers pin ──────────────────────────────────────────────────────────────────────────
@@ -210,8 +216,8 @@ def direction(was: str, now: str) -> Direction:
 
 def _outcome(result: Result) -> dict[str, Any]:
     """What came of a row, without words that a judge or a waiver added."""
-    kept = ("kind", "type", "dims", "stage", "message", "faults", "shares", "step", "steps")
-    return {**{key: result.outcome.get(key) for key in kept}, "diagnosis": result.diagnosis, "detail": result.detail}
+    kept = {key: value for key, value in result.outcome.items() if key != "waiver"}
+    return {**kept, "content": result.content, "diagnosis": result.diagnosis, "detail": result.detail}
 
 
 def answer(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""results.jsonl: a header, one row a row of the plan, a footer; written once and refused when anything is missing."""
+"""results.jsonl: a header, a line for each row of the plan, a footer; refused if anything is missing."""
 
 from __future__ import annotations
 
@@ -18,21 +18,29 @@ from typing import Any, BinaryIO
 
 from . import __version__
 from .adapter import digest_of_adapter
-from .machine import environment, joined, shared
+from .files import MOST, read_bytes
+from .machine import environment
 from .model import VERDICTS, Claims, Identity, Result, Suite
+from .record import FOOTER, HEADER, ROW, Form, decoded, misfit, short
 
-FORMAT = "reshape-conformance-results-1"
+FORMAT = "reshape-conformance-results-2"
 IDLE: Mapping[str, Any] = {"kind": "none"}
 """The outcome of a row that was not called."""
 _ROW = '{"record":"row","row":'
 """How the line of every row begins."""
 PACKED = ".gz"
+PART = ".part"
+"""What the name of a file ends in while its run goes on; only a whole file gets its name."""
 _AT_ONCE = 1 << 13
 """Bytes that are written together, and lost where a run is killed; Python 3.14 would gather sixteen times as many."""
 
 
 class Refused(Exception):
     """A results file that proves nothing, and why."""
+
+
+class Tampered(Exception):
+    """Somebody changed a results file while its run wrote it, so that nothing in it holds."""
 
 
 @dataclass(frozen=True)
@@ -108,41 +116,47 @@ encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Writer:
-    """Writes a results file line by line; without `close` it has no footer and nobody will take it."""
+    """Writes a results file under a temporary name; `close` adds the footer and gives the file its name.
+
+    What `close` returns is what this writer wrote. It raises Tampered if the file holds anything else.
+    """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream: BinaryIO = path.open("wb", _AT_ONCE)
-        self._digest = hashlib.sha256()
-        self._rows = 0
+        self._path, self._part = path, part_of(path)
+        self._part.unlink(missing_ok=True)
+        descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        self._stream: BinaryIO = os.fdopen(descriptor, "w+b", _AT_ONCE)
+        self._all, self._digest = hashlib.sha256(), hashlib.sha256()
+        self._rows, self._resumed = 0, 0
         self._counts: Counter[str] = Counter()
         self._idle: dict[Any, str] = {}
         self._header = hashlib.sha256(self._line(f"{encoded(header)}\n")).hexdigest()
 
     def _line(self, line: str) -> bytes:
         data = line.encode()
+        self._all.update(data)
         self._stream.write(data)
         return data
 
     def row(self, result: Result) -> None:
         self._digest.update(self._line(self._written(result)))
         self._rows += 1
+        self._resumed += result.resumed
         for verdict in result.verdicts.values():
             self._counts[verdict] += 1
 
     def _written(self, result: Result) -> str:
-        """A row’s line; of rows that were not called, all but the id is encoded once."""
-        if result.outcome != IDLE or result.diagnosis is not None:
+        """The line of a row; of rows that were not called, all but the id is encoded once."""
+        if result.outcome != IDLE or result.diagnosis is not None or result.resumed:
             return f"{encoded(row_record(result))}\n"
         id_, key = encoded(result.row), tuple(result.verdicts.items())
         if key not in self._idle:
             self._idle[key] = encoded(row_record(result)).removeprefix(_ROW + id_)
         return f"{_ROW}{id_}{self._idle[key]}\n"
 
-    def close(
-        self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None
-    ) -> dict[str, Any]:
-        """The footer, after which the file is whole. `canaries`: the failures of each planted backend."""
+    def close(self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None) -> Evidence:
+        """Write the footer, give the file its name, and return its content. `canaries`: failures by planted backend."""
         footer: dict[str, Any] = {
             "record": "footer",
             "rows": self._rows,
@@ -153,23 +167,56 @@ class Writer:
             "canaries": dict(canaries or {}),
             "seconds": round(seconds, 3),
         }
+        if self._resumed:
+            footer["resumed"] = self._resumed
+        footer["seal"] = seal_of(footer)
         self._line(f"{encoded(footer)}\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
+        evidence = parsed(self._reread(), self._path)
         self._stream.close()
-        return footer
+        return evidence
+
+    def _reread(self) -> bytes:
+        """What the file holds, once it has its name, if that is what was written."""
+        self._stream.seek(0)
+        content = self._stream.read()
+        try:
+            os.replace(self._part, self._path)
+            named = read_bytes(self._path)
+        except OSError:
+            named = b""
+        for found in (content, named):
+            if hashlib.sha256(found).digest() != self._all.digest():
+                self._path.unlink(missing_ok=True)
+                raise Tampered(f"{self._path} was changed while the run wrote it; no verdict holds, run again")
+        return content
+
+    def leave(self) -> None:
+        """Close the file as it is, under its temporary name, to be resumed."""
+        self._stream.close()
+
+
+def part_of(path: Path) -> Path:
+    """The name that a results file has until it is whole."""
+    return path.with_name(f"{path.name}{PART}")
+
+
+def seal_of(footer: Mapping[str, Any]) -> str:
+    """The digest of a footer, and through it of the header and the rows."""
+    return hashlib.sha256(encoded({key: value for key, value in footer.items() if key != "seal"}).encode()).hexdigest()
 
 
 def row_record(result: Result) -> dict[str, Any]:
     """A result as it stands in the file."""
-    record: dict[str, Any] = {
-        "record": "row",
-        "row": result.row,
-        "verdicts": dict(result.verdicts),
-        "outcome": result.outcome,
-    }
+    record: dict[str, Any] = {"record": "row", "row": result.row}
+    if any(result.content):
+        record["content"] = result.content
+    record["verdicts"], record["outcome"] = dict(result.verdicts), result.outcome
     if result.diagnosis is not None:
         record["diagnosis"], record["detail"] = result.diagnosis, result.detail
+    if result.resumed:
+        record["resumed"] = True
     return record
 
 
@@ -177,19 +224,28 @@ def row_record(result: Result) -> dict[str, Any]:
 
 
 def read(path: Path) -> Evidence:
-    """A results file, packed or not; Refused, with the reason, where it is not whole or was changed."""
+    """Read a results file, packed or not; Refused, with the reason, if it is not whole or was changed."""
     return parsed(content(path), path)
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a file, unpacked where its name ends in .gz."""
+    """The bytes of a file, unpacked if its name ends in .gz."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == PACKED else data
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
+        data = read_bytes(path)
+        return _unpacked(data, path) if path.suffix == PACKED else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _unpacked(data: bytes, path: Path) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            whole = stream.read(MOST + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Refused(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
+    if len(whole) > MOST:
+        raise Refused(f"{path}: unpacks to more than {MOST:,} bytes, which no run writes")
+    return whole
 
 
 def packed(data: bytes) -> bytes:
@@ -201,51 +257,68 @@ def packed(data: bytes) -> bytes:
 
 
 def parsed(data: bytes, path: Path) -> Evidence:
-    """The same of what stands in a results file; `path` is for messages."""
+    """Read the content of a results file; `path` is for messages."""
     try:
         lines = data.decode("utf-8").splitlines(keepends=True)
     except UnicodeDecodeError as error:
         raise Refused(f"{path}: byte {error.start} is not UTF-8; the file is damaged") from None
     if not lines:
         raise Refused(f"{path}: is empty; run again")
-    records = list(_records(path, lines))
-    header, footer = records[0], records[-1]
-    if header.get("record") != "header" or header.get("format") != FORMAT:
-        raise Refused(f"{path}:1: is no header of {FORMAT}; the file is of another kind or another version")
+    header = _record(path, 1, lines[0])
+    check_format(header, path)
+    records = list(_records(path, lines[1:]))
+    footer = records.pop() if records else header
     if footer.get("record") != "footer":
         raise Refused(f"{path}: has no footer: the run did not end; run again")
-    for number, record in enumerate(records[1:-1], 2):
-        if record.get("record") != "row":
-            raise Refused(f"{path}:{number}: a {record.get('record')} among the rows; two files are mixed")
-    _check_keys(path, header, footer)
-    _check_footer(path, lines[1:-1], records[1:-1], footer)
-    if footer["header"] != hashlib.sha256(lines[0].encode()).hexdigest():
-        raise Refused(f"{path}: the header is not the one that the footer was written for; two files are mixed")
-    return Evidence(header, tuple(_result(record) for record in records[1:-1]), footer)
+    _check(path, "header", header, HEADER)
+    _check(path, "footer", footer, FOOTER)
+    results = _results(path, records)
+    _check_footer(path, lines, footer, results)
+    return Evidence(header, results, footer)
+
+
+def check_format(header: Mapping[str, Any], path: Path) -> None:
+    """Refuse what is no header, or that of another format, and say which one it is."""
+    format_ = header.get("format")
+    if header.get("record") != "header" or not isinstance(format_, str):
+        raise Refused(f"{path}:1: is no header of {FORMAT}; name its folder, results.jsonl or report.html")
+    if format_ != FORMAT:
+        made = header.get("suite", {}).get("version") if isinstance(header.get("suite"), dict) else None
+        by = f", as suite {short(made)} wrote it" if made else ""
+        raise Refused(f"{path}:1: is in the format {short(format_)}{by}, and this suite reads {FORMAT}; run again")
 
 
 def _records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The record of each line; what rows have in common behind their ids is decoded once, and shared."""
+    """The record of each line; what rows have in common behind id and content is decoded and checked once."""
     known: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(lines, 1):
-        begin = _ID.match(line)
+    for number, line in enumerate(lines, 2):
+        begin = _BEGIN.match(line)
         rest = line[begin.end() :] if begin else ""
-        if begin is None or (rest not in known and not _learnt(rest, known)):
-            yield _record(path, number, line)
+        if begin is None or (rest not in known and not _learn(rest, known)):
+            record = _record(path, number, line)
+            if record.get("record") == "row":
+                _check(f"{path}:{number}", "row", record, ROW)
+            yield record
         else:
-            yield {"record": "row", "row": begin[1], **known[rest]}
+            begun: dict[str, Any] = {"record": "row", "row": begin[1]}
+            if begin[2]:
+                begun["content"] = [begin[2]]
+            yield {**begun, **known[rest]}
 
 
-_ID = re.compile(_ROW + r'"([^"\\\0-\x1f]*)",(?=".*\n\Z)')
-"""The beginning of a row’s line, up to its second key; an id with escapes in it is left to the decoder."""
+_BEGIN = re.compile(_ROW + r'"([^"\\\0-\x1f]*)",(?:"content":\["([0-9a-f]{16})"\],)?(?=".*\n\Z)')
+"""The beginning of a row's line, up to its verdicts; an id with escapes in it is left to the decoder."""
 
 
-def _learnt(rest: str, known: dict[str, dict[str, Any]]) -> bool:
-    """Whether the end of a row’s line is the end of an object; what that has is put among what is known."""
+def _learn(rest: str, known: dict[str, dict[str, Any]]) -> bool:
+    """Keep the end of a row's line if it is one and has the right form; else it is looked at as a whole."""
     try:
-        known[rest] = json.loads("{" + rest)
+        record = decoded("{" + rest)
     except ValueError:
         return False
+    if misfit({"record": "row", "row": "", **record}, ROW) is not None:
+        return False
+    known[rest] = record
     return True
 
 
@@ -253,7 +326,7 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     if not line.endswith("\n"):
         raise Refused(f"{path}:{number}: the line is cut off: the run did not end; run again")
     try:
-        record = json.loads(line)
+        record = decoded(line)
     except ValueError as error:
         if number == 1:
             raise Refused(f"{path}:1: is no evidence of a run; name its folder, results.jsonl or report.html") from None
@@ -263,162 +336,86 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-_Kinds = Mapping[str, type | tuple[type, ...]]
-_IN_HEADER: _Kinds = {
-    "suite": dict, "backend": dict, "claims": dict, "target": dict, "environment": dict, "started": str,
-}  # fmt: skip
-_IN_FOOTER: _Kinds = {
-    "rows": int, "verdicts": dict, "digest": str, "header": str, "notes": list, "canaries": dict,
-    "seconds": (int, float),
-}  # fmt: skip
+def _check(place: object, what: str, record: Mapping[str, Any], form: Form) -> None:
+    """Refuse a record that has not the form that its kind has."""
+    if wrong := misfit(record, form):
+        where = f"{wrong.where} in the {what}" if wrong.where else f"the {what}"
+        raise Refused(f"{place}: {where} {wrong.what}; the file is damaged")
 
 
-def _check_keys(path: Path, header: Mapping[str, Any], footer: Mapping[str, Any]) -> None:
-    for name, record, keys in (("header", header, _IN_HEADER), ("footer", footer, _IN_FOOTER)):
-        if missing := [key for key in keys if key not in record]:
-            raise Refused(f"{path}: the {name} lacks {', '.join(missing)}; the file is damaged")
-        if wrong := next((key for key, kind in keys.items() if not isinstance(record[key], kind)), None):
-            raise Refused(f"{path}: {wrong} in the {name} is {_short(record[wrong])}; the file is damaged")
+def _results(path: Path, records: Sequence[Mapping[str, Any]]) -> tuple[Result, ...]:
+    """The results of records, each of which is a row, and each row once."""
+    seen: set[str] = set()
+    for number, record in enumerate(records, 2):
+        if record.get("record") != "row":
+            raise Refused(f"{path}:{number}: a {short(record.get('record'))} among the rows; two files are mixed")
+        if record["row"] in seen:
+            raise Refused(f"{path}:{number}: the row {record['row']} stands twice")
+        seen.add(record["row"])
+    return tuple(map(_result, records))
 
 
-def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Refuses rows that lack something, have unknown verdicts or stand twice."""
-    seen: set[Any] = set()
-    right: set[tuple[int, int]] = set()  # many rows share their verdicts and outcome, which stay where they are
-    for number, row in enumerate(rows, 2):
-        shared = id(row.get("verdicts")), id(row.get("outcome"))
-        if shared not in right or not isinstance(row.get("row"), str):
-            _check_row(path, number, row)
-            right.add(shared)
-        if row["row"] in seen:
-            raise Refused(f"{path}:{number}: the row {row['row']} stands twice")
-        seen.add(row["row"])
-
-
-def _check_row(path: Path, number: int, row: Mapping[str, Any]) -> None:
-    kinds = (("row", str), ("verdicts", dict), ("outcome", dict))
-    if not all(isinstance(row.get(key), kind) for key, kind in kinds):
-        raise Refused(f"{path}:{number}: the row lacks its id, verdicts or outcome; the file is damaged")
-    if unknown := set(map(str, row["verdicts"].values())) - set(VERDICTS):
-        raise Refused(f"{path}:{number}: {min(unknown)!r} is no verdict; the file is damaged")
-
-
-def _check_footer(path: Path, lines: list[str], rows: list[dict[str, Any]], footer: Mapping[str, Any]) -> None:
-    _check_rows(path, rows)
-    if footer.get("rows") != len(rows):
+def _check_footer(path: Path, lines: Sequence[str], footer: Mapping[str, Any], results: Sequence[Result]) -> None:
+    """Refuse a footer that was written for other lines."""
+    if footer["rows"] != len(results):
         raise Refused(
-            f"{path}: the footer counts {footer.get('rows')} rows, there are {len(rows)}; rows are missing or added"
+            f"{path}: the footer counts {footer['rows']} rows, there are {len(results)}; rows are missing or added"
         )
-    if footer.get("digest") != hashlib.sha256("".join(lines).encode()).hexdigest():
+    if footer["digest"] != hashlib.sha256("".join(lines[1:-1]).encode()).hexdigest():
         raise Refused(f"{path}: the rows are not those that the footer was written for; the file was changed")
+    if footer["header"] != hashlib.sha256(lines[0].encode()).hexdigest():
+        raise Refused(f"{path}: the header is not the one that the footer was written for; two files are mixed")
+    if footer["seal"] != seal_of(footer):
+        raise Refused(f"{path}: the footer is not as it was written; the file was changed")
+    if footer.get("resumed", 0) != sum(result.resumed for result in results):
+        raise Refused(f"{path}: the footer does not count the resumed rows; the file was changed")
 
 
 def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
-    """The whole rows of a run that was interrupted; Refused where they are not of the run that `header` begins."""
+    """The whole rows of a run that was interrupted, marked as resumed; `path` is the name that a whole file has.
+
+    Refused if they are not of the run that `header` begins.
+    """
+    part = part_of(path)
+    if not part.exists() and path.exists():
+        raise Refused(f"{path}: the run ended; there is nothing to resume")
     try:
-        lines = path.read_bytes().decode("utf-8", "replace").splitlines(keepends=True)
+        lines = read_bytes(part).decode("utf-8", "replace").splitlines(keepends=True)
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}; there is no run to resume") from None
+        raise Refused(f"{part}: cannot be read: {error.strerror}; there is no run to resume") from None
     if not lines or not lines[0].endswith("\n"):
         return []
-    begun = _record(path, 1, lines[0])
+    begun = _record(part, 1, lines[0])
+    check_format(begun, part)
     wanted = json.loads(json.dumps(header))
     for key in wanted.keys() | begun.keys():
         if key not in ("started", "folders") and begun.get(key) != wanted.get(key):
-            what, was, now = _parted(key, begun.get(key), wanted.get(key))
-            raise Refused(f"{path}: {what} was {was} and is {now}; begin a new run")
-    results = []
-    for number, line in enumerate(lines[1:], 2):
-        if not line.endswith("\n"):
-            break
-        record = _record(path, number, line)
-        if record.get("record") == "footer":
-            raise Refused(f"{path}: the run ended; there is nothing to resume")
-        _check_row(path, number, record)
-        results.append(_result(record))
-    return results
+            what, was, now = parted(key, begun.get(key), wanted.get(key))
+            raise Refused(f"{part}: {what} was {was} and is {now}; begin a new run")
+    whole = [line for line in lines[1:] if line.endswith("\n")]
+    records = list(_records(part, whole))
+    if records and records[-1].get("record") == "footer":
+        records.pop()  # the run was interrupted while it gave the file its name
+    return [result._replace(resumed=True) for result in _results(part, records)]
 
 
-def _parted(key: str, one: Any, other: Any) -> tuple[str, str, str]:
-    """What of two values differs, and both: of objects, the first of their keys that does."""
+def parted(key: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """Where two values differ, and both: of objects, the first of their keys that differs."""
     if isinstance(one, dict) and isinstance(other, dict):
         inner = next(name for name in {**one, **other} if one.get(name) != other.get(name))
-        return _parted(f"{key}.{inner}", one.get(inner), other.get(inner))
-    return key, _short(one), _short(other)
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
-
-
-def merged(paths: Sequence[Path]) -> tuple[dict[str, Any], list[Result]]:
-    """The header and the rows of several shards of one run; Refused where they are not that."""
-    parts = [read(path) for path in paths]
-    header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
-    first_header = _in_common(header)
-    for path, part in zip(paths, parts, strict=True):
-        its_header = _in_common(part.header)
-        for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
-            if its_header.get(key) != first_header.get(key):
-                what, its, first = _parted(key, its_header.get(key), first_header.get(key))
-                raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
-        if {**part.header["target"], "shard": None} != header["target"]:
-            raise Refused(f"{path}: its target is not that of {paths[0]}")
-    shards = [str(part.header["target"].get("shard")) for part in parts]
-    _complete_shards(paths, shards)
-    header["environment"] = joined([part.header["environment"] for part in parts])
-    header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
-    return header, _joined(paths, parts)
-
-
-def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header without what may differ between the parts of a run that are on several machines."""
-    return {**header, "environment": shared(header["environment"])}
-
-
-def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
-    """Refuses anything but each of N parts once."""
-    count = shards[0].partition("/")[2]
-    for path, shard in zip(paths, shards, strict=True):
-        if "/" not in shard or shard.partition("/")[2] != count:
-            what = f"shard {shard}" if "/" in shard else "a whole run and no shard"
-            raise Refused(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
-    for part in range(1, int(count) + 1):
-        named = [str(path) for path, shard in zip(paths, shards, strict=True) if shard == f"{part}/{count}"]
-        if not named:
-            raise Refused(
-                f"shard {part}/{count} is missing; run it with --shard {part}/{count}, and name its folder too"
-            )
-        if len(named) > 1:
-            raise Refused(f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one")
-
-
-def _joined(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
-    """Each row from the part that ran it."""
-    joined: dict[str, Result] = {}
-    for path, part in zip(paths, parts, strict=True):
-        if joined and list(joined) != [result.row for result in part.results]:
-            raise Refused(f"{path}: its rows are not those of {paths[0]}")
-        for result in part.results:
-            before = joined.get(result.row)
-            if before is None or _idle(before):
-                joined[result.row] = result
-            elif not _idle(result):
-                raise Refused(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
-    return list(joined.values())
-
-
-def _idle(result: Result) -> bool:
-    return set(result.verdicts.values()) == {"not run"}
+        return parted(f"{key}.{inner}", one.get(inner), other.get(inner))
+    return key, short(one), short(other)
 
 
 def _result(record: Mapping[str, Any]) -> Result:
-    return Result(record["row"], record["verdicts"], record["outcome"], record.get("diagnosis"), record.get("detail"))
+    return Result(
+        record["row"], record["verdicts"], record["outcome"], record.get("diagnosis"), record.get("detail"),
+        tuple(record.get("content", ())), record.get("resumed", False),
+    )  # fmt: skip
 
 
 def complete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:
-    """Refuses evidence for another suite, or without exactly the rows that the suite has."""
+    """Refuse evidence for another suite, or without exactly the rows that the suite has."""
     if evidence.header["suite"]["digest"] != digest:
         theirs = evidence.header["suite"]["digest"][:12]
         raise Refused(f"{path}: is of a suite with digest {theirs}, this one has {digest[:12]}; run again")

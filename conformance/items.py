@@ -85,7 +85,7 @@ class CaseRow(pytest.Item):
         """Sends the result along with a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
             vars(report)["conformance"] = (
-                result.row, result.verdicts, result.outcome, result.diagnosis, result.detail, self.conformance.pin,
+                *result, self.conformance.pin,
             )  # fmt: skip
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from .diagnose import Diagnosis, compare
+from .diagnose import Diagnosis, compare, wrong_dims
 from .memory import Image, Source
 from .model import Kind, Meaning, Outcome, OutcomeKind, Verdict
 
@@ -74,6 +74,30 @@ def _told(word: str, outcome: Outcome, meaning: Meaning) -> str:
     return f"{word}: {outcome.message}" if outcome.message else word
 
 
-def worst(judgements: Sequence[Judgement]) -> int:
-    """The index of the judgement that decides a row."""
-    return min(range(len(judgements)), key=lambda k: WORST.index(judgements[k].verdict))
+def worst(verdicts: Sequence[Verdict]) -> int:
+    """The index of the verdict that decides a row: the first of the worst."""
+    return min(range(len(verdicts)), key=lambda k: WORST.index(verdicts[k]))
+
+
+def deciding_step(by_document: Iterable[Sequence[Verdict]]) -> int:
+    """The index of the step that a row with several steps is told by: the first that fails, document by document."""
+    steps = [(worst(verdicts), verdicts) for verdicts in by_document]
+    return next((step for step, verdicts in steps if verdicts[step] in ("fail", "error")), steps[0][0])
+
+
+def verdict_of_record(
+    record: Mapping[str, Any], content: str | None, meaning: Meaning, source: Source, src: Image, left_out: bool
+) -> Verdict:
+    """The verdict of `judge`, from what the evidence holds of an outcome: its record and the digest of its content."""
+    kind: OutcomeKind = record["kind"]
+    if record.get("faults"):
+        return "fail"
+    if left_out and kind in NEUTRAL:
+        return "not claimed"
+    cell = TABLE[kind][meaning.kind]
+    if cell is not None:
+        return cell[0]
+    wrong = record["type"] != source.type or wrong_dims(tuple(record["dims"]), meaning, source.dims)
+    if wrong or content != src.digest:
+        return "fail"
+    return "pass" if meaning.kind == "legal" else "observed"

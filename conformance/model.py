@@ -486,8 +486,13 @@ class Result(NamedTuple):
     row: str
     verdicts: Mapping[str, Verdict]
     outcome: Mapping[str, Any]
-    """The deciding step's outcome as JSON: kind, type, dims, stage, message, faults, shares, step."""
+    """The deciding step's outcome as JSON: kind, type, dims, stage, message, faults, shares; with several steps also
+    the number of the deciding `step`, and the outcome of each of the `steps` without its message."""
     diagnosis: str | None = None
     """A few fixed words for what is wrong, to group by."""
     detail: str | None = None
     """The same in a sentence, with the first differing element where there is one."""
+    content: tuple[str | None, ...] = ()
+    """By step, `digest_of` what a tensor held; None for a step that answered none."""
+    resumed: bool = False
+    """True if an earlier run called the row, was interrupted, and this one took its result over."""

@@ -32,6 +32,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -43,9 +44,11 @@ from . import asked, canary, planted
 from . import report as reports
 from .adapter import CannotStart, digest_of_adapter
 from .backend import Isolation, isolation_of, open_backend
+from .certify import RESULTS, clear
 from .commands import Usage, located
 from .conclude import Conclusion, conclude, in_target
-from .evidence import Target, Writer, header_of, read
+from .evidence import Tampered, Target, Writer, header_of
+from .files import InUse, locked
 from .items import CaseFile, CaseRow, Told
 from .load import cases_folder, layers
 from .load_cases import load_suite
@@ -74,6 +77,9 @@ def register(config: pytest.Config) -> None:
     option = config.option
     folders: tuple[Path | None, ...] = ()
     try:
+        held = ExitStack()
+        config.add_cleanup(held.close)
+        _claim_folder(config, held)
         folders = asked.folders(config)
         plan = plan_of(load_suite(*folders))
         target = asked.target(plan, option)
@@ -84,9 +90,22 @@ def register(config: pytest.Config) -> None:
             session = Conformance(config, plan, target, named, adapter, isolation)
     except Malformed as malformed:
         raise pytest.UsageError(*(printable(str(located(each, folders))) for each in malformed.problems)) from None
-    except (CannotStart, Usage) as problem:
+    except (CannotStart, Usage, InUse) as problem:
         raise pytest.UsageError(printable(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
+
+
+def _claim_folder(config: pytest.Config, held: ExitStack) -> None:
+    """Lock the folder of --conformance-out for the session, and remove what an earlier one left there."""
+    option = config.option
+    if option.conformance_out is None or option.collectonly or hasattr(config, "workerinput"):
+        return
+    out = config.invocation_params.dir / option.conformance_out
+    try:
+        held.enter_context(locked(out, f"pytest --adapter {option.conformance_adapter}"))
+        clear(out)
+    except OSError as error:
+        raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
@@ -348,14 +367,16 @@ class Conformance:
         header = header_of(self.plan.suite, self.adapter.identity, self.claims, self.target, self.backend, given)
         header["isolation"] = self.isolation
         try:
-            writer = Writer(out / "results.jsonl", header)
+            writer = Writer(out / RESULTS, header)
             for row in self.plan.rows:
                 writer.row(self.results.get(row.id) or result_without_call(row, "not run"))
-            writer.close(self.seconds, canaries=self.caught)
+            evidence = writer.close(self.seconds, canaries=self.caught)
             assert self.conclusion is not None
-            reports.write(out, self.plan, read(out / "results.jsonl"), self.conclusion)
+            reports.write(out, self.plan, evidence, self.conclusion)
         except OSError as error:
             self.trouble = f"{error.filename or out}: {error.strerror or error}: nothing was written"
+        except Tampered as tampered:
+            self.trouble = str(tampered)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The closing sentences."""

@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 from . import report
 from .certify import RESULTS
-from .conclude import concluded
-from .evidence import PACKED, Evidence, Refused, complete, packed, parsed, read
+from .conclude import concluded, in_process_of_others
+from .evidence import PACKED, Evidence, Refused, content, packed, parsed, read
+from .files import read_bytes, replace_bytes, replace_text
 from .model import Verdict
 from .plan import Plan
+from .record import short
+from .rejudge import refuse_unsound
 from .report.compare import html
 from .report.facts import Facts
 
@@ -32,31 +35,57 @@ def name_of(evidence: Evidence) -> str:
     """The folder of a backend and its version: `onednn-3.6.2`."""
     backend = evidence.header["backend"]
     version = str(backend["version"]).partition("+")[0]
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{backend['name']}-{version}").strip(".-")[:80]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", backend["name"]).strip(".-")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{name}-{version}").strip(".-")[:80] if name else ""
 
 
-def publish(results: Path, plan: Plan, reports: Path) -> Path:
-    """Puts the results of a run where they are published, with their page; Refused where they are not whole."""
-    data = results.read_bytes()
+class Published(NamedTuple):
+    """A folder of published results, and what lay there before."""
+
+    folder: Path
+    replaced: str | None
+    """What it replaced, in words; None if the folder is new, or holds the same."""
+
+
+def publish(results: Path, plan: Plan, reports: Path) -> Published:
+    """Judge the results of a run again and publish them with their page; Refused if they are not whole and sound."""
+    data = content(results)
     evidence = parsed(data, results)
     _check(evidence, plan, results)
-    folder = reports / name_of(evidence)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / PUBLISHED).write_bytes(packed(data))
-    write_page(folder, evidence, plan)
-    return folder
-
-
-def write_page(folder: Path, evidence: Evidence, plan: Plan) -> None:
+    name = name_of(evidence)
+    if not name:
+        raise Refused(
+            f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"
+        )
+    folder = reports / name
+    replaced = _replaced(folder / PUBLISHED, evidence)
+    replace_bytes(folder / PUBLISHED, packed(data))
     text = report.texts(plan, evidence, concluded(plan, evidence), (PAGE,), brief=True)[PAGE]
-    (folder / PAGE).write_text(text, encoding="utf-8", newline="\n")
+    replace_text(folder / PAGE, text)
+    return Published(folder, replaced)
+
+
+def _replaced(path: Path, evidence: Evidence) -> str | None:
+    """What published results are about to be replaced, and how many verdicts failed in these and in the new ones."""
+    if not path.exists():
+        return None
+    try:
+        before = read(path)
+    except Refused:
+        return "replaces results that cannot be read any more"
+    if before.header == evidence.header and before.results == evidence.results:
+        return None
+    was, now = (sum(each.footer["verdicts"].get(v, 0) for v in ("fail", "error")) for each in (before, evidence))
+    return f"replaces the run of {before.header['started']}, in which {was:,} verdicts failed; {now:,} fail now"
 
 
 def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
-    complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    refuse_unsound(evidence, plan, path)
     target = evidence.header["target"]
-    if target.get("select") or target.get("shard"):
+    if target["select"] or target["shard"]:
         raise Refused(f"{path}: is a part of a run, by -k or --shard; only whole runs are published")
+    if in_process_of_others(evidence.header):
+        raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
 
 
 def folders(reports: Path) -> list[Path]:
@@ -72,7 +101,7 @@ def index(reports: Path, plan: Plan) -> tuple[list[Facts], list[Stale]]:
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
         text = html([facts for _, facts in runs], pages)
-        (reports / INDEX).write_text(text, encoding="utf-8", newline="\n")
+        replace_text(reports / INDEX, text)
         _write_counts(reports / "README.md", runs)
     return [facts for _, facts in runs], stale
 
@@ -98,10 +127,10 @@ def _write_counts(text: Path, runs: Sequence[tuple[Path, Facts]]) -> None:
     """The table of counts in a text that has a place for it."""
     if not text.is_file():
         return
-    before, begin, rest = text.read_text(encoding="utf-8").partition(BEGIN)
+    before, begin, rest = read_bytes(text).decode("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if begin and end:
-        text.write_text(f"{before}{begin}{''.join(_counts(runs))}{end}{after}", encoding="utf-8", newline="\n")
+        replace_text(text, f"{before}{begin}{''.join(_counts(runs))}{end}{after}")
 
 
 def _counts(runs: Sequence[tuple[Path, Facts]]) -> Iterator[str]:
@@ -117,9 +146,3 @@ def _counts(runs: Sequence[tuple[Path, Facts]]) -> Iterator[str]:
 def size(reports: Path) -> int:
     """Bytes of all that is published."""
     return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())
-
-
-def same_rows(one: Evidence, other: Evidence) -> Sequence[str]:
-    """The rows on which two runs differ, by id."""
-    before = {result.row: result for result in one.results}
-    return [result.row for result in other.results if before.get(result.row) != result]

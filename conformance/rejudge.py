@@ -1,46 +1,102 @@
-"""Judges evidence again, as far as it tells: by what a call means and what came of it, without the backend."""
+"""Judge evidence again by what a call means and what came of it, without the backend."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from .diagnose import wrong_dims
-from .judge import NEUTRAL, TABLE, WORST
-from .model import Claims, Meaning, Result, Verdict
-from .plan import Row, Task
+from .evidence import Evidence, Refused, complete, read
+from .judge import deciding_step, verdict_of_record, worst
+from .model import Claims, Result, Verdict
+from .plan import Plan, Row
 from .waive import matches
 
 _BAD = ("fail", "error")
 
 
+def judged(path: Path, plan: Plan) -> Evidence:
+    """Read evidence and judge every row again; Refused if it is not whole or a verdict does not follow."""
+    evidence = read(path)
+    refuse_unsound(evidence, plan, path)
+    return evidence
+
+
+def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
+    """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
+    complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    refuse_contradictions(plan, evidence.results, evidence.header, path)
+
+
+def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping[str, Any], path: Path) -> None:
+    """Refuse rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
+    rows = {result.row: result for result in results}
+    if wrong := next(contradictions(plan.rows, rows, header), None):
+        raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
+
+
 def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
-    """What evidence says of rows that cannot be: what their outcome, the header or the specification excludes."""
+    """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
     claims = Claims.of(header["claims"])
     for row in rows:
         result = results.get(row.id)
         if result is not None:
             yield from _of(row, result, claims)
             yield from _of_waiver(row, result, header.get("waivers", ()))
+            for task in row.tasks:
+                task.forget()
 
 
 def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
     if set(result.verdicts) != set(row.documents):
         yield f"{row.id}: has verdicts for {', '.join(result.verdicts)}; due are {', '.join(row.documents)}"
         return
-    if result.outcome.get("kind") not in TABLE:
-        yield f"{row.id}: what came of it is {result.outcome.get('kind')!r}, which nothing can come to"
+    if wrong := _shape_of(row, result):
+        yield f"{row.id}: {wrong}"
         return
-    possible = _possible(row, result, claims)
+    due = _due(row, result, claims)
     for document, verdict in result.verdicts.items():
-        if verdict not in possible[document]:
+        if verdict not in due[document]:
             came = result.outcome["kind"]
-            yield f"{row.id}: {verdict} in {document}, where “{came}” makes it {' or '.join(possible[document])}"
+            yield f"{row.id}: {verdict} in {document}, where “{came}” makes it {' or '.join(due[document])}"
+    if "step" in result.outcome and result.outcome["step"] != deciding_step(_by_step(row, result, claims).values()) + 1:
+        yield f"{row.id}: is not decided by step {result.outcome['step']}"
     failed = any(verdict in (*_BAD, "waived") for verdict in result.verdicts.values())
     if failed and result.diagnosis is None:
         yield f"{row.id}: fails without a diagnosis"
     elif result.diagnosis is not None and not failed:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
+
+
+def _shape_of(row: Row, result: Result) -> str | None:
+    """What is wrong with the steps of an outcome, or with the contents beside them."""
+    outcome, content = result.outcome, result.content
+    if outcome["kind"] == "none":
+        told = [key for key in outcome if key != "kind"]
+        return f"was not called and has {', '.join(told) or 'a content'}" if told or any(content) else None
+    several = len(row.tasks) > 1
+    if several != ("steps" in outcome) or several != ("step" in outcome):
+        return f"has {len(row.tasks)} steps, and its outcome is not of so many"
+    steps = _steps_of(outcome)
+    if len(steps) != len(row.tasks) or len(content) not in (0, len(steps)):
+        return f"has {len(row.tasks)} steps, and its outcome has {len(steps)}, its content {len(content)}"
+    for step, digest in zip(steps, content or [None] * len(steps), strict=True):
+        if (step["kind"] == "tensor") != (digest is not None):
+            return f"a step that came to “{step['kind']}” has the content {digest}"
+        if step["kind"] == "tensor" and not {"type", "dims"} <= step.keys():
+            return "answered a tensor without a type or dims"
+    if several:
+        if not 1 <= outcome["step"] <= len(steps):
+            return f"is decided by step {outcome['step']} of {len(steps)}"
+        own = {key: value for key, value in outcome.items() if key not in ("step", "steps", "message", "waiver")}
+        if own != steps[outcome["step"] - 1]:
+            return f"the outcome is not that of its step {outcome['step']}"
+    return None
+
+
+def _steps_of(outcome: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    steps: Sequence[Mapping[str, Any]] = outcome.get("steps", (outcome,))
+    return steps
 
 
 def _of_waiver(row: Row, result: Result, waivers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -53,40 +109,27 @@ def _of_waiver(row: Row, result: Result, waivers: Iterable[Mapping[str, Any]]) -
         yield f"{row.id}: has waiver {number!r}, and nothing of it is waived"
 
 
-def _possible(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:
-    """The verdicts that an outcome leaves room for, in each document."""
-    outcome = result.outcome
-    if outcome["kind"] == "none":
+def _due(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:
+    """The verdicts that an outcome leaves room for, in each document: several only if the row was not called."""
+    if result.outcome["kind"] == "none":
         claimed = row.operation in claims.operations
         return dict.fromkeys(row.documents, ("not run",) if claimed else ("not claimed", "not run"))
-    step = outcome.get("step", 1) - 1
-    task = row.tasks[step if 0 <= step < len(row.tasks) else 0]
+    waived = "waiver" in result.outcome
+    due: dict[str, tuple[Verdict, ...]] = {}
+    for document, verdicts in _by_step(row, result, claims).items():
+        verdict = verdicts[worst(verdicts)]
+        due[document] = ("waived" if waived and verdict == "fail" else verdict,)
+    return due
+
+
+def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
+    """The verdict of each step in each document."""
     left_out = any(claims.leaves(facet) for facet in row.facets)
-    found: dict[str, tuple[Verdict, ...]] = {}
-    for judged in task.meanings:
-        verdicts = _verdicts(task, judged.meaning, outcome, result.diagnosis, left_out)
-        if len(row.tasks) > 1:  # the evidence has the step that decided; another may be worse in this document
-            last = max(map(WORST.index, verdicts))
-            verdicts = tuple(verdict for verdict in WORST[: last + 1] if verdict != "waived")
-        if "waiver" in outcome:
-            verdicts = tuple("waived" if verdict == "fail" else verdict for verdict in verdicts)
-        found |= dict.fromkeys(judged.documents, verdicts)
-    return found
-
-
-def _verdicts(
-    task: Task, meaning: Meaning, outcome: Mapping[str, Any], diagnosis: str | None, left_out: bool
-) -> tuple[Verdict, ...]:
-    kind = outcome["kind"]
-    if outcome.get("faults"):
-        return ("fail",)
-    if left_out and kind in NEUTRAL:
-        return ("not claimed",)
-    cell = TABLE[kind][meaning.kind]
-    if cell is not None:
-        return (cell[0],)
-    dims = tuple(outcome.get("dims") or ())
-    if outcome.get("type") != task.source.type or wrong_dims(dims, meaning, task.source.dims):
-        return ("fail",)
-    right: Verdict = "pass" if meaning.kind == "legal" else "observed"
-    return (right,) if diagnosis is None else (right, "fail")
+    by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
+    contents = result.content or [None] * len(row.tasks)
+    for task, step, content in zip(row.tasks, _steps_of(result.outcome), contents, strict=True):
+        for each in task.meanings:
+            verdict = verdict_of_record(step, content, each.meaning, task.source, task.src, left_out)
+            for document in each.documents:
+                by_document[document].append(verdict)
+    return by_document

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .judge import Judgement, judge, worst
-from .memory import HUGE, Image, unreal
+from .judge import Judgement, deciding_step, judge, worst
+from .memory import HUGE, Image, digest_of, unreal
 from .model import (
     Adapter,
     Claims,
@@ -160,12 +160,12 @@ def _judged_once(row: Row, task: Task, outcome: Outcome, left_out: bool) -> Resu
         if decisive is None or (judgement.diagnosis and not decisive.diagnosis):
             decisive = judgement
     name, text = (decisive and decisive.diagnosis) or (None, None)
-    return Result(row.id, verdicts, recorded([outcome], 0), name, text)
+    right = name is None and outcome.data is not None  # then it holds what src held, whose digest is known
+    content = (task.src.digest,) if right else contents_of([outcome])
+    return Result(row.id, verdicts, recorded([outcome], 0), name, text, content)
 
 
 def _judged(row: Row, outcomes: list[Outcome], left_out: bool) -> Result:
-    verdicts: dict[str, Verdict] = {}
-    decisive: tuple[int, Judgement] | None = None
     earlier: list[bytes | memoryview] = []
     by_document: dict[str, list[Judgement]] = {document: [] for document in row.documents}
     for task, outcome in zip(row.tasks, outcomes, strict=True):
@@ -176,20 +176,30 @@ def _judged(row: Row, outcomes: list[Outcome], left_out: bool) -> Result:
                 by_document[document].append(judgement)
         if outcome.data is not None:
             earlier.append(outcome.data)
-    for document, judgements in by_document.items():
-        step = worst(judgements) if len(judgements) > 1 else 0
-        verdicts[document] = judgements[step].verdict
-        if decisive is None or (judgements[step].diagnosis and not decisive[1].diagnosis):
-            decisive = (step, judgements[step])
-    assert decisive is not None
-    step, judgement = decisive
-    name, text = judgement.diagnosis or (None, None)
-    return Result(row.id, verdicts, recorded(outcomes, step), name, text)
+    given = {document: [each.verdict for each in judgements] for document, judgements in by_document.items()}
+    verdicts = {document: each[worst(each)] for document, each in given.items()}
+    step = deciding_step(given.values())
+    told = next((each[step] for each in by_document.values() if each[step].diagnosis), None)
+    name, text = (told and told.diagnosis) or (None, None)
+    return Result(row.id, verdicts, recorded(outcomes, step), name, text, contents_of(outcomes))
+
+
+def contents_of(outcomes: list[Outcome]) -> tuple[str | None, ...]:
+    """The digest of each tensor's elements, None for any other outcome; nothing at all if no step answered a tensor."""
+    digests = tuple([None if outcome.data is None else digest_of(outcome.data) for outcome in outcomes])
+    return digests if any(digests) else ()
 
 
 def recorded(outcomes: list[Outcome], step: int) -> dict[str, Any]:
     """The deciding step's outcome as it goes into the evidence."""
-    outcome = outcomes[step]
+    record = _record_of(outcomes[step])
+    if len(outcomes) > 1:
+        record["step"] = step + 1
+        record["steps"] = [_record_of(each._replace(message=None)) for each in outcomes]
+    return record
+
+
+def _record_of(outcome: Outcome) -> dict[str, Any]:
     record: dict[str, Any] = {"kind": outcome.kind}
     if outcome.kind == "tensor":
         record["type"], record["dims"] = outcome.type, outcome.dims
@@ -201,15 +211,7 @@ def recorded(outcomes: list[Outcome], step: int) -> dict[str, Any]:
         record["faults"] = outcome.faults
     if outcome.shares:
         record["shares"] = True
-    if len(outcomes) > 1:
-        record["step"] = step + 1
-        record["steps"] = [brief(each) for each in outcomes]
     return record
-
-
-def brief(outcome: Outcome) -> str:
-    """An outcome in a word or two."""
-    return f"{outcome.type}{list(outcome.dims or ())}" if outcome.kind == "tensor" else outcome.kind
 
 
 # ── one call ──────────────────────────────────────────────────────────────────────────────────────

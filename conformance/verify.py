@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from . import report
 from .certify import RESULTS
-from .conclude import Conclusion, concluded
+from .conclude import Conclusion, concluded, in_process_of_others
 from .evidence import PACKED, Evidence, Refused, complete, content, parsed
 from .model import VERDICTS, Result
 from .plan import Plan
@@ -47,13 +47,23 @@ class Verified(NamedTuple):
     mismatches: tuple[Mismatch, ...]
 
 
-def conforms(found: Conclusion, plan: Plan, document: str | None = None) -> bool:
-    """Whether the whole target of a run conforms; or, where a document is named, every type that it lists."""
-    if document is None or plan.suite.lost:
-        return found.exit_code == 0
+def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | None:
+    """Why true evidence shows no conformity: of the whole target, or of every type that a document lists.
+
+    None if it does. A backend of others that ran in the suite's own process shows nothing, for it could have written
+    its verdict itself.
+    """
+    conclusion, evidence = found.conclusion, found.evidence
+    if conclusion is None or evidence is None:
+        return "the evidence cannot be relied on"
+    if in_process_of_others(evidence.header):
+        return "the backend ran in the suite's own process, which it could change; run it without --isolation none"
+    if document is None or plan.suite.lost or conclusion.exit_code in _NO_VERDICT:
+        return conclusion.why if conclusion.exit_code else None
     listed = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types
-    words = {standing.type: standing.word for standing in found.standings if standing.document == document}
-    return found.exit_code not in _NO_VERDICT and {words.get(type_) for type_ in (*listed, *words)} == {"conforms"}
+    words = {standing.type: standing.word for standing in conclusion.standings if standing.document == document}
+    lacking = [type_ for type_ in (*listed, *words) if words.get(type_) != "conforms"]
+    return f"{document} is not shown for {', '.join(dict.fromkeys(lacking))}" if lacking else None
 
 
 class OtherSuite(Exception):
@@ -61,10 +71,10 @@ class OtherSuite(Exception):
 
 
 def verify(path: Path, plan: Plan) -> Verified:
-    """Looks at a page, a results file or a folder of both."""
+    """Look at a page, a results file or a folder of both."""
     if path.is_dir():
         return _folder(path, plan)
-    text = _read(path)
+    text = content(path)
     if embedded.BEGIN.encode() in text:
         return _page(path, text.decode("utf-8", "replace"), plan)
     return _judged(path, text, plan, {})
@@ -78,7 +88,7 @@ def _folder(folder: Path, plan: Plan) -> Verified:
             return verify(folder / PAGE, plan)
         raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in report.FILES if (folder / name).exists()}
-    return _judged(found[0], _read(found[0]), plan, written)
+    return _judged(found[0], content(found[0]), plan, written)
 
 
 def _page(path: Path, html: str, plan: Plan) -> Verified:
@@ -86,40 +96,32 @@ def _page(path: Path, html: str, plan: Plan) -> Verified:
 
 
 def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> Verified:
-    """The verdict of some results; every row judged again, every report written again and compared."""
+    """The verdict of some results: every row judged again, then every report written again and compared.
+
+    What is damaged or contradicts itself is not looked at any further: nothing follows from it.
+    """
     files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
-    found = list(_damage(path, lines, plan))
-    evidence = embedded.loosely(lines)
-    if evidence is None:
-        return Verified(files, None, None, tuple(found))
-    _same_suite(path, evidence, plan)
     try:
-        conclusion = concluded(plan, evidence)
-        texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
-        results: dict[str, Result] = {result.row: result for result in evidence.results}
-        wrong = [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
-    except (LookupError, TypeError, ValueError, AttributeError, Refused):  # of what is damaged nothing can be derived
-        if not found:
-            raise
-        return Verified(files, None, None, tuple(found))
-    found += wrong
+        evidence = parsed(lines, path)
+        _same_suite(path, evidence, plan)
+        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    except Refused as refused:
+        return Verified(files, None, None, (Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip()),))
+    found = list(_miscounted(path, lines, evidence))
+    results: dict[str, Result] = {result.row: result for result in evidence.results}
+    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
+    if found:
+        return Verified(files, None, evidence, tuple(found))
+    conclusion = concluded(plan, evidence)
+    texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
     for name, file in written.items():
-        found += [Mismatch(file.name, what) for what in differences(_text(file), texts[name])]
+        there = content(file).decode("utf-8", "replace")
+        found += [Mismatch(file.name, what) for what in differences(there, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))
 
 
-def _damage(path: Path, lines: bytes, plan: Plan) -> Iterator[Mismatch]:
-    """What the digests and the counts in the footer say."""
-    try:
-        evidence = parsed(lines, path)
-    except Refused as refused:
-        yield Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip())
-        return
-    _same_suite(path, evidence, plan)
-    try:
-        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
-    except Refused as refused:
-        yield Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip())
+def _miscounted(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mismatch]:
+    """Counts in the footer that are not those of the rows, and a footer that the suite did not write."""
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
         yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
     counted: dict[str, int] = dict.fromkeys(VERDICTS, 0)
@@ -135,23 +137,12 @@ def _damage(path: Path, lines: bytes, plan: Plan) -> Iterator[Mismatch]:
 
 
 def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
-    try:
-        suite = {"version": str(evidence.header["suite"]["version"]), "digest": str(evidence.header["suite"]["digest"])}
-    except (LookupError, TypeError):
-        raise Refused(f"{path}: does not say which suite it is of; the file is damaged") from None
+    suite = evidence.header["suite"]
     if suite["digest"] != plan.suite.digest:
         raise OtherSuite(
             f"{path}: is of suite {suite['version']} with digest {suite['digest'][:12]}, and this one has "
             f"{plan.suite.digest[:12]}; install that one, or name its folders with --spec and --cases"
         )
-
-
-def _read(path: Path) -> bytes:
-    return content(path)
-
-
-def _text(path: Path) -> str:
-    return _read(path).decode("utf-8", "replace")
 
 
 # ── where two texts part ──────────────────────────────────────────────────────────────────────────

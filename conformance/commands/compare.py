@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ..certify import RESULTS
 from ..conclude import concluded
-from ..evidence import PACKED, Evidence, Refused, complete, read
+from ..evidence import PACKED, Evidence, Refused, read
 from ..load_cases import load_suite
 from ..plan import Plan, plan_of
+from ..rejudge import refuse_unsound
 from ..report.compare import differs, html, names_of, one_fails
 from ..report.facts import MARKS, Facts
 from ..terminal import counted, say, table
@@ -42,7 +43,7 @@ def results_at(path: Path) -> Path:
 
 
 def evidence_at(path: Path) -> Evidence:
-    """What lies there, known to be whole."""
+    """Read what lies there; it is whole, and not yet judged again."""
     try:
         return read(results_at(path))
     except Refused as refused:
@@ -50,10 +51,10 @@ def evidence_at(path: Path) -> Evidence:
 
 
 def gathered(path: Path, plan: Plan) -> Facts:
-    """A run with what it amounts to; it is of the suite at hand."""
+    """Read a run of the suite at hand, judge every row again, and conclude."""
     evidence = evidence_at(path)
     try:
-        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, results_at(path))
+        refuse_unsound(evidence, plan, results_at(path))
     except Refused as refused:
         raise Usage(str(refused)) from None
     return Facts(plan, evidence, concluded(plan, evidence))

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..diff import Difference, difference
+from ..evidence import Evidence, Refused
 from ..load_cases import load_suite
-from ..plan import plan_of
+from ..plan import Plan, plan_of
+from ..rejudge import refuse_unsound
 from ..report import changes
 from ..terminal import say
 from . import Usage, emit, folder_given
@@ -25,12 +27,23 @@ _TELLERS: dict[str, Callable[[Difference], str]] = {
 def run(args: argparse.Namespace) -> int:
     """Compares, tells, and says by the exit code whether something got worse."""
     plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
-    found = difference(evidence_at(args.old), evidence_at(args.new), plan)
+    found = difference(_judged_at(args.old, plan), _judged_at(args.new, plan), plan)
     if args.json:
         emit(_data(found))
     else:
         _tell(found, args.format, args.out)
     return 1 if found.worse else 0
+
+
+def _judged_at(path: Path, plan: Plan) -> Evidence:
+    """Read a run and judge every row again; of another suite's run the verdicts stand as they are, which is said."""
+    evidence = evidence_at(path)
+    if evidence.header["suite"]["digest"] == plan.suite.digest:
+        try:
+            refuse_unsound(evidence, plan, path)
+        except Refused as refused:
+            raise Usage(str(refused)) from None
+    return evidence
 
 
 def _tell(found: Difference, given: str | None, out: Path | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
-    "read what came of it": ("verify", "compare", "diff", "merge"),
+    "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
@@ -52,7 +52,10 @@ exit codes: 0 conforms · 1 fails · 2 usage · 3 cannot start · 4 incomplete �
   conformance verify build/numpy                      a folder of a run
   conformance verify report.html                      a page that somebody sent: is it true to its evidence?
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
-  conformance verify report.html --conforms static-2021""",
+  conformance verify report.html --conforms static-2021
+  conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares""",
+    "report": """\
+  conformance report build/numpy                      its pages, if the run was interrupted before they were written""",
     "compare": """\
   conformance compare build/numpy build/onednn --out compare.html""",
     "diff": """\

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import argparse
 
-from ..certify import RESULTS, refuse_contradictions
-from ..evidence import Refused, Writer, merged, read
+from ..certify import RESULTS, clear
+from ..evidence import Evidence, Refused, Tampered, Writer
+from ..files import InUse, locked
 from ..load_cases import load_suite
 from ..plan import plan_of
+from ..rejudge import refuse_unsound
+from ..shards import merged
 from . import Usage, folder_given
-from .run import told
+from .run import conclude_and_report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Merges, writes, and concludes as `run` does."""
+    """Merge, write, and conclude as `run` does."""
     plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
     paths = [folder / RESULTS for folder in args.folders]
     out = args.out.resolve()
     if any(path.resolve().parent == out for path in paths):
         raise Usage(f"--out {args.out} holds one of the shards; name another folder")
     try:
-        header, results = merged(paths)
-        refuse_contradictions(plan, results, header, out / RESULTS)
-        footers = [read(path).footer for path in paths]
-        writer = Writer(out / RESULTS, header)
-        for result in results:
-            writer.row(result)
-        notes = tuple(dict.fromkeys(note for footer in footers for note in footer["notes"]))
-        canaries = {name: min(f["canaries"].get(name, 0) for f in footers) for name in footers[0]["canaries"]}
-        writer.close(sum(footer["seconds"] for footer in footers), notes, canaries)
-        return told(args, plan, out)
+        with locked(out, "conformance merge"):
+            clear(out)
+            whole = merged(paths)
+            refuse_unsound(Evidence(whole.header, tuple(whole.results), {}), plan, paths[0])
+            writer = Writer(out / RESULTS, whole.header)
+            for result in whole.results:
+                writer.row(result)
+            evidence = writer.close(whole.seconds, whole.notes, whole.canaries)
+            return conclude_and_report(args, plan, evidence, out)
     except Refused as refused:
         raise Usage(str(refused)) from None
+    except InUse as in_use:
+        raise Usage(f"--out {in_use}") from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=5) from None

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..adapter import CannotStart, bundled
 from ..backend import isolation_of
 from ..certify import RESULTS, Order, certify
-from ..evidence import Refused, Target
+from ..evidence import Refused, Tampered, Target
+from ..files import InUse, locked
 from ..load_cases import load_suite
 from ..model import Verdict
 from ..plan import Plan, plan_of
@@ -36,11 +38,12 @@ def run(args: argparse.Namespace) -> int:
     if args.index and not args.backends and not given and not reports.is_dir():
         raise Usage(f"--out {str(reports)!r} does not exist; give the folder that holds what is published")
     names = args.backends or ([] if given or args.index else installed())
-    for path in given:
-        _published(path / RESULTS if path.is_dir() else path, plan, reports)
-    for name in names:
-        _run(args, name, plan, reports)
-    runs, stale = index(reports, plan)
+    with _held(reports):
+        for path in given:
+            _published(path / RESULTS if path.is_dir() else path, plan, reports)
+        for name in names:
+            _run(args, name, plan, reports)
+        runs, stale = index(reports, plan)
     if args.json:
         emit({
             "folder": str(reports),
@@ -50,6 +53,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(runs, stale, reports)
     return 1 if stale else 0
+
+
+@contextmanager
+def _held(reports: Path) -> Iterator[None]:
+    try:
+        with locked(reports, "conformance publish"):
+            yield
+    except InUse as in_use:
+        raise Usage(f"--out: {in_use}") from None
 
 
 def installed() -> list[str]:
@@ -66,18 +78,21 @@ def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None
         order = Order(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
         try:
             with closing(progress):
-                out = certify(order, lambda _: Path(folder) / "out", tick=progress.at)
+                certify(order, lambda _: Path(folder), tick=progress.at)
         except CannotStart as cannot:
             raise Usage(str(cannot), code=3) from None
-        _published(out / RESULTS, plan, reports)
+        except Tampered as tampered:
+            raise Usage(str(tampered), code=5) from None
+        _published(Path(folder) / RESULTS, plan, reports)
 
 
 def _published(results: Path, plan: Plan, reports: Path) -> None:
     try:
-        folder = publish(results, plan, reports)
-    except (OSError, Refused) as refused:
+        folder, replaced = publish(results, plan, reports)
+    except Refused as refused:
         raise Usage(str(refused)) from None
-    say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}", sys.stderr)
+    said = f"; {replaced}" if replaced else ""
+    say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}{said}", sys.stderr)
 
 
 def _show(runs: list[Facts], stale: list[Stale], reports: Path) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from .. import report
 from ..adapter import CannotStart
 from ..backend import isolation_of
-from ..certify import RESULTS, Differs, Order, certify
+from ..certify import RESULTS, Differs, Order, certify, clear, difference
 from ..conclude import Conclusion, concluded, in_target, lost
-from ..evidence import Evidence, Refused, Target, complete, folder_words, read
+from ..evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
+from ..files import InUse, locked
 from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Place, Result
@@ -23,6 +25,8 @@ from ..started import Limits
 from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
 from . import Usage, emit, folder_given, unknown
+
+__all__ = ["claims_in", "conclude_and_report", "difference", "requirements", "run"]
 
 DEFAULT_OUT = "conformance-report"
 _SHOWN = 12
@@ -37,36 +41,66 @@ def run(args: argparse.Namespace) -> int:
     if plan.suite.lost:
         raise Usage(lost(plan.suite))
     order = _order(args, plan)
+    with ExitStack() as held:
+        return _run(args, plan, order, _Folder(args, held))
+
+
+class _Folder:
+    """The folder of a run: locked, and cleared of what an earlier run left there, before anything else happens."""
+
+    def __init__(self, args: argparse.Namespace, held: ExitStack) -> None:
+        self._args, self._held = args, held
+        self.path: Path | None = None
+        if args.out is not None or args.resume is not None:
+            self.named("")
+
+    def named(self, backend: str) -> Path:
+        """The folder, which is named after the backend unless the command line says where it is."""
+        if self.path is None:
+            path = _folder(self._args, backend)
+            if self._args.resume is not None and not path.is_dir():
+                raise Usage(f"--resume {self._args.resume}: is no folder; there is no run to resume")
+            try:
+                self._held.enter_context(locked(path, f"conformance run {self._args.backend}"))
+            except InUse as in_use:
+                raise Usage(str(in_use)) from None
+            if self._args.resume is None:
+                clear(path)
+            self.path = path
+        return self.path
+
+
+def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
     progress = Progress("running", len(plan.rows))
-    begun: list[Path] = []
-
-    def folder(name: str) -> Path:
-        begun.append(_folder(args, name))
-        return begun[0]
-
-    if args.out is not None and args.resume is None and (args.out / RESULTS).is_file():
-        report.forget(args.out)  # what an earlier run said must not stand there when this one cannot start
-        (args.out / RESULTS).unlink()
+    evidence: Evidence | None = None
     try:
         with closing(progress):
-            out = certify(order, folder, args.resume is not None, progress.at)
+            evidence = certify(order, folder.named, args.resume is not None, progress.at)
+        assert folder.path is not None
+        return conclude_and_report(args, plan, evidence, folder.path)
     except CannotStart as cannot:
         raise Usage(str(cannot), code=3) from None
     except Differs as differs:
         raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=5) from None
     except KeyboardInterrupt:
-        if not begun:
+        if folder.path is None:
             raise
-        raise Usage(f"interrupted; to go on, give --resume {_near(begun[0])} in place of --out", code=130) from None
-    return told(args, plan, out)
+        raise Usage(f"interrupted; {_how_to_go_on(folder.path, evidence)}", code=130) from None
 
 
-def told(args: argparse.Namespace, plan: Plan, out: Path) -> int:
-    """Writes the reports on results that lie in a folder, and says what they show."""
-    evidence = read(out / RESULTS)
-    complete(evidence, (row.id for row in plan.rows), plan.suite.digest, out / RESULTS)
+def _how_to_go_on(folder: Path, evidence: Evidence | None) -> str:
+    near = shlex.quote(_near(folder))
+    if evidence is not None or (folder / RESULTS).exists():
+        return f"the results are whole; `conformance report {near}` writes their reports"
+    return f"to go on, give --resume {near} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
+
+
+def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path) -> int:
+    """Write the reports on evidence into a folder, say what it shows, and return the exit code."""
     conclusion = concluded(plan, evidence)
     report.write(out, plan, evidence, conclusion)
     if args.json:
@@ -102,7 +136,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         limits=Limits(seconds=args.timeout, memory=args.memory << 20),
         jobs=args.jobs,
         waivers=args.waivers,
-        pinned=_pinned(args.claims),
+        pinned=None if args.claims is None else claims_in(args.claims),
         dask=args.dask,
         spec=args.spec,
         cases=args.cases,
@@ -120,25 +154,31 @@ def _target(args: argparse.Namespace, plan: Plan) -> Target:
         for name in given or ():
             if name not in known:
                 raise Usage(unknown(what, name, sorted(known)))
-    facets = {facet for row in plan.rows for facet in row.facets}
-    known = {*facets, *(facet.partition(":")[0] for facet in facets), *spec.operations, *spec.documents, *types}
-    for name in args.require or ():
-        if name not in known:
-            raise Usage(unknown("requirement", name, sorted(known)))
     return Target(
         operations=tuple(args.operation or ()),
         documents=tuple(args.document or ()),
         types=tuple(args.type or ()),
         select=args.select,
         large=args.large,
-        require=tuple(args.require or ()),
+        require=requirements(args.require, plan),
         shard=args.shard,
     )
 
 
-def _pinned(path: Path | None) -> Claims | None:
-    if path is None:
-        return None
+def requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
+    """What --require asks for; Usage if there is no such document, operation, type or facet."""
+    spec = plan.suite.spec
+    facets = {facet for row in plan.rows for facet in row.facets}
+    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
+    known = {*facets, *(facet.partition(":")[0] for facet in facets), *spec.operations, *spec.documents, *types}
+    for name in names or ():
+        if name not in known:
+            raise Usage(unknown("requirement", name, sorted(known)))
+    return tuple(names or ())
+
+
+def claims_in(path: Path) -> Claims:
+    """The claims that a file pins."""
     content, problems = validated(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     return Claims.of(content)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..files import replace_text
+
 if TYPE_CHECKING:
     from ..conclude import Conclusion
     from ..evidence import Evidence
@@ -23,9 +25,8 @@ def forget(folder: Path) -> None:
 
 def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[Path, ...]:
     """Writes every report into the folder that holds results.jsonl."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts(plan, evidence, conclusion).items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        replace_text(folder / name, text)
     return tuple(folder / name for name in FILES)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..evidence import Evidence, Refused, row_record
 from ..model import Result
+from ..record import decoded
 
 BEGIN, END = '<script type="application/json" id="evidence">', "</script>"
 _DENSE = (",", ":")
@@ -32,19 +33,20 @@ class _Table:
 def element(evidence: Evidence) -> str:
     """The whole element.
 
-    A row’s id is that of its case and a suffix. `rows` has, for each case, its id, which list of `suffixes` it has,
-    and which entry of `findings` holds the rest of each row’s record: one number where all share it. A finding is the
-    number of its verdicts, that of its outcome and, where there is one, the diagnosis and the detail.
+    A row's id is that of its case and a suffix. `rows` has, for each case, its id, which list of `suffixes` it has,
+    which entry of `findings` holds the rest of each row's record, and which of `contents` its content: one number if
+    all rows share it. A finding is the number of its verdicts, that of its outcome and its other keys, if any.
     """
-    tables = {name: _Table() for name in ("suffixes", "verdicts", "outcomes", "findings")}
+    tables = {name: _Table() for name in ("suffixes", "verdicts", "outcomes", "findings", "contents")}
     known: dict[tuple[Any, ...], int] = {}
-    rows: list[tuple[str, int, int | list[int]]] = []
+    rows: list[tuple[str, int, int | list[int], int | list[int]]] = []
     for case, results in groupby(evidence.results, lambda result: result.row.partition("[")[0]):
-        tails, numbers = [], []
+        tails, numbers, contents = [], [], []
         for result in results:
             tails.append(result.row[len(case) :])
             numbers.append(_finding(result, tables, known))
-        rows.append((case, tables["suffixes"].number(tails), numbers[0] if len(set(numbers)) == 1 else numbers))
+            contents.append(tables["contents"].number(result.content))
+        rows.append((case, tables["suffixes"].number(tails), _one_or_all(numbers), _one_or_all(contents)))
     parts = {
         "header": json.dumps(evidence.header, separators=_DENSE),
         **{name: str(table) for name, table in tables.items()},
@@ -55,16 +57,25 @@ def element(evidence: Evidence) -> str:
     return f"{BEGIN}{{{_written(text)}}}{END}"
 
 
+def _one_or_all(numbers: list[int]) -> int | list[int]:
+    return numbers[0] if len(set(numbers)) == 1 else numbers
+
+
 def _finding(result: Result, tables: Mapping[str, _Table], known: dict[tuple[Any, ...], int]) -> int:
-    """The number of a row’s finding; it is written once for rows that share what was read."""
-    key = tuple(map(id, result[1:]))
+    """The number of a row's finding; it is written once for rows that share what was read."""
+    key = (id(result.verdicts), id(result.outcome), result.diagnosis, result.detail, result.resumed)
     if key in known:
         return known[key]
     record = row_record(result)
-    finding = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcome"])]
-    number = tables["findings"].number([*finding, *(record[key] for key in ("diagnosis", "detail") if key in record)])
-    known[key] = number
+    finding: list[Any] = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcome"])]
+    if others := {key: value for key, value in record.items() if key not in _ELSEWHERE}:
+        finding.append(others)
+    known[key] = number = tables["findings"].number(finding)
     return number
+
+
+_ELSEWHERE = ("record", "row", "content", "verdicts", "outcome")
+"""The keys of a row's record that its finding does not hold itself."""
 
 
 def inert(value: Any) -> str:
@@ -84,16 +95,16 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
             f"{path}: holds the evidence {len(found)} times, not once; it is no report of this suite, or damaged"
         )
     try:
-        data = json.loads(found[0])
+        data = decoded(found[0])
         yield data["header"]
-        for case, which, numbers in data["rows"]:
+        for case, which, *numbers in data["rows"]:
             tails = data["suffixes"][which]
-            each = numbers if isinstance(numbers, list) else [numbers] * len(tails)
-            for tail, number in zip(tails, each, strict=True):
-                verdicts, outcome, *wrong = data["findings"][number]
+            findings, contents = (each if isinstance(each, list) else [each] * len(tails) for each in numbers)
+            for tail, finding, content in zip(tails, findings, contents, strict=True):
+                verdicts, outcome, *others = data["findings"][finding]
+                held = {"content": data["contents"][content]} if data["contents"][content] else {}
                 record = {"verdicts": data["verdicts"][verdicts], "outcome": data["outcomes"][outcome]}
-                record |= dict(zip(("diagnosis", "detail"), wrong, strict=True)) if wrong else {}
-                yield {"record": "row", "row": case + tail, **record}
+                yield {"record": "row", "row": case + tail, **held, **record, **(others[0] if others else {})}
         yield data["footer"]
     except (ValueError, TypeError, LookupError) as error:
         raise Refused(
@@ -104,13 +115,3 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
 def lines_in(html: str, path: Path) -> bytes:
     """results.jsonl, from a page."""
     return "".join(json.dumps(record, separators=_DENSE) + "\n" for record in records_in(html, path)).encode()
-
-
-def loosely(lines: bytes) -> Evidence | None:
-    """What can be made of results though they were changed; None where that is nothing."""
-    try:
-        header, *rows, footer = map(json.loads, lines.decode("utf-8", "replace").splitlines())
-        results = (Result(r["row"], r["verdicts"], r["outcome"], r.get("diagnosis"), r.get("detail")) for r in rows)
-        return Evidence(header, tuple(results), footer)
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return None

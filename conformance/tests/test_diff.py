@@ -101,7 +101,15 @@ def test_the_same_answer_judged_otherwise_is_a_matter_of_the_suite_or_of_a_rulin
 
 def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path) -> None:
     old = finished(plan, Wrong(), tmp_path / "old")
-    waiver = {"number": 1, "place": "w.yaml:1", "case": "turns", "reason": "known", "expires": "2099-01-01"}
+    waiver = {
+        "number": 1,
+        "place": "w.yaml:1",
+        "case": "turns",
+        "reason": "known",
+        "link": "x",
+        "owner": "x",
+        "expires": "2099-01-01",
+    }
     new = finished(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[waiver])
     found = difference(old.evidence, new.evidence, plan)
     assert causes(found) == {("waiver",)}

@@ -21,7 +21,19 @@ import pytest
 from conformance import cli, waive
 from conformance.adapter import digest_of_adapter
 from conformance.backend import run_isolated
-from conformance.evidence import Evidence, Refused, Target, Writer, complete, header_of, read, row_record, salvaged
+from conformance.evidence import (
+    Evidence,
+    Refused,
+    Target,
+    Writer,
+    complete,
+    header_of,
+    part_of,
+    read,
+    row_record,
+    salvaged,
+    seal_of,
+)  # fmt: skip
 from conformance.model import Claims, Identity, Result, Verdict
 from conformance.plan import Row
 
@@ -38,11 +50,12 @@ def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool =
     header = header_of(suite, Identity(backend, "1"), Claims(("StaticReshape",)), Target(), backend)
     writer = Writer(path, header)
     for row in rows:
-        writer.row(Result(row, {"static-2022": "pass"}, {"kind": "tensor", "type": "f32", "dims": [2]}))
+        outcome = {"kind": "tensor", "type": "f32", "dims": [2]}
+        writer.row(Result(row, {"static-2022": "pass"}, outcome, content=("0123456789abcdef",)))
     if close:
         writer.close(1.0, (), {"Planted": 3})
     else:
-        writer._stream.close()
+        writer.leave()
     return header
 
 
@@ -71,7 +84,10 @@ SPOILT: dict[str, tuple[Callable[[Lines, Path], Lines], str]] = {
     "no footer": (lambda lines, tmp: lines[:-1], "has no footer: the run did not end; run again"),
     "a header alone": (lambda lines, tmp: lines[:1], "has no footer"),
     "no header": (lambda lines, tmp: lines[1:], ":1: is no header"),
-    "another format": (lambda lines, tmp: replaced(lines, b"results-1", b"results-0", 0), ":1: is no header"),
+    "an older format": (
+        lambda lines, tmp: replaced(lines, b"results-2", b"results-1", 0),
+        ':1: is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it, and this suite reads',
+    ),
     "a line cut off": (lambda lines, tmp: [*lines[:3], lines[3][:40]], ":4: the line is cut off"),
     "the footer cut off": (lambda lines, tmp: [*lines[:-1], lines[-1][:-1]], ":10: the line is cut off"),
     "a line cut off in the middle": (
@@ -90,11 +106,11 @@ SPOILT: dict[str, tuple[Callable[[Lines, Path], Lines], str]] = {
     "the header of another": (lambda lines, tmp: [other(lines, tmp)[0], *lines[1:]], "two files are mixed"),
     "two files in one": (
         lambda lines, tmp: [*lines, *other(lines, tmp)],
-        ":10: a footer among the rows; two files are mixed",
+        ':10: a "footer" among the rows; two files are mixed',
     ),
     "two runs begun": (
         lambda lines, tmp: [*lines[:4], *other(lines, tmp)],
-        ":5: a header among the rows; two files are mixed",
+        ':5: a "header" among the rows; two files are mixed',
     ),
     "a row of another": (
         lambda lines, tmp: [*lines[:3], other(lines, tmp)[3].replace(b"row-2", b"row-9"), *lines[3:]],
@@ -103,15 +119,15 @@ SPOILT: dict[str, tuple[Callable[[Lines, Path], Lines], str]] = {
     "the footer of another": (lambda lines, tmp: [*lines[:-1], other(lines, tmp)[-1]], "two files are mixed"),
     "no verdicts": (
         lambda lines, tmp: replaced(lines, b'"verdicts"', b'"verdict"', 3),
-        ":4: the row lacks its id, verdicts or outcome",
+        ":4: the row lacks verdicts",
     ),
     "an id that is a number": (
         lambda lines, tmp: replaced(lines, b'"row-2[StaticReshape-f32]"', b"2", 3),
-        ":4: the row lacks its id",
+        ":4: row in the row is 2",
     ),
     "a verdict that is none": (
         lambda lines, tmp: replaced(lines, b'"pass"', b'"fine"', 3),
-        ":4: 'fine' is no verdict",
+        ':4: verdicts.static-2022 in the row is "fine"',
     ),
     "a list for a row": (lambda lines, tmp: [*lines[:3], b"[]\n", *lines[4:]], ":4: is no record"),
     "bytes that are no text": (
@@ -164,6 +180,7 @@ def signed(lines: Lines) -> bytes:
     """The lines with a footer that is true of them."""
     footer = json.loads(lines[-1])
     footer |= {"rows": len(lines) - 2, "digest": hashlib.sha256(b"".join(lines[1:-1])).hexdigest()}
+    footer["seal"] = seal_of(footer)
     return b"".join([*lines[:-1], json.dumps(footer).encode() + b"\n"])
 
 
@@ -208,7 +225,8 @@ def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
 
 def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    writer = Writer(path, {"record": "header"})
+    header = write(tmp_path / "other.jsonl")
+    writer = Writer(path, header)
     said: list[dict[str, Verdict]] = [{"d": "not run"}, {"d": "not claimed", "e": "not run"}]
     said.append(dict(reversed(said[1].items())))
     results = [
@@ -219,7 +237,8 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
     ]
     for result in results:
         writer.row(result)
-    writer.close(0.0)
+    with pytest.raises(Refused, match="the row a stands twice"):
+        writer.close(0.0)
     rows = path.read_text(encoding="utf-8").splitlines()[1:-1]
     assert rows == [json.dumps(row_record(result), separators=(",", ":")) for result in results]
 
@@ -295,16 +314,13 @@ def test_evidence_without_planted_backends_shows_nothing(command: Command) -> No
 def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     header = write(path, close=False)
-    whole = path.read_bytes()
-    assert len(salvaged(path, header)) == 8
-    path.write_bytes(whole[:-3])
-    assert len(salvaged(path, header)) == 7
-    path.write_bytes(whole + b"\xff")
-    assert len(salvaged(path, header)) == 8
-    path.write_bytes(whole[:10])
-    assert salvaged(path, header) == []
-    path.write_bytes(b"")
-    assert salvaged(path, header) == []
+    left = part_of(path)
+    whole = left.read_bytes()
+    for content, rows in ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole[:10], 0), (b"", 0)):
+        left.write_bytes(content)
+        found = salvaged(path, header)
+        assert len(found) == rows
+        assert all(result.resumed for result in found)
 
 
 @pytest.mark.parametrize("key", ["backend", "claims", "target", "suite", "environment", "isolation", "waivers"])
@@ -328,14 +344,21 @@ def test_rows_out_of_place_are_not_gone_on_with(command: Command) -> None:
     command.run("numpy")
     path = command.out / "results.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], lines[2], lines[1]]))
+    cut(path, [lines[0], lines[2], lines[1]])
     said = command.run("numpy", "--resume", command.out)
     assert said.code == 2
     assert "is not where the suite has it; begin a new run" in said.err
 
 
+def cut(path: Path, lines: Iterable[bytes]) -> None:
+    """Leave a results file as an interruption leaves it, with these lines."""
+    path.unlink()
+    part_of(path).write_bytes(b"".join(lines))
+
+
 def rows_in(path: Path) -> list[bytes]:
-    return path.read_bytes().splitlines()[1:-1]
+    """The rows of a results file, whether resumed or not."""
+    return [line.replace(b',"resumed":true}', b"}") for line in path.read_bytes().splitlines()[1:-1]]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
@@ -343,7 +366,7 @@ def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> No
     whole = command.run(mini("Flushes"))
     path = command.out / "results.jsonl"
     rows, lines = rows_in(path), path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:kept]) + lines[kept][: 30 if kept else 0])
+    cut(path, [*lines[:kept], lines[kept][: 30 if kept else 0]])
     assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last
     assert rows_in(path) == rows
 
@@ -374,7 +397,7 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
     command.run("numpy")
     path = command.out / "results.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:101]))
+    cut(path, lines[:101])
     seen: list[int] = []
 
     def counted(rows: list[Row], *more: Any) -> Any:
@@ -404,7 +427,7 @@ def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Comm
     rows = rows_in(whole / "results.jsonl")
     out, path, left = tmp_path / "killed", tmp_path / "killed" / "results.jsonl", set()
     for moment in random.Random(2021).sample(range(len(rows)), 20):
-        resume = ("--resume", out) if path.exists() else ("--out", out)
+        resume = ("--resume", out) if part_of(path).exists() else ("--out", out)
         child = os.fork()
         if not child:  # a process that has read everything already, so that twenty of them take no time
             try:
@@ -414,9 +437,10 @@ def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Comm
                 os._exit(0)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "it was killed in the middle"
+        assert not path.exists()
         with pytest.raises(Refused):
-            read(path)
-        left.add(path.stat().st_size)
+            read(part_of(path))
+        left.add(part_of(path).stat().st_size)
         assert not (out / "report.html").exists()
     assert len(left) > 5, "they were killed at moments that differ"
     assert command.run(backend, "--resume", out).code == 1
@@ -442,12 +466,13 @@ def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> No
     child = subprocess.Popen(words, cwd=small.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"
     deadline = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < deadline:
+    while not part_of(path).exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     child.kill()
     child.wait()
+    assert not path.exists()
     with pytest.raises(Refused):
-        read(path)
+        read(part_of(path))
 
 
 # ── parts ─────────────────────────────────────────────────────────────────────────────────────────
@@ -526,7 +551,14 @@ def test_parts_of_other_backends_and_targets_are_refused(command: Command, parts
 
 @pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "waivers", "environment"])
 def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Path], key: str) -> None:
-    again(parts[1], {key: {"other": 1}}, evidence_of(parts[1]).results)
+    header = evidence_of(parts[1]).header
+    waiver = {"number": 1, "place": "w:1", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
+    other = {
+        "suite": {**header["suite"], "version": "9"}, "backend": {**header["backend"], "version": "9"},
+        "claims": {**header["claims"], "mapped": ["special_zero"]}, "isolation": "worker", "waivers": [waiver],
+        "environment": {**header["environment"], "python": "2"},
+    }  # fmt: skip
+    again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)
     said = merge(command, *parts)
     assert said.code == 2
     assert re.search(rf"its {key}[.\w]* is .*, that of {re.escape(str(parts[0]))}", said.err)

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import conformance.commands.run as commands_run
-from conformance import canary, conclude, evidence, judge, planted, run, waive
-from conformance.commands import Usage
+from conformance import canary, conclude, evidence, judge, planted, rejudge, run, waive
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan import Plan, Row
 
@@ -64,7 +63,7 @@ def no_failures_conform(counts: Any, optional: Any, unshown: Any) -> str:
 
 UNPLANTED = (canary, "caught", lambda *_: dict.fromkeys(planted.names(), 1))
 """No bad backend is driven."""
-UNCOUNTED = (commands_run, "complete", lambda *_: None)
+UNCOUNTED = (rejudge, "complete", lambda *_: None)
 """Rows and digest are not compared with the suite's."""
 NAIVE = ((conclude, "_exit_code", no_failures_are_success), (conclude, "_word", no_failures_conform))
 
@@ -126,8 +125,9 @@ def told(command: Command, folder: Path) -> Said:
     """What `conformance` says of results that lie in a folder."""
     plan = small.plan_once(small.suite(None, command.cases))
     try:
-        code = commands_run.told(argparse.Namespace(json=True), plan, folder)
-    except (evidence.Refused, Usage) as refused:
+        found = rejudge.judged(folder / "results.jsonl", plan)
+        code = commands_run.conclude_and_report(argparse.Namespace(json=True), plan, found, folder)
+    except evidence.Refused as refused:
         return Said(2, json.dumps({"sentences": [], "why": str(refused)}), "")
     return Said(code, *command.capsys.readouterr())
 
@@ -146,7 +146,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
 
     said = as_we_are_and_without(
         lambda: told(command, command.out),
-        (commands_run, "read", careless), UNCOUNTED, *NAIVE,
+        (rejudge, "read", careless), UNCOUNTED, *NAIVE,
     )  # fmt: skip
     assert "has no footer" in said.data["why"]
 
@@ -177,7 +177,8 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
         patch.setattr(*UNPLANTED)
         assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
-    said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED)
+    unjudged = (rejudge, "contradictions", lambda *_: iter(()))
+    said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED, unjudged)
     assert "is of a suite with digest" in said.data["why"]
 
 

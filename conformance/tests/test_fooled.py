@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.evidence import part_of
+
 from .small import Command, command, reporting
 
 __all__ = ["command", "reporting"]
@@ -43,7 +45,9 @@ def mine(tmp_path: Path) -> Path:
 def cut(folder: Path, lines: int) -> None:
     """An evidence file as an interruption leaves it."""
     path = folder / "results.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:lines]), encoding="utf-8")
+    left = path.read_text().splitlines(keepends=True)[:lines]
+    path.unlink()
+    part_of(path).write_text("".join(left), encoding="utf-8")
 
 
 def test_a_target_of_one_type_never_reads_as_if_it_were_all(reporting: Command, mine: Path, tmp_path: Path) -> None:
@@ -69,7 +73,7 @@ def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mi
     out = tmp_path / "out"
     command.run(f"{mine}:Narrow", "--isolation", "none")
     cut(out, 300)
-    path = out / "results.jsonl"
+    path = part_of(out / "results.jsonl")
     path.write_text(path.read_text().replace('"fail"', '"pass"'), encoding="utf-8")
     said = command.run(f"{mine}:Narrow", "--isolation", "none", "--resume", str(out))
     assert said.code == 2
@@ -80,11 +84,11 @@ def test_a_row_that_is_none_is_refused_at_resuming(command: Command, tmp_path: P
     out = tmp_path / "out"
     command.run("numpy")
     cut(out, 2)
-    with (out / "results.jsonl").open("a") as file:
+    with part_of(out / "results.jsonl").open("a") as file:
         file.write('{"record":"row"}\n')
     said = command.run("numpy", "--resume", str(out))
     assert said.code == 2
-    assert "lacks its id" in said.err
+    assert ":3: the row lacks row, verdicts, outcome; the file is damaged" in said.err
 
 
 def test_what_an_earlier_run_said_is_gone_when_this_one_cannot_start(

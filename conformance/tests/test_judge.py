@@ -98,11 +98,11 @@ def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Kind, name: 
 
 @pytest.mark.parametrize("verdicts", list(itertools.permutations(("pass", "not claimed", "fail"))))
 def test_the_worst_step_decides_a_row(verdicts: tuple[Verdict, ...]) -> None:
-    assert verdicts[worst([Judgement(verdict) for verdict in verdicts])] == "fail"
+    assert verdicts[worst(verdicts)] == "fail"
 
 
 def test_of_two_equal_steps_the_first_decides() -> None:
-    assert worst([Judgement("pass"), Judgement("fail"), Judgement("fail")]) == 1
+    assert worst(["pass", "fail", "fail"]) == 1
 
 
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────

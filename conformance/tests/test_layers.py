@@ -16,7 +16,7 @@ RANKS |= dict.fromkeys(
     ("plan", "run", "select", "conclude", "remote", "session", "nursery", "worker", "backend", "waive", "canary"), 2
 )
 RANKS |= dict.fromkeys(("certify", "check_cases", "reasons", "mutants", "check_adapter", "check_program"), 2)
-RANKS |= dict.fromkeys(("report", "publish", "diff", "verify", "rejudge"), 2)
+RANKS |= dict.fromkeys(("report", "publish", "diff", "verify", "rejudge", "repeat", "shards"), 2)
 RANKS |= dict.fromkeys(("sweep", "swept", "pieces", "found", "hunt", "invent", "spread", "tabulate"), 2)
 RANKS |= dict.fromkeys(("plugin", "items", "asked", "cli", "commands", "bench", "measured", "__main__"), 3)
 RANKS |= dict.fromkeys(("tests",), 4)
