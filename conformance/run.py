@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .judge import Judgement, judge, worst
-from .memory import HUGE, Image, unreal
+from .memory import HUGE, Image, unfit, unreal
 from .model import (
     Adapter,
     Claims,
@@ -32,10 +32,9 @@ from .model import (
     Verdict,
 )
 from .plan import Row, Task
+from .protocol import cut
 from .types import WIDTH, dtype_of, name_of
 
-_LONGEST = 2000
-"""Characters of a backend's message that are kept."""
 _NO_PROGRAM: Any = None
 _HERE = (f"{sys.prefix}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
 """Where the suite and the libraries lie on this machine, which is nothing to publish."""
@@ -263,8 +262,7 @@ def text_of(message: Any) -> str:
 
 
 def _text(message: Any) -> str:
-    text = placeless(text_of(message))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+    return cut(placeless(text_of(message)))
 
 
 def written(value: object, how: Callable[[object], str] = str) -> str:
@@ -288,8 +286,10 @@ def answered(answer: Any, src: Image) -> Outcome:
     """A tensor outcome, or an error where the answer is none."""
     type_ = named_type(answer)
     if isinstance(type_, Exception):
-        return Outcome("error", message=str(type_))
+        return Outcome("error", message=_text(str(type_)))
     if isinstance(answer, Tensor):
+        if why := unfit(tuple(map(index, answer.dims))):
+            return Outcome("error", message=f"run returned a Tensor of {why}")
         shares = answer.shares_src or answer.memory is src.tensor.memory
         return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
     return Outcome(
