@@ -159,7 +159,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write --timeout 20")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write OPTION 20")
     return seconds
 
 
@@ -200,6 +200,8 @@ def _run_arguments(parser: _Parser) -> None:
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="so many processes at once (1)")
     parser.add_argument("--dask", action=_Once, metavar="ADDRESS", help="run on the Dask cluster of that scheduler")
     _timeout(parser)
+    what = "what calls may lose by timing out, for each of --jobs (14400); the rows after that are not run"
+    parser.add_argument("--budget", type=_seconds, default=14400.0, metavar="SECONDS", help=what)
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )

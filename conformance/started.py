@@ -30,6 +30,8 @@ class Limits(NamedTuple):
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
     """To end once it was told to."""
+    budget: float = 14400.0
+    """Seconds that calls may lose by timing out, in one process and those started in its place."""
 
 
 USUAL = Limits()

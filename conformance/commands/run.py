@@ -99,7 +99,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         target=_target(args, plan),
         chosen=chosen,
         isolation=isolation,
-        limits=Limits(seconds=args.timeout, memory=args.memory << 20),
+        limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget),
         jobs=args.jobs,
         waivers=args.waivers,
         pinned=_pinned(args.claims),
