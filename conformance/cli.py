@@ -17,7 +17,7 @@ from . import __version__
 from .commands import Usage, located, unknown
 from .commands.examples import EXAMPLES, story
 from .terminal import printable
-from .watch import watched
+from .watch import Terminated, heed_termination, watched
 
 _CASES = "a folder instead of the bundled cases/, or beside it if it says `extends`"
 _LENGTHS = frozenset({"--src", "--shape", "--declared"})
@@ -463,7 +463,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write_anything()
     gc.set_threshold(100_000)  # what is made stays: looking for garbage would be an eighth of a short run
     if any(word.rpartition("=")[2] == "none" for word in words):  # as in --isolation none, where a backend can end us
-        return watched(lambda: _ended(words), _cut_short)
+        return watched(lambda: _alone(words), _cut_short)
+    return _alone(words)
+
+
+def _alone(words: Sequence[str]) -> int:
+    """The same in a process that is all ours: what workers leave is ended here, and SIGTERM ends them with us."""
+    from .orphans import adopt
+
+    adopt()
+    heed_termination()
     return _ended(words)
 
 
@@ -483,6 +492,9 @@ def _ended(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader had enough, as in `conformance list rules | head`
         _give_up_output()
         return 141
+    except Terminated:
+        _complain("terminated")
+        return 143
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130

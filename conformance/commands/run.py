@@ -22,6 +22,7 @@ from ..select import BadExpression, chooser, ids
 from ..started import Limits
 from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
+from ..watch import Terminated
 from . import Usage, emit, folder_given, unknown
 
 DEFAULT_OUT = "conformance-report"
@@ -56,10 +57,11 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if not begun:
             raise
-        raise Usage(f"interrupted; to go on, give --resume {_near(begun[0])} in place of --out", code=130) from None
+        how, code = ("terminated", 143) if isinstance(error, Terminated) else ("interrupted", 130)
+        raise Usage(f"{how}; to go on, give --resume {_near(begun[0])} in place of --out", code=code) from None
     return told(args, plan, out)
 
 
