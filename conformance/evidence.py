@@ -107,12 +107,17 @@ encoded = json.JSONEncoder(separators=(",", ":")).encode
 """One encoder for all records: `json.dumps` makes one for each."""
 
 
-class Writer:
-    """Writes a results file line by line; without `close` it has no footer and nobody will take it."""
+def _begun(path: Path) -> BinaryIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("wb", _AT_ONCE)
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream: BinaryIO = path.open("wb", _AT_ONCE)
+
+class Writer:
+    """Writes a results file, or the same into memory, line by line; without `close` it has no footer and is refused."""
+
+    def __init__(self, to: Path | io.BytesIO, header: Mapping[str, Any]) -> None:
+        self._file = not isinstance(to, io.BytesIO)
+        self._stream: BinaryIO = to if isinstance(to, io.BytesIO) else _begun(to)
         self._digest = hashlib.sha256()
         self._rows = 0
         self._counts: Counter[str] = Counter()
@@ -154,9 +159,10 @@ class Writer:
             "seconds": round(seconds, 3),
         }
         self._line(f"{encoded(footer)}\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
+        if self._file:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._stream.close()
         return footer
 
 
