@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from .model import LAYOUTS, Adapter, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+from .protocol import short
 from .types import WIDTH
 
 OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
@@ -349,6 +350,12 @@ def _checked(adapter: Any, backend: str) -> Adapter:
     return adapter  # type: ignore[no-any-return]
 
 
+_LONGEST_NAME, _LONGEST_DETAIL = 200, 2000
+"""Characters of a backend's name, its version or a name in its claims; and of one detail, which may be a build line."""
+_MOST_DETAILS, _MOST_CLAIMS = 100, 200
+"""Details of an identity, and names in each list of the claims: all of it goes into every report."""
+
+
 def check_description(identity: Any, claims: Any, backend: str) -> None:
     """CannotStart where a backend does not say who it is, or claims what does not exist."""
     _check_identity(identity, backend)
@@ -359,19 +366,40 @@ def _check_identity(identity: Any, backend: str) -> None:
     said: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
     if len(said) != 3 or not all(isinstance(part, str) for part in said[:2]) or not said[0]:
         raise CannotStart(
-            f"{backend}: `identity` is {identity!r}; give Identity(name, version), both text, and a name not empty"
+            f"{backend}: `identity` is {short(identity)}; give Identity(name, version), both text, and a name not empty"
         )
+    for what, part in zip(("name", "version"), said[:2], strict=True):
+        if len(part) > _LONGEST_NAME:
+            raise CannotStart(
+                f"{backend}: the {what} has {len(part):,} characters: {short(part)}; give at most {_LONGEST_NAME}"
+            )
     pairs = isinstance(said[2], tuple) and all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2])
     if not pairs:
-        raise CannotStart(f"{backend}: the detail of `identity` is {said[2]!r}; give pairs of text, a tuple each")
+        raise CannotStart(f"{backend}: the detail of `identity` is {short(said[2])}; give pairs of text, a tuple each")
+    if len(said[2]) > _MOST_DETAILS:
+        raise CannotStart(f"{backend}: the detail has {len(said[2]):,} entries; give at most {_MOST_DETAILS}")
+    for key, value in said[2]:
+        if len(key) > _LONGEST_NAME or len(value) > _LONGEST_DETAIL:
+            raise CannotStart(
+                f"{backend}: the detail {short(key)} has {len(value):,} characters: {short(value)}; "
+                f"give a name of at most {_LONGEST_NAME} and at most {_LONGEST_DETAIL} for it"
+            )
 
 
 def _check_claims(claims: Any, backend: str) -> None:
     if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
-        raise CannotStart(f"{backend}: `claims` is {claims!r}; give Claims(operations, leaves_out, mapped), all tuples")
-    for name in (name for part in claims for name in part):
-        if not isinstance(name, str):
-            raise CannotStart(f"{backend}: `claims` has {name!r}, where the name of an operation or a facet was due")
+        raise CannotStart(
+            f"{backend}: `claims` is {short(claims)}; give Claims(operations, leaves_out, mapped), all tuples"
+        )
+    for field, names in zip(Claims._fields, claims, strict=True):
+        if len(names) > _MOST_CLAIMS:
+            raise CannotStart(f"{backend}: {field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}")
+    everything: list[Any] = [name for part in claims for name in part]
+    for name in everything:
+        if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+            raise CannotStart(
+                f"{backend}: `claims` has {short(name)}, where the name of an operation or a facet was due"
+            )
     for operation in claims.operations:
         if operation not in OPERATIONS:
             raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")

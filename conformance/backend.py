@@ -57,11 +57,21 @@ def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolatio
 
 
 def _while_alive(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:
-    while not (isinstance(adapter, Remote) and adapter.lost):
+    """The rows, until the backend cannot be started any more or has spent its budget."""
+    while not (isinstance(adapter, Remote) and _given_up(adapter)):
         row = next(rows, None)
         if row is None:
             return
         yield row
+
+
+def _given_up(remote: Remote) -> bool:
+    if remote.lost is None and remote.late > remote.limits.budget:
+        remote.lost = (
+            f"given up after {remote.late:.0f} s of calls that timed out, more than --budget {remote.limits.budget:g}; "
+            "give a larger one to go on"
+        )
+    return remote.lost is not None
 
 
 def remarks(adapter: Adapter) -> tuple[str, ...]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 
 from .backend import Isolation, opened, run_isolated
 from .conclude import conclude
-from .evidence import Target, Writer, header_of, read
+from .evidence import Target, Writer, header_of
 from .plan import Plan, Row
 from .planted import CANARIES, IN_PROCESSES
 from .started import Limits
@@ -32,17 +30,12 @@ def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isol
     """The failures that reading the evidence back shows; 0 where the conclusion is not that it failed."""
     most = _DEATHS if backend in IN_PROCESSES else _ROWS
     rows = tuple(row for own in groups for row in own[:: max(1, len(own) // most)][:most])
-    with (
-        tempfile.TemporaryDirectory(prefix="reshape-conformance-") as folder,
-        opened(backend, isolation, limits) as adapter,
-    ):
-        path = Path(folder) / "results.jsonl"
+    with opened(backend, isolation, limits) as adapter:
         claims, target = adapter.claims, Target()
-        writer = Writer(path, header_of(plan.suite, adapter.identity, claims, target, backend))
+        writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, backend))
         for result in run_isolated(rows, adapter, claims, isolation):
             writer.row(result)
-        writer.close(0.0)
-        evidence = read(path)
+        evidence = writer.close(0.0)
     part = Plan(plan.suite, rows)
     conclusion = conclude(part, {result.row: result for result in evidence.results}, claims, target)
     return conclusion.counts.get("fail", 0) if conclusion.exit_code == 1 else 0

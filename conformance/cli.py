@@ -17,7 +17,7 @@ from . import __version__
 from .commands import Usage, located, unknown
 from .commands.examples import EXAMPLES, story
 from .terminal import printable
-from .watch import watched
+from .watch import Terminated, heed_termination, watched
 
 _CASES = "a folder instead of the bundled cases/, or beside it if it says `extends`"
 _LENGTHS = frozenset({"--src", "--shape", "--declared"})
@@ -159,7 +159,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write --timeout 20")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write OPTION 20")
     return seconds
 
 
@@ -200,6 +200,8 @@ def _run_arguments(parser: _Parser) -> None:
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="so many processes at once (1)")
     parser.add_argument("--dask", action=_Once, metavar="ADDRESS", help="run on the Dask cluster of that scheduler")
     _timeout(parser)
+    what = "what calls may lose by timing out, for each of --jobs (14400); the rows after that are not run"
+    parser.add_argument("--budget", type=_seconds, default=14400.0, metavar="SECONDS", help=what)
     parser.add_argument(
         "--memory", type=_positive, default=16384, metavar="MIB", help="limit of a process's address space (16384)"
     )
@@ -475,7 +477,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write_anything()
     gc.set_threshold(100_000)  # what is made stays: looking for garbage would be an eighth of a short run
     if any(word.rpartition("=")[2] == "none" for word in words):  # as in --isolation none, where a backend can end us
-        return watched(lambda: _ended(words), _cut_short)
+        return watched(lambda: _alone(words), _cut_short)
+    return _alone(words)
+
+
+def _alone(words: Sequence[str]) -> int:
+    """The same in a process that is all ours: what workers leave is ended here, and SIGTERM ends them with us."""
+    from .orphans import adopt
+
+    adopt()
+    heed_termination()
     return _ended(words)
 
 
@@ -495,6 +506,9 @@ def _ended(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader had enough, as in `conformance list rules | head`
         _give_up_output()
         return 141
+    except Terminated:
+        _complain("terminated")
+        return 143
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130

@@ -118,15 +118,13 @@ encoded = json.JSONEncoder(separators=(",", ":")).encode
 class Writer:
     """Writes a results file under a temporary name; `close` adds the footer and gives the file its name.
 
-    What `close` returns is what this writer wrote. It raises Tampered if the file holds anything else.
+    What `close` returns is what this writer wrote. It raises Tampered if the file holds anything else. Without a path
+    it writes into memory.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path, self._part = path, part_of(path)
-        self._part.unlink(missing_ok=True)
-        descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        self._stream: BinaryIO = os.fdopen(descriptor, "w+b", _AT_ONCE)
+    def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
+        self._path = path
+        self._stream: BinaryIO = io.BytesIO() if path is None else _created(part_of(path))
         self._all, self._digest = hashlib.sha256(), hashlib.sha256()
         self._rows, self._resumed = 0, 0
         self._counts: Counter[str] = Counter()
@@ -172,29 +170,37 @@ class Writer:
         footer["seal"] = seal_of(footer)
         self._line(f"{encoded(footer)}\n")
         self._stream.flush()
-        os.fsync(self._stream.fileno())
-        evidence = parsed(self._reread(), self._path)
-        self._stream.close()
-        return evidence
-
-    def _reread(self) -> bytes:
-        """What the file holds, once it has its name, if that is what was written."""
         self._stream.seek(0)
         content = self._stream.read()
+        if self._path is not None:
+            os.fsync(self._stream.fileno())
+            self._name(self._path, content)
+        self._stream.close()
+        return parsed(content, self._path or Path("evidence"))
+
+    def _name(self, path: Path, content: bytes) -> None:
+        """Give the file its name; Tampered if it does not hold what was written, or something else gets the name."""
         try:
-            os.replace(self._part, self._path)
-            named = read_bytes(self._path)
+            os.replace(part_of(path), path)
+            named = read_bytes(path)
         except OSError:
             named = b""
         for found in (content, named):
             if hashlib.sha256(found).digest() != self._all.digest():
-                self._path.unlink(missing_ok=True)
-                raise Tampered(f"{self._path} was changed while the run wrote it; no verdict holds, run again")
-        return content
+                path.unlink(missing_ok=True)
+                raise Tampered(f"{path} was changed while the run wrote it; no verdict holds, run again")
 
     def leave(self) -> None:
         """Close the file as it is, under its temporary name, to be resumed."""
         self._stream.close()
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file in place of whatever bears the name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    return os.fdopen(descriptor, "w+b", _AT_ONCE)
 
 
 def part_of(path: Path) -> Path:

@@ -19,6 +19,8 @@ GUARD = 64
 _MARK = 0xA5
 HUGE = 1 << 24
 """Bytes from which elements are looked at in place rather than copied once more."""
+MOST_DIMS, _FAR = 256, 1 << 64
+"""Dims of an answer that are taken, and how far from 0 a length may be."""
 _NORMAL = {
     "f32": (0x00800000, 0x3F800000, 0x7F800000),
     "bf16": (0x0080, 0x3F80, 0x7F80),
@@ -108,6 +110,14 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
 def unreal(dims: tuple[int, ...]) -> bool:
     """Whether no memory can hold a tensor of such dims, though a library may say that it has one; or need hold none."""
     return any(length <= 0 for length in dims) or bool(volume_of(dims) >> 60)
+
+
+def unfit(dims: tuple[int, ...]) -> str | None:
+    """Why an answer's dims are not kept: there are too many, or one is past what any library can hold."""
+    if len(dims) > MOST_DIMS:
+        return f"{len(dims):,} dims, where at most {MOST_DIMS:,} are taken"
+    far = next((length for length in dims if abs(length) > _FAR), None)
+    return f"a length of {far.bit_length()} bits, where at most 64 are taken" if far is not None else None
 
 
 def volume_of(dims: tuple[int, ...]) -> int:

@@ -17,8 +17,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import IO
 
+from . import orphans
 from .adapter import import_adapter
-from .started import Limits, Started, bury, carriers, start
+from .orphans import carriers
+from .started import Limits, Started, bury, start
 from .watch import tie
 
 _BYTES = 4
@@ -53,6 +55,7 @@ class Nursery:
             os.close(ours)
             self.close()
             return None
+        orphans.register(pid, self._started.mark)
         self._copy = Copy(pid, self._control, streams)
         return self._started._replace(child=self._copy, lifeline=ours, model=self._started.child.pid)
 

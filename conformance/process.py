@@ -20,7 +20,7 @@ from typing import Any
 from . import protocol
 from .adapter import CannotStart
 from .model import Crashed, TimedOut
-from .protocol import Fault, short
+from .protocol import Fault, cut, short
 from .started import Limits, Started, bury
 
 if sys.platform != "win32":
@@ -29,8 +29,12 @@ if sys.platform != "win32":
 Bytes = bytes | bytearray | memoryview
 
 _STDERR_KEPT = 8192
+_LAST_READS = 64
+"""Reads of what a process that has ended left on its standard error."""
 _PIPE = 1 << 20
 _READ = 1 << 16
+_AHEAD = 2 * protocol.LONGEST_LINE
+"""Bytes that are kept of what a process says while a call is still being sent to it."""
 _GLANCE = 0.25
 """Seconds after which a silent process is looked at: it may have ended, and a child of its keep the pipes open."""
 
@@ -89,6 +93,11 @@ class Process:
     def _rest(self, view: memoryview, deadline: float, what: str) -> None:
         while view:
             self._wait(deadline, what, self._writing)
+            if len(self._said) > _AHEAD:
+                raise self.fault(
+                    f"{what}: it said {len(self._said)} bytes before it had read the call: "
+                    f"{short(bytes(self._said[:40]))}"
+                )
             view = view[self._written(view) :]
 
     def _written(self, view: Bytes) -> int:
@@ -110,7 +119,7 @@ class Process:
             raise self.fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
             self.end()
-            raise CannotStart(str(record["cannot_start"]))
+            raise CannotStart(cut(str(record["cannot_start"])))
         if record.get("id") != expected:
             raise self.fault(f"{what}: {_misplaced(record.get('id'), expected, self._id)}")
         return record
@@ -122,24 +131,26 @@ class Process:
             content = said[:size]
             del said[:size]
             return content
+        content = said[:]
+        said.clear()
         try:
-            content = bytearray(size)
+            self._fill(content, size, deadline, what)
         except (MemoryError, OverflowError):
             raise self.fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
-        got = len(said)
-        content[:got] = said
-        said.clear()
-        with memoryview(content) as view:
-            while got < size:
-                if more := self._read(view[got:], what):
-                    got += more
-                else:
-                    self._wait(deadline, f"{what}, {got} of the {size} bytes of its payload came", self._reading)
-                    more = min(len(said), size - got)  # what was read while waiting
-                    view[got : got + more] = said[:more]
-                    del said[:more]
-                    got += more
         return content
+
+    def _fill(self, content: bytearray, size: int, deadline: float, what: str) -> None:
+        """Reads on until there are so many bytes. Memory is taken for what has come, not for what is announced."""
+        said = self._said
+        with memoryview(bytearray(min(size - len(content), _PIPE))) as room:
+            while (left := size - len(content)) > 0:
+                if more := self._read(room[:left], what):
+                    content += room[:more]
+                else:
+                    got = f"{len(content)} of the {size} bytes of its payload came"
+                    self._wait(deadline, f"{what}, {got}", self._reading)
+                    content += said[:left]  # what was read while waiting
+                    del said[:left]
 
     def _read(self, into: memoryview, what: str) -> int:
         try:
@@ -222,7 +233,8 @@ class Process:
             self.end()
             return f"{what}: it closed its output without ending{self._last_words()}"
         with contextlib.suppress(OSError):
-            while content := os.read(self._err, _READ):
+            for _ in range(_LAST_READS):  # a child of its may go on writing for ever
+                content = os.read(self._err, _READ)
                 self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
         self.end()
         if code < 0:

@@ -17,6 +17,8 @@ from .model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
 VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
+LONGEST_TEXT = 2000
+"""Characters of a backend's message that are kept."""
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers whose numbers are doubles."""
 _WHOLE = re.compile(r"-?[0-9]{1,39}")
@@ -84,6 +86,11 @@ def short(value: object) -> str:
     """A value in messages, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def cut(text: str, most: int = LONGEST_TEXT) -> str:
+    """A text of a backend's, cut where it is long."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 # ── graphs ────────────────────────────────────────────────────────────────────────────────────────

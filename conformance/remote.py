@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -33,6 +34,8 @@ class Remote:
         """How often it was started."""
         self.lost: str | None = None
         """Why it is not started any more."""
+        self.late = 0.0
+        """Seconds that were lost on calls that timed out."""
         self.amiss: str | None = None
         """What was wrong with the way it ended when it was asked to."""
         self._failures = 0
@@ -109,7 +112,12 @@ class RemoteProgram(Compiled):
             self.session, self.number = None, session.new_program()
             self.answers.clear()
             self.sources.clear()
-        answer = session.run(self, (src, *shapes), may_overwrite)
+        began = time.monotonic()
+        try:
+            answer = session.run(self, (src, *shapes), may_overwrite)
+        except TimedOut:
+            self.remote.late += time.monotonic() - began
+            raise
         copies = self.remote.copies
         if copies is not None and copies.example is None and not may_overwrite:
             copies.learn(self.graph, (src, *shapes), answer)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .judge import Judgement, deciding_step, judge, worst
-from .memory import HUGE, Image, digest_of, unreal
+from .memory import HUGE, Image, digest_of, unfit, unreal
 from .model import (
     Adapter,
     Claims,
@@ -32,10 +32,9 @@ from .model import (
     Verdict,
 )
 from .plan import Row, Task
+from .protocol import cut
 from .types import WIDTH, dtype_of, name_of
 
-_LONGEST = 2000
-"""Characters of a backend's message that are kept."""
 _NO_PROGRAM: Any = None
 _HERE = (f"{sys.prefix}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
 """Where the suite and the libraries lie on this machine, which is nothing to publish."""
@@ -47,15 +46,39 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
     claims = claims or adapter.claims
     left_out: dict[frozenset[str], bool] = {}
     previous: Result | None = None
+    hung = _Hung()
     for row in rows:
         left = left_out.get(row.facets)
         if left is None:
             left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
         if row.operation in claims.operations:
-            previous = run_row(row, adapter, left, previous)
+            if hung.enough(row):
+                previous = _judged(row, [Outcome("timeout", message=_NOT_CALLED)] * len(row.tasks), left)
+            else:
+                previous = run_row(row, adapter, left, previous)
+            hung.count(row, previous)
             yield previous
         else:
             yield result_without_call(row, "not claimed")
+
+
+class _Hung:
+    """How many rows of one case and operation, one after the other, timed out twice."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, str] | None = None
+        self._times = 0
+
+    def enough(self, row: Row) -> bool:
+        """True if this row need not be called: it would be lost time, for the rows before it were alike."""
+        return self._key == (row.case.id, row.operation) and self._times >= _HANGS
+
+    def count(self, row: Row, result: Result) -> None:
+        if self._key != (row.case.id, row.operation):
+            self._key, self._times = (row.case.id, row.operation), 0
+        message = str(result.outcome.get("message"))
+        hung = result.outcome["kind"] == "timeout" and message.endswith((_AGAIN, _ALIKE, _NOT_CALLED))
+        self._times = self._times + 1 if hung else 0
 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:
@@ -117,6 +140,9 @@ DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
 
 _AGAIN = "(deterministic: again alone in a fresh process)"
 _ALIKE = "(deterministic: alone in a fresh process, like the row before)"
+_HANGS = 3
+"""Rows of a case and operation that must time out, confirmed, before the others are not called any more."""
+_NOT_CALLED = f"not called: the {_HANGS} rows before it of this case and operation timed out"
 
 
 def confirmed(row: Row, adapter: Adapter, outcomes: list[Outcome], previous: Result | None) -> list[Outcome]:
@@ -265,8 +291,7 @@ def text_of(message: Any) -> str:
 
 
 def _text(message: Any) -> str:
-    text = placeless(text_of(message))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+    return cut(placeless(text_of(message)))
 
 
 def written(value: object, how: Callable[[object], str] = str) -> str:
@@ -290,8 +315,10 @@ def answered(answer: Any, src: Image) -> Outcome:
     """A tensor outcome, or an error where the answer is none."""
     type_ = named_type(answer)
     if isinstance(type_, Exception):
-        return Outcome("error", message=str(type_))
+        return Outcome("error", message=_text(str(type_)))
     if isinstance(answer, Tensor):
+        if why := unfit(tuple(map(index, answer.dims))):
+            return Outcome("error", message=f"run returned a Tensor of {why}")
         shares = answer.shares_src or answer.memory is src.tensor.memory
         return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
     return Outcome(

@@ -7,15 +7,19 @@ from typing import Any, NamedTuple
 
 from . import protocol
 from .adapter import CannotStart, check_description
-from .memory import strides_of, unreal, volume_of
+from .memory import strides_of, unfit, unreal, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from .process import Bytes, Process, SharedMemory
-from .protocol import Fault, integer, short
+from .protocol import Fault, cut, integer, short
 from .types import WIDTH
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory rather than through the pipe."""
 _PAGE = 4096
+_MOST, _DROPPED = 1 << 26, 1 << 20
+"""Bytes of an answer that are always read; and of one that contradicts itself, which are read and dropped."""
+_WIDEST = 8
+"""Bytes of the widest element type."""
 _CLOSE_AT_ONCE = 16
 """Programs that nobody uses any more are closed so many at a time; large ones at once."""
 
@@ -101,7 +105,7 @@ class Session:
     def _no_start(self, error: Exception) -> CannotStart:
         self.process.end()
         what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-        return CannotStart(f"{self.process.name}: {what}")
+        return CannotStart(f"{self.process.name}: {cut(what)}")
 
     # ── a call ──
 
@@ -189,38 +193,45 @@ class Session:
 
     def _changed(self, program: Compiled, reply: Mapping[str, Any], sent: Sent) -> None:
         """What a reply to run says beside its result: memory that is not what it was."""
-        for wrote in _listed(reply, "wrote"):
-            index = wrote.get("tensor")
+        for index, wrote in _listed(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(sent.tensors):
                 raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(sent.tensors)}")
             self._replace(sent.tensors[index].memory, wrote, sent.deadline)
         for key, known in (("changed", program.answers), ("overwrote", program.sources)):
-            for changed in _listed(reply, key):
-                earlier = known.get(changed.get("call", -1))
+            for call, changed in _listed(reply, key, "call"):
+                earlier = known.get(call) if type(call) is int else None
                 if earlier is None:
-                    raise Fault(f"{key!r} names the call {short(changed.get('call'))}, which is none of this program")
+                    raise Fault(f"{key!r} names the call {short(call)}, which is none of this program")
                 self._replace(earlier.memory, changed, sent.deadline)
 
     def _tensor(self, result: Mapping[str, Any], sent: Sent) -> Tensor | RemoteError:
-        """The tensor of a result, or how the result contradicts itself."""
+        """The tensor of a result, or how the result contradicts itself. Nothing is read before its size is bounded."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
             raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
-        memory = self.process.payload(size, sent.deadline, "run") if at is None else self._answer_at(at, size, sent)
-        type_, dims = result.get("type"), result.get("dims")
-        if not isinstance(type_, str) or type_ not in WIDTH:
-            return RemoteError(f"the result's type is {short(type_)}, which is no element type")
-        if not isinstance(dims, list):
-            return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
-        try:
-            whole = tuple([n if type(n) is int else integer(n) for n in dims])
-        except Fault as fault:
-            return RemoteError(f"the result's dims: {fault}")
-        due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
-        if size != due:
-            return RemoteError(f"the result has {size} bytes for {type_}{list(whole)}, which takes {due}")
-        strides = strides_of(whole, "dense", WIDTH[type_])
-        return Tensor(type_, whole, strides, memory, 0, shares_src=result.get("shares") is True)
+        announced = _announced(result, size)
+        if at is None:
+            self._bound(announced, size, sent)
+            memory = self.process.payload(size, sent.deadline, "run")
+        else:
+            memory = self._answer_at(at, size, sent)
+        if isinstance(announced, RemoteError):
+            return announced
+        type_, dims = announced
+        strides = strides_of(dims, "dense", WIDTH[type_])
+        return Tensor(type_, dims, strides, memory, 0, shares_src=result.get("shares") is True)
+
+    def _bound(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, sent: Sent) -> None:
+        """Refuses a payload that is larger than any answer to this call can be, or that nothing explains."""
+        if isinstance(announced, RemoteError):
+            if size > _DROPPED:
+                raise Fault(f"{announced}; a payload of {size} bytes is not read for that")
+            return
+        src = sent.tensors[0].dims
+        most = max(_MOST, 2 * _WIDEST * (0 if unreal(src) else volume_of(src)))
+        if size > most:
+            type_, dims = announced
+            raise Fault(f"the result {type_}{short(list(dims))} has {size} bytes, where at most {most} are read")
 
     def _answer_at(self, at: Any, size: int, sent: Sent) -> bytearray:
         """An answer that lies in shared memory, in the room that was offered behind the tensors."""
@@ -274,10 +285,32 @@ class Session:
 _KINDS = ("result", "rejected", "unsupported", "error")
 
 
-def _listed(reply: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    if key not in reply:
-        return []
-    listed = reply[key]
+def _announced(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int, ...]] | RemoteError:
+    """The type and dims of a result, or why they cannot be those of a tensor of that many bytes."""
+    type_, dims = result.get("type"), result.get("dims")
+    if not isinstance(type_, str) or type_ not in WIDTH:
+        return RemoteError(f"the result's type is {short(type_)}, which is no element type")
+    if not isinstance(dims, list):
+        return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
+    try:
+        whole = tuple([n if type(n) is int else integer(n) for n in dims])
+    except Fault as fault:
+        return RemoteError(f"the result's dims: {fault}")
+    if why := unfit(whole):
+        return RemoteError(f"the result has {why}")
+    due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
+    if size != due:
+        return RemoteError(f"the result has {size} bytes for {type_}{short(list(whole))}, which takes {due}")
+    return type_, whole
+
+
+def _listed(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:
+    """The objects listed under a key, each with what it names, which no other may name too."""
+    listed = reply.get(key, [])
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise Fault(f"{key!r} is {short(listed)}, where a list of objects was due")
-    return listed
+    named = [(each.get(name), each) for each in listed]
+    whole = [index for index, _ in named if type(index) is int]
+    if len(set(whole)) < len(whole):
+        raise Fault(f"{key!r} names the same {name} twice")
+    return named

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from .adapter import CannotStart
+from .orphans import adopt
 
 Work = TypeVar("Work")
 Done = TypeVar("Done")
@@ -35,7 +36,7 @@ def here(take: Callable[[Work], Done], work: Iterable[Work]) -> Iterator[Done]:
 
 def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> Iterator[Done]:
     """In so many processes."""
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=adopt)
     try:
         yield from _in_order(lambda each: pool.submit(take, each), Future.result, work, jobs * _AHEAD)
     finally:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple, Protocol
 
+from . import orphans
 from .adapter import CannotStart
 from .watch import tie
 
@@ -30,6 +31,8 @@ class Limits(NamedTuple):
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
     """To end once it was told to."""
+    budget: float = 14400.0
+    """Seconds that calls may lose by timing out, in one process and those started in its place."""
 
 
 USUAL = Limits()
@@ -78,6 +81,7 @@ def start(
             command, stdin=streams[0], stdout=streams[1], stderr=streams[2], bufsize=0,
             start_new_session=True, env=_marked(os.environ if env is None else env, mark), pass_fds=(theirs,),
         )  # fmt: skip
+        orphans.register(popen.pid, mark)
         tie(theirs, -popen.pid)
     except OSError as error:
         os.close(ours)
@@ -106,6 +110,7 @@ def _marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
 def bury(started: Started) -> None:
     """Ends the whole process group, and children that left it or kept the pipes."""
     child = started.child
+    family = orphans.descendants(child.pid) if child.poll() is None else set()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -114,26 +119,5 @@ def bury(started: Started) -> None:
             with contextlib.suppress(OSError):
                 stream.close()
     os.close(started.lifeline)
-    for _ in range(_ROUNDS):
-        left = [pid for pid in carriers(started.mark) if pid != started.model]
-        if not left:
-            break
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-
-
-_ROUNDS = 20
-"""Children may be born while others are being ended."""
-
-
-def carriers(mark: str) -> list[int]:
-    """The processes, of ours and where Linux shows them, that were started with the mark."""
-    found = []
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if mark.encode() in file.read():
-                        found.append(int(name))
-    return found
+    orphans.end(family, child.pid, started.mark, started.model)
+    orphans.forget(child.pid)

@@ -12,6 +12,21 @@ if sys.platform != "win32":
     import fcntl
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: the command ends as if it was interrupted, and says so in other words."""
+
+
+def heed_termination() -> None:
+    """Have SIGTERM end this process the way an interrupt does, so that nothing of it is left behind."""
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would cut the cleaning short
+        raise Terminated
+
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, end)
+
+
 def watched(work: Callable[[], int], ended: Callable[[int], int]) -> int:
     """What the work comes to in a child; or what `ended` makes of the exit code of a child that never came to its end.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -14,6 +13,7 @@ from ..load import load_spec
 from ..model import Spec
 from ..run import contained
 from ..started import Limits
+from ..temporary import temporary_folder
 from ..terminal import counted, paint, say
 from . import Usage, emit, folder_given, unknown
 
@@ -48,7 +48,7 @@ def _no_traces() -> Iterator[None]:
     """Keeps Hypothesis from leaving a folder where the command is called."""
     from hypothesis.configuration import set_hypothesis_home_dir
 
-    with tempfile.TemporaryDirectory(prefix="reshape-conformance-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         set_hypothesis_home_dir(folder)
         try:
             yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..plan import Plan, plan_of
 from ..publish import Stale, index, publish, size
 from ..report.facts import Facts
 from ..started import Limits
+from ..temporary import temporary_folder
 from ..terminal import Progress, counted, say, table
 from . import Usage, emit, folder_given
 
@@ -73,17 +73,17 @@ def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None
     isolation = isolation_of(name)
     limits = Limits(seconds=args.timeout, memory=args.memory << 20)
     jobs = 1 if isolation == "none" else args.jobs
-    with tempfile.TemporaryDirectory(prefix="publish-") as folder:
+    with temporary_folder() as folder:
         progress = Progress(f"running {name}", len(plan.rows))
         order = Order(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
         try:
             with closing(progress):
-                certify(order, lambda _: Path(folder), tick=progress.at)
+                certify(order, lambda _: folder / "out", tick=progress.at)
         except CannotStart as cannot:
             raise Usage(str(cannot), code=3) from None
         except Tampered as tampered:
             raise Usage(str(tampered), code=5) from None
-        _published(Path(folder) / RESULTS, plan, reports)
+        _published(folder / "out" / RESULTS, plan, reports)
 
 
 def _published(results: Path, plan: Plan, reports: Path) -> None:

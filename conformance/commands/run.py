@@ -24,6 +24,7 @@ from ..select import BadExpression, chooser, ids
 from ..started import Limits
 from ..strict_yaml import require
 from ..terminal import Progress, counted, paint, say, table, wrapped
+from ..watch import Terminated
 from . import Usage, emit, folder_given, unknown
 
 __all__ = ["claims_in", "conclude_and_report", "difference", "requirements", "run"]
@@ -86,10 +87,11 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
         raise Usage(f"--resume: {refused}") from None
     except Tampered as tampered:
         raise Usage(str(tampered), code=5) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if folder.path is None:
             raise
-        raise Usage(f"interrupted; {_how_to_go_on(folder.path, evidence)}", code=130) from None
+        how, code = ("terminated", 143) if isinstance(error, Terminated) else ("interrupted", 130)
+        raise Usage(f"{how}; {_how_to_go_on(folder.path, evidence)}", code=code) from None
 
 
 def _how_to_go_on(folder: Path, evidence: Evidence | None) -> str:
@@ -133,7 +135,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         target=_target(args, plan),
         chosen=chosen,
         isolation=isolation,
-        limits=Limits(seconds=args.timeout, memory=args.memory << 20),
+        limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget),
         jobs=args.jobs,
         waivers=args.waivers,
         pinned=None if args.claims is None else claims_in(args.claims),

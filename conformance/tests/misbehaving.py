@@ -47,7 +47,8 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
                 sys.exit("no licence left")
             operations = ["StaticReshape"] if FAULT != "claims-nonsense" else ["Reshpae"]
             name = f"misbehaving-{count}" if FAULT == "another-name" else "misbehaving"
-            return {"result": {"name": name, "version": "1", "operations": operations}}, b""
+            more = json.loads(Path(FAULT[10:]).read_text()) if FAULT.startswith("describes:") else {}
+            return {"result": {"name": name, "version": "1", "operations": operations, **more}}, b""
         case "compile":
             programs[request["program"]] = request["graph"]["nodes"]
             return {"result": {}}, b""
@@ -99,6 +100,17 @@ def misanswered(  # noqa: PLR0912 - a list
             return {"result": result, **json.loads(what)}, data
         case "shares":
             return {"result": {**result, **json.loads(what)}}, b""
+        case "dims-of":
+            return {"result": {**result, "dims": json.loads(Path(what).read_text())}}, data
+        case "sends-much-for-little":
+            return {"result": {**result, "bytes": 2 << 20}}, bytes(2 << 20)
+        case "sends-as-much-as-it-likes":
+            return {"result": {**result, "bytes": 128 << 20, "dims": [32 << 20]}}, bytes(128 << 20)
+        case "answers-with-more":
+            return {"result": {**result, "bytes": 16 << 20, "dims": [4 << 20]}}, bytes(16 << 20)
+        case "changes-src-often":
+            wrote = [{"tensor": 0, "bytes": len(memory)}] * 1000
+            return {"result": result, "wrote": wrote}, data + memory * 1000
         case "short-payload":
             return {"result": result}, data[:-1]
         case "long-payload":
@@ -164,6 +176,8 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
             for _ in range(4096):
                 write(b"x" * 4096)
             time.sleep(60)
+        case "says-much":
+            reply(number, {"error": {"message": "much " * 100_000}})
         case "says-error":
             reply(number, {"error": {"message": "not today"}})
         case "says-memory":
@@ -213,6 +227,9 @@ def main() -> None:
         reply(0, {"result": {}})
     for text in IN:
         request = json.loads(text)
+        if FAULT == "floods" and calls and request["do"] == "run":
+            while True:
+                os.write(1, b"\n" * 65536)
         record, payload = answer(request, programs)
         if request["do"] in PHASE.split("+") and (not SECOND or len(calls) == 2):
             misbehave(request["id"], record, payload)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart
+from conformance.cli import main
 from conformance.memory import Source
 from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan import Task
@@ -169,7 +170,7 @@ def test_without_a_limit_of_memory_an_enormous_answer_is_an_error_and_the_next_c
     backend = remote(f'result:{{"bytes": {size}}}', "run", "second", limits=LIMITS._replace(memory=0))
     seen = [outcome(backend) for _ in range(3)]
     assert [each.kind for each in seen] == ["tensor", "error", "tensor"]
-    assert f"{size} bytes, for which there is no memory" in (seen[1].message or "")
+    assert f"{size} bytes for f32[3, 2], which takes 24" in (seen[1].message or "")
     assert backend.generation == 2
     backend.close()
 
@@ -406,3 +407,124 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
     gc.collect()
     after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     assert after <= before
+
+
+# ── what a process may take of ours ──
+
+
+def taken(backend: Remote) -> tuple[Outcome, float, int]:
+    """What the second call comes to, its seconds, and the bytes of memory it took of this process at most."""
+    assert outcome(backend).kind == "tensor"
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before, began = _memory("VmRSS"), time.monotonic()
+    seen = outcome(backend)
+    return seen, time.monotonic() - began, _memory("VmHWM") - before
+
+
+def _memory(which: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(which))
+
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory")
+GREEDY = {
+    "announces 2 GiB for 24 bytes": ('result:{"bytes": 2147483648}', "2147483648 bytes for f32[3, 2], which takes 24"),
+    "announces 2 GiB and dims for it": (
+        'result:{"bytes": 2147483648, "dims": [536870912]}', "2147483648 bytes, where at most 67108864 are read"
+    ),
+    "sends 2 MiB for dims of 24 bytes": ("sends-much-for-little", "2097152 bytes for f32[3, 2], which takes 24"),
+    "sends 128 MiB as announced": ("sends-as-much-as-it-likes", "134217728 bytes, where at most 67108864 are read"),
+    "changes src a thousand times": ("changes-src-often", "'wrote' names the same tensor twice"),
+}  # fmt: skip
+
+
+@only_linux
+@pytest.mark.parametrize("deed", GREEDY)
+def test_a_payload_larger_than_any_answer_is_an_error_and_takes_no_memory(deed: str) -> None:
+    fault, words = GREEDY[deed]
+    backend = remote(fault, "run", "second")
+    seen, seconds, peak = taken(backend)
+    assert (seen.kind, words in (seen.message or "")) == ("error", True), seen
+    assert (seconds < 1.5, peak < 32 << 20) == (True, True), (seconds, peak)
+    assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+@only_linux
+def test_memory_is_taken_for_bytes_that_came_and_not_for_those_announced() -> None:
+    backend = remote('result:{"bytes": 67108864, "dims": [16777216]}', "run", "second")
+    seen, seconds, peak = taken(backend)
+    assert (seen.kind, "24 of the 67108864 bytes of its payload came" in (seen.message or "")) == ("timeout", True)
+    assert (seconds < 3, peak < 32 << 20) == (True, True), (seconds, peak)
+    backend.close()
+
+
+def test_a_wrong_answer_of_some_mebibytes_is_still_read_and_judged() -> None:
+    backend = remote("answers-with-more")
+    seen = outcome(backend)
+    assert (seen.kind, seen.dims, len(seen.data or b"")) == ("tensor", (4 << 20,), 16 << 20)
+    backend.close()
+
+
+@only_linux
+def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
+    backend = remote("floods", "run", "second", share=False)
+    assert outcome(backend).kind == "tensor"
+    large = task((1 << 24,), (1 << 24,))
+    assert len(large.src.tensor.memory) > 1 << 26
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _memory("VmRSS")
+    seen = attempt(backend, large, None)[0]
+    assert (seen.kind, "before it had read the call" in (seen.message or "")) == ("error", True), seen
+    assert _memory("VmHWM") - before < 32 << 20
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("dims", "words"),
+    [
+        (f"[{'0,' * 300_000}0]", "300,001 dims, where at most 256 are taken"),
+        (f"[{'1,' * 256}6]", "257 dims, where at most 256 are taken"),
+        (f"[0, {1 << 100}]", "a length of 101 bits, where at most 64 are taken"),
+        (f"[0, {-(1 << 100)}]", "a length of 101 bits, where at most 64 are taken"),
+        (f"[{'6,' * 256}6]", "257 dims, where at most 256 are taken"),
+    ],
+)
+def test_dims_past_any_library_are_an_error_that_is_told_in_short(tmp_path: Path, dims: str, words: str) -> None:
+    (tmp_path / "dims").write_text(dims)
+    backend = remote(f"dims-of:{tmp_path / 'dims'}", "run", "second")
+    assert outcome(backend).kind == "tensor"
+    seen = outcome(backend)
+    assert (seen.kind, words in (seen.message or "")) == ("error", True), (seen.message or "")[:500]
+    assert len(seen.message or "") < 300
+    assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+LONG = {
+    "name": ("name", "x" * 201, "the name has 201 characters"),
+    "version": ("version", "x" * 500_000, "the version has 500,000 characters"),
+    "a detail": ("detail", {"isa": "x" * 2001}, "the detail 'isa' has 2,001 characters"),
+    "the name of a detail": ("detail", {"x" * 201: "y"}, "give a name of at most 200"),
+    "details": ("detail", {f"d{n}": "x" for n in range(101)}, "the detail has 101 entries; give at most 100"),
+    "claims": ("leaves_out", ["chain"] * 201, "'leaves_out' has 201 names; give at most 200"),
+    "a claim": ("leaves_out", [f"rank:{'1' * 300_000}"], "where the name of an operation or a facet was due"),
+}
+
+
+@pytest.mark.parametrize("which", LONG)
+def test_a_description_too_long_to_be_recorded_is_refused_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str
+) -> None:
+    key, value, words = LONG[which]
+    (tmp_path / "more").write_text(json.dumps({key: value}))
+    backend = f"cmd:{sys.executable} -S {PROGRAM} describes:{tmp_path / 'more'}"
+    assert main(["run", backend, "--out", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    assert (words in said, said.count("\n"), len(said) < 1000) == (True, 1, True), said[:1500]
+
+
+def test_why_a_program_cannot_start_is_cut_where_it_is_long() -> None:
+    with pytest.raises(CannotStart) as cannot:
+        remote("says-much", "describe")
+    assert len(str(cannot.value)) < 2500

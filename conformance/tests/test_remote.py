@@ -30,6 +30,9 @@ from conformance.started import Limits
 
 from . import miniatures, small
 from .processes import running
+from .small import Command, command
+
+__all__ = ["command"]
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
 LIMITS = Limits(seconds=3.0)
@@ -647,3 +650,65 @@ def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
     assert row.case.id not in sent
     assert row.case.rule not in sent
     assert "expect" not in sent
+
+
+HANGS = """
+import time
+from pathlib import Path
+from conformance.adapters.numpy_reference import NumpyReference
+
+class Hangs(NumpyReference):
+    def compile(self, graph):
+        with Path({calls!r}).open("a") as file:
+            file.write(graph.nodes[0].operation + "\\n")
+        if {when}:
+            time.sleep(60)
+        return super().compile(graph)
+"""
+
+
+def hangs(tmp_path: Path, when: str) -> tuple[str, Path]:
+    """A backend that hangs where that is true of a graph, and the file in which it counts its calls."""
+    path, calls = tmp_path / "hangs.py", tmp_path / "calls"
+    path.write_text(HANGS.format(calls=str(calls), when=when))
+    return f"{path}:Hangs", calls
+
+
+def test_rows_after_three_that_hang_alike_are_failed_without_a_call(tmp_path: Path, plan: Plan) -> None:
+    asked = [row for row in plan.rows if row.case.id in ("two-infers", "two-infers-around-a-length")]
+    backend, calls = hangs(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
+    with opened(backend, "worker", Limits(seconds=0.8)) as remote:
+        results = list(run(asked, remote))
+    kinds = {
+        name: [str(result.outcome["kind"]) for result in results if f"[{name}" in result.row]
+        for name in ("StaticReshape", "DynamicReshape-1", "Reshape-1")
+    }
+    assert kinds["StaticReshape"] == kinds["DynamicReshape-1"] == ["rejected"] * 6, "another operation is called"
+    assert kinds["Reshape-1"] == ["timeout"] * 24
+    assert calls.read_text().split().count("Reshape-1") == 2 * (3 + 1), "three rows of a case, the first one twice"
+    idle = [result for result in results if str(result.outcome.get("message")).startswith("not called: the 3 rows")]
+    assert len(idle) == 2 * (12 - 3)
+    assert {verdict for result in idle for verdict in result.verdicts.values()} == {"fail"}
+
+
+def test_what_hangs_now_and_then_is_called_every_time(tmp_path: Path, plan: Plan) -> None:
+    asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "Reshape-1"]
+    backend, _ = hangs(tmp_path, "graph.src.type == 'bf16'")
+    with opened(backend, "worker", Limits(seconds=0.8)) as remote:
+        results = list(run(asked, remote))
+    assert [result.outcome["kind"] for result in results] == ["rejected", "timeout", "rejected"] * 4
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_loses_its_budget_to_calls_that_hang_ends_with_rows_not_run(
+    command: Command, tmp_path: Path, jobs: int
+) -> None:
+    backend, calls = hangs(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
+    said = command.run(
+        backend, "--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--budget", "1", "--operation",
+        "StaticReshape",
+    )  # fmt: skip
+    assert said.code == 1
+    assert "more than --budget 1; give a larger one to go on; the rows after that were not run" in said.text
+    assert re.search(r"not run +\d+", said.out)
+    assert 4 <= len(calls.read_text().split()) <= 24

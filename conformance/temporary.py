@@ -1,0 +1,54 @@
+"""Folders for the time of a command, which the next command removes where this one is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_PREFIX = "reshape-conformance-"
+_NAME = re.compile(rf"{_PREFIX}([0-9]+)-([0-9]+)-([0-9]+)-.*")
+"""The space of process ids, a process in it, and when that began."""
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A new folder, removed at the end. Folders of processes that were killed are removed first."""
+    space, began = _space(), _began(os.getpid())
+    if space is not None:
+        _remove_stale(space)
+    name = f"{_PREFIX}{space or 0}-{os.getpid()}-{began or 0}-"
+    with tempfile.TemporaryDirectory(prefix=name, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _remove_stale(space: int) -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        name = _NAME.fullmatch(path.name)
+        if name and int(name[1]) == space and _began(int(name[2])) != int(name[3]):
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _space() -> int | None:
+    """What tells the processes of one container from another's, which may share the folder; None outside Linux."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return None
+
+
+def _began(pid: int) -> int | None:
+    """When a process began, in ticks; None where there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return None
