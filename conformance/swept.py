@@ -304,7 +304,7 @@ _Check = Callable[[Any], bool]
 class _Each(NamedTuple):
     """A list whose values, or an object whose values, have one form; the names of an object may be limited."""
 
-    kind: type
+    kind: Any
     form: Any
     names: tuple[str, ...] = ()
 

@@ -148,7 +148,7 @@ def test_a_sweep_survives_the_death_of_a_worker(
     backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
     words = ["sweep", backend, "--isolation", "none", *SWEEP]
-    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "sweep.jsonl", 6) == 0
+    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "sweep.jsonl.part", 6) == 0
     assert cli.main([*words, "--out", str(here)]) == 0
     assert records(here / "sweep.jsonl") == records(there / "sweep.jsonl")
 
