@@ -69,5 +69,7 @@ def afield(address: str, errand: Errand, rows: Sequence[Row], chosen: Sequence[R
     number_of = {row.id: number for number, row in enumerate(rows)}
     numbers = [number_of[row.id] for row in chosen]
     work = [numbers[at : at + _PIECE] for at in range(0, len(numbers), _PIECE)]
-    for results in cluster(address, partial(piece, errand), work):
+    for piece_of_rows, results in zip(work, cluster(address, partial(piece, errand), work), strict=True):
+        if [result.row for result in results] != [rows[number].id for number in piece_of_rows]:
+            raise Elsewhere("a worker gave results of other rows than it was asked for; install the same suite there")
         yield from results

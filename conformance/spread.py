@@ -223,6 +223,13 @@ def _from_cluster(client: Any, address: str, future: Any) -> Any:
             raise NoCluster(f"--dask {address}: the scheduler is gone; what was done can be resumed") from None
         except KilledWorker as killed:
             raise NoCluster(f"--dask {address}: {' '.join(str(killed).split())}") from None
+        except (ImportError, RuntimeError) as error:
+            if isinstance(error, ImportError) or "deserialization" in str(error):
+                said = str(error.__cause__ or error).partition("\n")[0]
+                raise NoCluster(
+                    f"--dask {address}: {said}; install the same suite on the scheduler and on all workers"
+                ) from None
+            raise
 
 
 def _in_order(

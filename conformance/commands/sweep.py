@@ -105,10 +105,12 @@ def _swept(args: argparse.Namespace, order: Order, spec: Spec) -> Swept:
 def _take_the_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer, began: float) -> list[str]:
     """Take and write the blocks that the writer does not have; return notes on what the backend did besides."""
     size, already = _size(args, order), writer.total.calls
-    rest = islice(_blocks(args, order), writer.resumed, None)
+    rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", size)
     with closing(progress), contained() as notes, closing(_spread(args, order, who)(rest)) as parts:
-        for each in parts:
+        for each, block in zip(parts, due, strict=True):
+            if each.calls != block.calls * len(order.ways):
+                raise Lost(f"a worker took {each.calls:,} calls of a block of {block.calls * len(order.ways):,}")
             writer.part(each)
             progress.at(writer.total.calls, _left(began, writer.total.calls - already, size - already))
     return notes

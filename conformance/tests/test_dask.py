@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import conformance
-from conformance import cli
+from conformance import cli, pieces
 from conformance.adapter import load_adapter
 from conformance.load_cases import load_suite
 from conformance.pieces import Elsewhere, Errand, piece
@@ -175,6 +176,30 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path, capsys: pytest.Captur
 
 def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
     assert list(cluster(shared.address, abs, range(0, -40, -1))) == list(range(40))
+
+
+def test_a_worker_that_lacks_a_module_is_one_line(
+    shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def take(piece):\n    return piece\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    take = importlib.import_module("only_here").take
+    with pytest.raises(NoCluster, match="No module named 'only_here'; install the same suite") as raised:
+        list(cluster(shared.address, take, [1]))
+    assert "\n" not in str(raised.value)
+
+
+def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, suite = load_adapter("numpy"), load_suite()
+    rows = plan_of(suite).rows
+    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+
+    def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
+        return (take(numbers[::-1]) for numbers in work)
+
+    monkeypatch.setattr(pieces, "cluster", swapped)
+    with pytest.raises(Elsewhere, match="results of other rows"):
+        list(pieces.afield("nowhere", errand, rows, rows[:2]))
 
 
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:

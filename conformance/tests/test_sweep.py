@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from conformance.load_cases import with_cases
 from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
 from conformance.plan import row_of
 from conformance.run import run_row
+from conformance.spread import here
 from conformance.swept import FILE, PART, Writer, part_of, read, salvaged
 from conformance.tabulate import FREE, KINDS, lengths, tabulated
 
@@ -590,6 +592,21 @@ def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Pa
     writer.close(1.0, {"planted": 1})
     with pytest.raises(Refused, match="calls, and its header says 248"):
         read(tmp_path / FILE)
+
+
+def test_blocks_that_were_taken_in_part_are_no_sweep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conformance.commands import sweep as command_module
+
+    def fewer(*given: Any) -> sweep.Part:
+        whole = sweep.part(*given)
+        return whole._replace(calls=whole.calls - 1)
+
+    monkeypatch.setattr(command_module, "_spread", lambda *given: partial(here, partial(fewer, given[1])))
+    assert command(tmp_path) == 3
+    assert "a worker took 1 calls of a block of 2" in capsys.readouterr().err
+    assert not (tmp_path / FILE).exists()
 
 
 # ── a backend that does not answer ────────────────────────────────────────────────────────────────
