@@ -76,7 +76,8 @@ def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> 
     end = time.monotonic()
     try:
         while len(workers) < len(first):
-            workers.append(_begun(take))
+            workers.append(_begun())
+            _send(workers[-1], take)
         yield from _shared_out(workers, chain(first, rest))
         end = time.monotonic() + _GRACE
     finally:
@@ -88,8 +89,8 @@ def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> 
             bury(worker.started)
 
 
-def _begun(take: Callable[[Any], Any]) -> _Worker:
-    """Start a process, and tell it what to do with the work that it is going to get."""
+def _begun() -> _Worker:
+    """Start a process, which waits to be told what to do with the work that it is going to get."""
     from multiprocessing.connection import Connection
 
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -97,9 +98,7 @@ def _begun(take: Callable[[Any], Any]) -> _Worker:
     with ours, theirs:
         streams = theirs.fileno(), subprocess.DEVNULL, subprocess.DEVNULL if sys.stderr is None else 2
         started = start([sys.executable, "-c", _MAIN, "worker"], _UNLIMITED, env, streams)
-        worker = _Worker(started, Connection(ours.detach()), deque())
-    _send(worker, take)
-    return worker
+        return _Worker(started, Connection(ours.detach()), deque())
 
 
 _MAIN = (

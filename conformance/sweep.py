@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import __version__
 from .backend import Isolation, open_backend
 from .contract import Clauses, Contract, clauses, contracts
 from .domain import Domain, Lengths
@@ -108,6 +109,8 @@ class Order(NamedTuple):
     spec: Path | None = None
     digest: str = ""
     """Of the specification that whoever takes a block must have."""
+    version: str = __version__
+    """Of the suite that whoever takes a block must have."""
 
 
 class Failure(NamedTuple):
@@ -186,6 +189,8 @@ class Site:
         self.spec = _spec(order.spec)
         if order.digest and order.digest != self.spec.digest:
             raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {order.digest[:12]}")
+        if order.version != __version__:
+            raise Lost(f"the suite here is version {__version__}, the sweep is of {order.version}; install the same")
         self.identity: Identity = adapter.identity
         self.claims: Claims = adapter.claims
         self.contracts: dict[str, Contract] = contracts(self.spec)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import conformance
-from conformance import cli, pieces
+from conformance import __version__, cli, pieces
 from conformance.adapter import load_adapter
 from conformance.load_cases import load_suite
 from conformance.pieces import Elsewhere, Errand, piece
@@ -210,6 +210,8 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(cluster(shared.address, partial(part, order), blocks(TINY)))
+    with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
+        list(cluster(shared.address, partial(part, order._replace(digest="", version="0.0")), blocks(TINY)))
 
 
 def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
@@ -218,6 +220,7 @@ def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
     errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
     assert [result.row for result in piece(errand, (3, 1))] == [rows[3].id, rows[1].id]
     others = {
+        f"version {__version__} at a worker, 0.0 here": errand._replace(version="0.0"),
         f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": errand._replace(digest="0" * 64),
         f"numpy {adapter.identity.version} at a worker, numpy 0 here": errand._replace(
             identity=adapter.identity._replace(version="0")

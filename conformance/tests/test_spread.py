@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import secrets
 import signal
 import subprocess
@@ -102,6 +103,16 @@ def test_nothing_is_left_of_a_sweep_that_is_killed(begun: Sweep, end: signal.Sig
     wait(lambda: not carriers(begun.mark), 10)
 
 
+@pytest.mark.parametrize("begun", [("--isolation", "worker")], indirect=True)
+def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None:
+    begun.wait_for_blocks()
+    begun.process.send_signal(signal.SIGINT)
+    _, said = begun.process.communicate(timeout=30)
+    assert (begun.process.returncode, said) == (130, "conformance: interrupted\n")
+    wait(lambda: not carriers(begun.mark), 10)
+    assert os.listdir(begun.out) == [PART]
+
+
 def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(
     begun: Sweep, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,6 +145,12 @@ def test_an_exception_in_a_worker_is_raised_here() -> None:
 def test_a_worker_that_ends_itself_is_told_by_its_exit_code() -> None:
     with pytest.raises(WorkerDied, match="ended with exit code 7"):
         list(processes(2, os._exit, [7]))
+
+
+def test_work_that_cannot_be_sent_leaves_no_process() -> None:
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        list(processes(2, lambda piece: piece, [1, 2]))
+    assert not _children()
 
 
 def test_workers_that_nobody_needs_any_more_are_ended() -> None:
