@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from . import __version__
 from .adapter import CannotStart
 from .backend import Isolation, open_backend, run_isolated
 from .load_cases import load_suite
@@ -31,6 +32,8 @@ class Errand(NamedTuple):
     limits: Limits = USUAL
     spec: Path | None = None
     cases: Path | None = None
+    version: str = __version__
+    """Of the suite, here and at the workers."""
 
 
 class Elsewhere(CannotStart):
@@ -44,6 +47,8 @@ _ALONE = threading.Lock()
 @lru_cache(1)
 def _kept(errand: Errand) -> tuple[Plan, Adapter]:
     """What a worker keeps between pieces."""
+    if errand.version != __version__:
+        raise Elsewhere(f"the suite is version {__version__} at a worker, {errand.version} here; install the same")
     plan = plan_of(load_suite(errand.spec, errand.cases))
     if plan.suite.digest != errand.digest:
         raise Elsewhere(
@@ -69,5 +74,7 @@ def afield(address: str, errand: Errand, rows: Sequence[Row], chosen: Sequence[R
     number_of = {row.id: number for number, row in enumerate(rows)}
     numbers = [number_of[row.id] for row in chosen]
     work = [numbers[at : at + _PIECE] for at in range(0, len(numbers), _PIECE)]
-    for results in cluster(address, partial(piece, errand), work):
+    for piece_of_rows, results in zip(work, cluster(address, partial(piece, errand), work), strict=True):
+        if [result.row for result in results] != [rows[number].id for number in piece_of_rows]:
+            raise Elsewhere("a worker gave results of other rows than it was asked for; install the same suite there")
         yield from results

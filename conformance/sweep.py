@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import __version__
 from .backend import Isolation, open_backend
 from .contract import Clauses, Contract, clauses, contracts
 from .domain import Domain, Lengths
@@ -39,6 +40,7 @@ from .model import (
     Result,
     Spec,
     Tensor,
+    TimedOut,
 )
 from .plan import Row, row_of
 from .run import run_row
@@ -50,6 +52,8 @@ _SHAPES = 1024
 """Shapes of a block; their nodes are kept while the sources pass by."""
 _CALLS = 16384
 """Calls of a block, about, for each way of making them."""
+_IN_A_ROW, _IN_A_BLOCK = 10, 50
+"""Calls without an answer in time after which a sweep is given up: each costs twice the time limit."""
 _MOST = 1 << 62
 """No product of lengths in a domain may be larger: they are counted in 64 bits."""
 Call = tuple[Lengths, Lengths, bool]
@@ -105,6 +109,8 @@ class Order(NamedTuple):
     spec: Path | None = None
     digest: str = ""
     """Of the specification that whoever takes a block must have."""
+    version: str = __version__
+    """Of the suite that whoever takes a block must have."""
 
 
 class Failure(NamedTuple):
@@ -183,6 +189,8 @@ class Site:
         self.spec = _spec(order.spec)
         if order.digest and order.digest != self.spec.digest:
             raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {order.digest[:12]}")
+        if order.version != __version__:
+            raise Lost(f"the suite here is version {__version__}, the sweep is of {order.version}; install the same")
         self.identity: Identity = adapter.identity
         self.claims: Claims = adapter.claims
         self.contracts: dict[str, Contract] = contracts(self.spec)
@@ -275,6 +283,8 @@ class _Taking:
         self.meanings: dict[str, Counter[str]] = {}
         self.verdicts: dict[str, Counter[str]] = {}
         self.failures: dict[tuple[str, str], Failure] = {}
+        self.late: list[int] = []
+        """The places, among all calls of the block, of those that were not answered in time."""
 
     def part(self) -> Part:
         ways = self.site.order.ways
@@ -326,13 +336,28 @@ class _Taking:
         left_out = any(self.site.claims.leaves(facet) for facet in way.facets)
         if left_out:  # the judge knows what is not claimed
             wants = [[_LOOK] * (2 * self.block.shapes)] * self.block.srcs
+        first = self.site.order.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = Source(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             image = image_of(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout not in ("dense", "offset") else None
-            looking = _Looking(self, way, source, image, left_out)
+            looking = _Looking(self, way, source, image, left_out, first + number * len(nodes))
             made = _called if arriving is None else _called_with
             made(self.site.adapter, Declared(way.type, src, strides), nodes, arriving or [], wanted, image, looking.at)
+
+    def wait_no_more(self, place: int, way: Way, call: Call) -> None:
+        """Give the sweep up if too many calls, the last of them at that place, were not answered in time."""
+        self.late.append(place)
+        row = self.late[-_IN_A_ROW:]
+        in_a_row = len(row) == _IN_A_ROW and row[-1] - row[0] == _IN_A_ROW - 1
+        if in_a_row or len(self.late) >= _IN_A_BLOCK:
+            src, shape, special_zero = call
+            count = f"{_IN_A_ROW} calls in a row" if in_a_row else f"{_IN_A_BLOCK} calls of a block"
+            raise Lost(
+                f"no answer within {self.site.order.limits.seconds:g} s to {count}, the last of them {way} "
+                f"src {list(src)}, shape {list(shape)}, special_zero {str(special_zero).lower()}; the sweep is given "
+                "up; mend that, or give a shorter --timeout, and add --resume"
+            )
 
     def tell(self, way: Way, call: Call, row: Row, result: Result) -> None:
         """Takes the verdicts of the judge for those that were counted in advance, and keeps a failure."""
@@ -368,8 +393,12 @@ class _Taking:
 class _Looking:
     """Looks closer at calls of one src that did not go as they should."""
 
-    def __init__(self, taking: _Taking, way: Way, source: Source, image: Image, left_out: bool) -> None:
+    def __init__(
+        self, taking: _Taking, way: Way, source: Source, image: Image, left_out: bool, first: int
+    ) -> None:  # fmt: skip
         self.taking, self.way, self.source, self.image, self.left_out = taking, way, source, image, left_out
+        self.first = first
+        """The place of the first of them among all calls of the block."""
 
     def at(self, number: int, answer: Any, error: BaseException | None) -> None:
         """Judges call `number` by what it came to."""
@@ -389,6 +418,8 @@ class _Looking:
         taking.tell(way, call, row, run_row(row, replayed(site.adapter, answer, error), self.left_out))
         if getattr(site.adapter, "lost", None):
             raise Lost(f"the backend was {site.adapter.lost}")  # type: ignore[attr-defined]
+        if isinstance(error, TimedOut):
+            taking.wait_no_more(self.first + number, way, call)
 
 
 # ── the calls themselves ──────────────────────────────────────────────────────────────────────────

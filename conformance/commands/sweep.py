@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -16,13 +16,14 @@ from ..adapter import CannotStart
 from ..backend import isolation_of
 from ..domain import Domain
 from ..evidence import Refused
+from ..files import InUse, locked
 from ..load import load_spec
 from ..model import LAYOUTS, Spec
 from ..run import contained
 from ..spread import cluster, here, processes
 from ..started import Limits
 from ..sweep import Block, Lost, Order, Part, blocks, described, leave, part, too_large, ways_of
-from ..swept import FILE, Swept, Writer, header_of, salvaged
+from ..swept import FILE, PART, Changed, Swept, Writer, clear, header_of, salvaged
 from ..tabulate import KINDS
 from ..terminal import Progress, counted, paint, say, table
 from . import Usage, emit, folder_given, unknown
@@ -38,21 +39,34 @@ def run(args: argparse.Namespace) -> int:
     folder_given("--spec", args.spec)
     spec = load_spec(args.spec)
     order = _order(args, spec)
-    canaries = {name: _caught(order, name) for name in CANARIES}
     try:
-        swept = _swept(args, order, spec, canaries)
+        with locked(_folder(args), f"a sweep of {args.backend}"):
+            _make_way(args)
+            swept = _swept(args, order, spec)
+    except InUse as in_use:
+        raise Usage(str(in_use)) from None
     except (CannotStart, Lost) as cannot:
         raise Usage(str(cannot), code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
+    except Changed as changed:
+        raise Usage(str(changed), code=5) from None
     finally:
         leave()
     code, why = _conclusion(args, swept)
     if args.json:
-        emit({**swept.header, **swept.footer, "exit_code": code, "why": why, "out": str(_path(args))})
+        emit({**swept.header, **swept.footer, "exit_code": code, "why": why, "out": str(_folder(args) / FILE)})
     else:
         _show(args, swept, code, why)
     return code
+
+
+def _make_way(args: argparse.Namespace) -> None:
+    """Remove the results of an earlier sweep, except what is to be resumed."""
+    folder = _folder(args)
+    if args.resume and (folder / FILE).exists() and not (folder / PART).exists():
+        raise Refused(f"{folder / FILE}: the sweep ended; there is nothing to resume")
+    clear(folder, args.resume)
 
 
 def _caught(order: Order, name: str) -> int:
@@ -67,34 +81,42 @@ def _caught(order: Order, name: str) -> int:
         leave()
 
 
-def _swept(args: argparse.Namespace, order: Order, spec: Spec, canaries: dict[str, int]) -> Swept:
+def _swept(args: argparse.Namespace, order: Order, spec: Spec) -> Swept:
+    canaries = {name: _caught(order, name) for name in CANARIES}
     with contained():
         who = described(order)
-    header = header_of(order, spec, who, args.shard)
-    path = _path(args)
-    done = salvaged(path, header) if args.resume and path.exists() else []
+    header, path = header_of(order, spec, who, args.shard), _folder(args) / PART
+    due = (block.calls * len(order.ways) for block in _blocks(args, order))
+    done = salvaged(path, header, due) if args.resume and path.exists() else []
     _announce(args, order)
-    writer = Writer(path, header, done)
-    progress = Progress("sweeping", _size(args, order))
+    writer = Writer(path.parent, header, done)
     began = time.perf_counter()
     try:
-        with closing(progress), contained() as notes:
-            rest = islice(_blocks(args, order), len(done), None)
-            already = writer.total.calls
-            for each in _spread(args, order, who)(rest):
-                writer.part(each)
-                progress.at(
-                    writer.total.calls, _left(began, writer.total.calls - already, _size(args, order) - already)
-                )
+        notes = _take_the_rest(args, order, who, writer, began)
     except BaseException:
         writer.leave()
         raise
+    leave()  # nothing that the backend does now can reach the file unseen
     for note in notes:
         say(paint("yellow", f"note: {note}"))
-    return writer.close(time.perf_counter() - began, canaries)._replace(header=header)
+    return writer.close(time.perf_counter() - began, canaries)
 
 
-def _spread(args: argparse.Namespace, order: Order, who: Any) -> Callable[[Iterable[Block]], Iterator[Part]]:
+def _take_the_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer, began: float) -> list[str]:
+    """Take and write the blocks that the writer does not have; return notes on what the backend did besides."""
+    size, already = _size(args, order), writer.total.calls
+    rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
+    progress = Progress("sweeping", size)
+    with closing(progress), contained() as notes, closing(_spread(args, order, who)(rest)) as parts:
+        for each, block in zip(parts, due, strict=True):
+            if each.calls != block.calls * len(order.ways):
+                raise Lost(f"a worker took {each.calls:,} calls of a block of {block.calls * len(order.ways):,}")
+            writer.part(each)
+            progress.at(writer.total.calls, _left(began, writer.total.calls - already, size - already))
+    return notes
+
+
+def _spread(args: argparse.Namespace, order: Order, who: Any) -> Callable[[Iterable[Block]], Generator[Part]]:
     take = partial(part, order, who=who)
     if args.dask:
         return partial(cluster, args.dask, take)
@@ -139,8 +161,8 @@ def _size(args: argparse.Namespace, order: Order) -> int:
     return sum(block.calls for block in _blocks(args, order)) * len(order.ways)
 
 
-def _path(args: argparse.Namespace) -> Path:
-    return (args.out or DEFAULT_OUT) / FILE
+def _folder(args: argparse.Namespace) -> Path:
+    return args.out or DEFAULT_OUT
 
 
 # ── what to say ───────────────────────────────────────────────────────────────────────────────────
@@ -192,6 +214,8 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
     seconds = swept.footer["seconds"]
     rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
     say(f"{counted(total.calls, 'call')} in {seconds} s{rate}")
+    if resumed := swept.footer["resumed"]:
+        say(paint("yellow", f"{resumed:,} of {counted(swept.footer['blocks'], 'block')} are from an interrupted sweep"))
     for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda each: (-each[1].calls, each[0])):
         say()
         way, number = failure.example["call"], counted(failure.calls, "call")
@@ -200,4 +224,4 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
         say(paint("dim", f"    # {failure.example['detail']}"))
     say()
     say(f"exit {code}: {why}")
-    say(f"results: {_path(args)}")
+    say(f"results: {_folder(args) / FILE}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import conformance
-from conformance import cli
+from conformance import __version__, cli, pieces
 from conformance.adapter import load_adapter
 from conformance.load_cases import load_suite
 from conformance.pieces import Elsewhere, Errand, piece
@@ -148,7 +149,7 @@ def test_a_sweep_survives_the_death_of_a_worker(
     backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
     words = ["sweep", backend, "--isolation", "none", *SWEEP]
-    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "sweep.jsonl", 6) == 0
+    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "sweep.jsonl.part", 6) == 0
     assert cli.main([*words, "--out", str(here)]) == 0
     assert records(here / "sweep.jsonl") == records(there / "sweep.jsonl")
 
@@ -177,6 +178,30 @@ def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
     assert list(cluster(shared.address, abs, range(0, -40, -1))) == list(range(40))
 
 
+def test_a_worker_that_lacks_a_module_is_one_line(
+    shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def take(piece):\n    return piece\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    take = importlib.import_module("only_here").take
+    with pytest.raises(NoCluster, match="No module named 'only_here'; install the same suite") as raised:
+        list(cluster(shared.address, take, [1]))
+    assert "\n" not in str(raised.value)
+
+
+def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, suite = load_adapter("numpy"), load_suite()
+    rows = plan_of(suite).rows
+    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+
+    def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
+        return (take(numbers[::-1]) for numbers in work)
+
+    monkeypatch.setattr(pieces, "cluster", swapped)
+    with pytest.raises(Elsewhere, match="results of other rows"):
+        list(pieces.afield("nowhere", errand, rows, rows[:2]))
+
+
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
     from conformance.domain import TINY
     from conformance.load import load_spec
@@ -185,6 +210,8 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(cluster(shared.address, partial(part, order), blocks(TINY)))
+    with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
+        list(cluster(shared.address, partial(part, order._replace(digest="", version="0.0")), blocks(TINY)))
 
 
 def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
@@ -193,6 +220,7 @@ def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
     errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
     assert [result.row for result in piece(errand, (3, 1))] == [rows[3].id, rows[1].id]
     others = {
+        f"version {__version__} at a worker, 0.0 here": errand._replace(version="0.0"),
         f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": errand._replace(digest="0" * 64),
         f"numpy {adapter.identity.version} at a worker, numpy 0 here": errand._replace(
             identity=adapter.identity._replace(version="0")

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +31,7 @@ from conformance.model import Case, Claims, Spec
 from conformance.mutants import broken_backends
 from conformance.plan import Row, plan_of, rows_of
 from conformance.run import run
+from conformance.started import carriers
 
 BROKEN = broken_backends()
 ENOUGH = 20_000
@@ -299,3 +306,31 @@ def test_the_command_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
 def test_an_unknown_type_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["hunt", "numpy", "--type", "f23"]) == 2
     assert "unknown type 'f23'; did you mean 'f32'?" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_of_a_hunt_that_is_killed(tmp_path: Path, end: signal.Signals) -> None:
+    (tmp_path / "hanging.py").write_text(
+        "import time\nfrom pathlib import Path\nfrom conformance.adapters.numpy_reference import NumpyReference\n"
+        "class Hanging(NumpyReference):\n    def compile(self, graph):\n"
+        f"        Path({str(tmp_path / 'called')!r}).touch()\n        time.sleep(60)\n",
+        encoding="utf-8",
+    )
+    mark = secrets.token_hex(16)
+    command = [sys.executable, "-m", "conformance", "hunt", f"{tmp_path / 'hanging.py'}:Hanging"]
+    with subprocess.Popen(command, env={**os.environ, "MARK": mark, "TMPDIR": str(tmp_path)}) as running:
+        within(60, (tmp_path / "called").exists)
+        running.send_signal(end)
+    try:
+        within(10, lambda: not carriers(mark))
+    finally:
+        for pid in carriers(mark):
+            os.kill(pid, signal.SIGKILL)
+
+
+def within(seconds: float, condition: Callable[[], bool]) -> None:
+    last = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < last, "it did not come about"
+        time.sleep(0.05)

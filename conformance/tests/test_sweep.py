@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+import os
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +21,16 @@ from conformance.adapters.numpy_reference import NumpyReference
 from conformance.clock import once
 from conformance.contract import clauses, contracts
 from conformance.domain import FULL, SMALL, TINY, Domain, calls
-from conformance.evidence import Refused
+from conformance.evidence import Refused, encoded
+from conformance.files import locked
 from conformance.found import call_case, case_text
 from conformance.load import load_spec
 from conformance.load_cases import with_cases
-from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor
+from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
 from conformance.plan import row_of
 from conformance.run import run_row
-from conformance.swept import FILE, read, salvaged
+from conformance.spread import here
+from conformance.swept import FILE, PART, Writer, part_of, read, salvaged
 from conformance.tabulate import FREE, KINDS, lengths, tabulated
 
 STATIC = ("--operation", "StaticReshape", "--type", "f32")
@@ -300,9 +306,13 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────
 
 
+CHANGES = ("started", "seconds", "header", "footer", "resumed", "digest")
+"""What two runs of one sweep may differ in: times, what was resumed, and digests of lines that hold these."""
+
+
 def lines(path: Path) -> list[Any]:
     keep = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [{k: v for k, v in line.items() if k not in ("started", "seconds", "header")} for line in keep]
+    return [{k: v for k, v in line.items() if k not in CHANGES} for line in keep]
 
 
 def command(out: Path, *more: str, backend: str = "broken:first-infer-wins") -> int:
@@ -356,23 +366,133 @@ def test_the_same_sweep_writes_the_same_file(tmp_path: Path, more: tuple[str, ..
 
 
 @pytest.mark.parametrize("kept", [1, 2, 4])
-def test_an_interrupted_sweep_is_resumed(tmp_path: Path, kept: int) -> None:
+def test_an_interrupted_sweep_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: int) -> None:
     assert command(tmp_path / "one") == 1
-    whole = (tmp_path / "one" / FILE).read_text(encoding="utf-8").splitlines(keepends=True)
-    (tmp_path / "two").mkdir()
-    (tmp_path / "two" / FILE).write_text("".join(whole[:kept]) + whole[kept][:20], encoding="utf-8")
+    interrupted(tmp_path / "one" / FILE, tmp_path / "two", kept)
+    capsys.readouterr()
     assert command(tmp_path / "two", "--resume") == 1
     assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
+    footer = read(tmp_path / "two" / FILE).footer
+    assert footer["resumed"] == kept - 1
+    said = f"{kept - 1} of {footer['blocks']} blocks are from an interrupted sweep"
+    assert (said in capsys.readouterr().out) == (kept > 1)
+    assert os.listdir(tmp_path / "two") == [FILE]
+
+
+def interrupted(whole: Path, folder: Path, kept: int) -> None:
+    """Put what a sweep leaves that was interrupted after so many lines into a folder."""
+    text = whole.read_text(encoding="utf-8").splitlines(keepends=True)
+    folder.mkdir()
+    (folder / PART).write_text("".join(text[:kept]) + text[kept][:20], encoding="utf-8")
+
+
+def test_a_block_that_is_resumed_twice_stays_marked(tmp_path: Path) -> None:
+    assert command(tmp_path / "one") == 1
+    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
+    assert command(tmp_path / "two", "--resume") == 1
+    interrupted(tmp_path / "two" / FILE, tmp_path / "three", 3)
+    assert command(tmp_path / "three", "--resume") == 1
+    marks = [json.loads(line).get("resumed") for line in (tmp_path / "three" / FILE).read_text().splitlines()]
+    assert marks == [None, True, True, *[False] * (len(marks) - 4), 2]
 
 
 def test_another_sweep_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(tmp_path) == 1
-    assert command(tmp_path, "--resume") == 2
+    assert command(tmp_path / "one") == 1
+    assert command(tmp_path / "one", "--resume") == 2
     assert "the sweep ended" in capsys.readouterr().err
-    text = (tmp_path / FILE).read_text(encoding="utf-8").splitlines(keepends=True)
-    (tmp_path / FILE).write_text("".join(text[:-1]), encoding="utf-8")
-    assert command(tmp_path, "--resume", backend="numpy") == 2
+    assert read(tmp_path / "one" / FILE).total.failures
+    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 3)
+    assert command(tmp_path / "two", "--resume", backend="numpy") == 2
     assert "not that of the sweep that was asked for" in capsys.readouterr().err
+    assert (tmp_path / "two" / PART).exists()
+
+
+def test_a_block_without_the_calls_that_are_due_is_not_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(tmp_path / "one") == 1
+    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
+    part = tmp_path / "two" / PART
+    head, first, second, *_ = part.read_text(encoding="utf-8").splitlines(keepends=True)
+    for text in (head + second, head + first + first):
+        part.write_text(text, encoding="utf-8")
+        assert command(tmp_path / "two", "--resume") == 2
+        assert "does not have the calls that are due" in capsys.readouterr().err
+
+
+# ── what lies in the folder ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",)])
+def test_results_of_an_earlier_sweep_do_not_outlive_one_that_cannot_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    assert command(tmp_path, backend="numpy") == 0
+    (tmp_path / PART).write_text((tmp_path / FILE).read_text(encoding="utf-8"), encoding="utf-8")
+    capsys.readouterr()
+    assert command(tmp_path, *more, backend="nowhere.at_all:Backend") == 3
+    assert capsys.readouterr().err.count("\n") == 1
+    assert os.listdir(tmp_path) == [PART] * len(more)
+
+
+@pytest.mark.parametrize("name", [FILE, PART, f"{FILE}.new"])
+def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, name: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "mine").write_text("kept")
+    (tmp_path / "out" / name).symlink_to(tmp_path / "mine")
+    assert command(tmp_path / "out") == 1
+    assert (tmp_path / "mine").read_text() == "kept"
+    assert os.listdir(tmp_path / "out") == [FILE]
+    assert not (tmp_path / "out" / FILE).is_symlink()
+
+
+def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(tmp_path, backend="numpy") == 0
+    with locked(tmp_path, "a sweep of mine"):
+        assert command(tmp_path) == 2
+    said = capsys.readouterr().err
+    assert f"is in use by process {os.getpid()}, a sweep of mine" in said
+    assert said.count("\n") == 1
+    assert read(tmp_path / FILE).header["backend"]["adapter"] == "numpy"
+
+
+MEDDLING = """
+import os
+from pathlib import Path
+from conformance.adapters.numpy_reference import NumpyReference
+class Meddling(NumpyReference):
+    def compile(self, graph):
+        part = Path({part!r})
+        if part.exists() and graph.src.dims == (2,):
+            {act}
+        return super().compile(graph)
+"""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "file = part.open('r+b'); file.seek(30); file.write(b'x'); file.close()",
+        "text = part.read_bytes(); part.unlink(); part.write_bytes(text)",
+        "part.unlink()",
+        "part.unlink(); part.mkdir()",
+        "part.unlink(); part.symlink_to('/dev/zero')",
+        "file = part.open('r+b'); file.seek(1 << 20); file.write(b'x'); file.close()",
+    ],
+)
+def test_a_file_that_the_backend_changes_is_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], act: str
+) -> None:
+    source = MEDDLING.format(part=str(tmp_path / "out" / PART), act=act.replace("; ", f"\n{' ' * 12}"))
+    (tmp_path / "meddling.py").write_text(source, encoding="utf-8")
+    assert command(tmp_path / "out", backend=f"{tmp_path / 'meddling.py'}:Meddling") == 5
+    said = capsys.readouterr().err
+    assert "sweep.jsonl was changed while the sweep ran; nothing here holds" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out" / FILE).is_file()
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path) -> None:
@@ -382,15 +502,163 @@ def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path) -> None:
     for changed, words in (
         (text[:-5], "no line of a sweep"),
         ("".join(text.splitlines(keepends=True)[:-1]), "no footer"),
-        (text.replace('"block","calls":2,', '"block","calls":3,', 1), "the blocks are not those"),
+        ("", "no footer"),
+        (text.replace('"resumed":false,"calls":2,', '"resumed":false,"calls":3,', 1), "the blocks are not those"),
         (text.replace('"shard":null', '"shard":"1/2"', 1), "the header is not the one"),
+        (text.replace('"refuses-everything":', '"refuses-everything":1', 1), "the footer is not as it was written"),
+        (text.replace('"seconds":', '"seconds":1', 1), "the footer is not as it was written"),
         (text + text, "after the footer"),
     ):
         (tmp_path / FILE).write_text(changed, encoding="utf-8")
         with pytest.raises(Refused, match=words):
             read(tmp_path / FILE)
     with pytest.raises(Refused, match="cannot be read"):
-        salvaged(tmp_path / "none.jsonl", {})
+        salvaged(tmp_path / "none.jsonl", {}, ())
+
+
+WRONG = [
+    (0, ("domain", "ranks"), -1),
+    (0, ("ways", 0, "layout"), "any"),
+    (0, ("claims", "operations"), "all"),
+    (0, ("suite", "digest"), "0"),
+    (0, ("calls",), True),
+    (0, ("more",), 1),
+    (1, ("calls",), -2),
+    (1, ("calls",), 2.0),
+    (1, ("calls",), 1 << 64),
+    (1, ("resumed",), 1),
+    (1, ("meanings", "static-2021"), []),
+    (1, ("meanings", "static-2021", "legal"), -3),
+    (1, ("verdicts", "static-2021", "passed"), 1),
+    (1, ("failures",), {}),
+    (1, ("failures",), [{"rule": "one-infer"}]),
+    (-2, ("failures", 0, "size", 2), 1),
+    (-2, ("failures", 0, "calls"), None),
+    (-2, ("failures", 0, "verdicts"), {"static-2021": []}),
+    (-1, ("canaries", "refuses-everything"), -3),
+    (-1, ("canaries",), None),
+    (-1, ("seconds",), float("nan")),
+    (-1, ("seconds",), "1"),
+    (-1, ("digest",), 7),
+]
+
+
+@pytest.mark.parametrize(("number", "keys", "value"), WRONG)
+def test_a_field_of_the_wrong_type_is_refused_with_its_place(
+    tmp_path: Path, number: int, keys: tuple[Any, ...], value: Any
+) -> None:
+    assert command(tmp_path) == 1
+    records = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
+    inner = records[number]
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    if number == -1:
+        rest = {key: value for key, value in records[-1].items() if key != "footer"}
+        records[-1]["footer"] = hashlib.sha256(encoded(rest).encode()).hexdigest()
+    (tmp_path / FILE).write_text("".join(f"{encoded(each)}\n" for each in records), encoding="utf-8")
+    place = f"{FILE}:{number + 1 if number >= 0 else len(records) + 1 + number}: "
+    with pytest.raises(Refused, match=place) as refused:
+        read(tmp_path / FILE)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    for text, words in (
+        (b"[" * 100_000 + b"\n", "1: is no line of a sweep"),
+        (b'{"record":' * 100_000 + b"\n", "1: is no line of a sweep"),
+        (b"\xff\n", "1: is no line of a sweep"),
+        (b'{"record":"block"}\n', "1: is no reshape-conformance-sweep-2 from its header on"),
+        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "is no reshape-conformance-sweep-2"),
+    ):
+        path.write_bytes(text)
+        with pytest.raises(Refused, match=words):
+            read(path)
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Refused, match="1: the line has more than 16,777,216 bytes"):
+        read(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(Refused, match="not a regular file"):
+        read(path)
+
+
+def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path) -> None:
+    assert command(tmp_path) == 1
+    header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
+    writer = Writer(tmp_path, header, [part_of(block) for block in blocks[:-1]])
+    writer.close(1.0, {"planted": 1})
+    with pytest.raises(Refused, match="calls, and its header says 248"):
+        read(tmp_path / FILE)
+
+
+def test_blocks_that_were_taken_in_part_are_no_sweep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conformance.commands import sweep as command_module
+
+    def fewer(*given: Any) -> sweep.Part:
+        whole = sweep.part(*given)
+        return whole._replace(calls=whole.calls - 1)
+
+    monkeypatch.setattr(command_module, "_spread", lambda *given: partial(here, partial(fewer, given[1])))
+    assert command(tmp_path) == 3
+    assert "a worker took 1 calls of a block of 2" in capsys.readouterr().err
+    assert not (tmp_path / FILE).exists()
+
+
+# ── a backend that does not answer ────────────────────────────────────────────────────────────────
+
+
+class Late(NumpyReference):  # type: ignore[misc]
+    """The reference, which does not answer the calls that `late` picks by their number."""
+
+    def __init__(self, late: Callable[[int], bool]) -> None:
+        self.late, self.made = late, 0
+
+    def compile(self, graph: Graph) -> Program:
+        self.made += 1
+        if self.late(self.made):
+            raise TimedOut("no answer within 20 s")
+        return super().compile(graph)  # type: ignore[no-any-return]
+
+
+def test_a_backend_that_hangs_on_every_call_is_given_up(spec: Spec) -> None:
+    adapter = Late(lambda number: number > 30)
+    with pytest.raises(sweep.Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
+        swept(spec, adapter, SMALL)
+    assert adapter.made == 40
+
+
+def test_a_backend_that_hangs_again_and_again_is_given_up(spec: Spec) -> None:
+    with pytest.raises(sweep.Lost, match="to 50 calls of a block, the last of them"):
+        swept(spec, Late(lambda number: bool(number % 2)), SMALL)
+
+
+def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> None:
+    total = swept(spec, Late(lambda number: number % 400 < 9), Domain(1, 3, 3, -2, 3))
+    assert total.calls == Domain(1, 3, 3, -2, 3).size
+    assert {diagnosis for _, diagnosis in total.failures} == {"timeout"}
+
+
+def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "_IN_A_ROW", 2)
+    source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
+    (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
+    backend = f"{tmp_path / 'hanging.py'}:Meddling"
+    assert command(tmp_path / "out", "--timeout", "0.5", backend=backend) == 3
+    said = capsys.readouterr().err
+    assert "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []" in said
+    assert said.count("\n") == 1
+    kept = (tmp_path / "out" / PART).read_text(encoding="utf-8").splitlines()
+    assert len(kept) > 1
+    (tmp_path / "hanging.py").write_text(source.replace("time.sleep(60)", "pass"), encoding="utf-8")
+    assert command(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend) == 0
+    assert read(tmp_path / "out" / FILE).footer["resumed"] == len(kept) - 1
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
