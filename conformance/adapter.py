@@ -79,7 +79,7 @@ INSTALL: Mapping[str, str] = {
     "tvm": "pip install apache-tvm onnx",
 }
 """A module in adapters/ → the command that installs what it needs."""
-_ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[\w:]+)")
+_ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
 """`torch@cuda`, `package.module:Class@cuda:1`."""
 
 
@@ -171,7 +171,7 @@ def load_adapter(backend: str) -> Adapter:
 
     What follows an `@` is a device, which the class gets as its argument.
     """
-    name, device = _name_and_device(backend)
+    name, device = name_and_device(backend)
     try:
         adapter_class = _class(name)
         if device is None:
@@ -193,10 +193,10 @@ def load_adapter(backend: str) -> Adapter:
 
 def import_adapter(backend: str) -> None:
     """Imports what `load_adapter` imports, and makes no adapter."""
-    _class(_name_and_device(backend)[0])
+    _class(name_and_device(backend)[0])
 
 
-def _name_and_device(backend: str) -> tuple[str, str | None]:
+def name_and_device(backend: str) -> tuple[str, str | None]:
     on_device = _ON_DEVICE.fullmatch(backend)
     return (on_device["backend"], on_device["device"]) if on_device else (backend, None)
 
@@ -244,7 +244,7 @@ def _file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
         program = next(iter(backend.removeprefix("cmd:").split()), "")
         return Path(shutil.which(program) or program)
-    name, _ = _name_and_device(backend)
+    name, _ = name_and_device(backend)
     module = f"conformance.adapters.{BUNDLED[name][0]}" if name in BUNDLED else name.rpartition(":")[0]
     if module == "broken":
         module = "conformance.adapters.broken"

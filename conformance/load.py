@@ -27,6 +27,7 @@ from .model import (
     Spec,
 )
 from .strict_yaml import Map, Seq, line_of, read, require
+from .types import WIDTH
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
 LEVELS = ("must", "may", "silent", "decided")
@@ -94,7 +95,10 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     if "$ref" in schema:
         own = {key: value for key, value in schema.items() if key != "$ref"}
         return _inlined({**definitions[schema["$ref"].rpartition("/")[2]], **own}, definitions)
-    return {key: _inlined(value, definitions) for key, value in schema.items() if key != "$defs"}
+    inlined = {key: _inlined(value, definitions) for key, value in schema.items() if key != "$defs"}
+    if isinstance(pattern := inlined.get("pattern"), str):  # to Python alone `$` is also before a last line feed
+        inlined["pattern"] = pattern.replace("$", r"\Z")
+    return inlined
 
 
 def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
@@ -115,7 +119,8 @@ def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
 def _explained(error: Any, content: Any, name: str) -> list[Problem]:
     """A schema error in words a person can act on."""
     path = tuple(error.absolute_path)
-    line = line_of(content, path)
+    named = "propertyNames" in error.absolute_schema_path  # then the instance is a key
+    line = line_of(content, (*path, error.instance) if named else path)
     where = f"{'.'.join(str(step) for step in path)}: " if path else ""
     match error.validator:
         case "additionalProperties" | "unevaluatedProperties":
@@ -162,7 +167,7 @@ _WRITE: Mapping[str, str] = {
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) and " " in value else repr(value)
+    text = value if isinstance(value, str) and " " in value and value.isprintable() else repr(value)
     return text if len(text) <= 160 else f"{text[:157]}..."
 
 
@@ -322,6 +327,9 @@ class _SpecReader:
             added = [each["id"] for each in others if each["operation"] == entry["id"]]
             for number, document in enumerate(entry["documents"]):
                 self.known("document", document, self.lines, _at(place, entry, "documents", number))
+            for key in ("types", "shape_types"):
+                for number, type_ in enumerate(entry[key]):
+                    self.known("type", type_, WIDTH, _at(place, entry, key, number))
             for key in ("names", "written"):
                 for document in entry.get(key, {}):
                     self.known("document", document, entry["documents"], _at(place, entry, key, document))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
 
 
 LOCK = "ids.lock"
+_FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""What a case file may be called; its name is part of the names of its rows."""
 
 
 def locked(folder: Path) -> list[str]:
@@ -53,6 +56,9 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozens
             raise Malformed((Problem(Place(str(folder), 1), "holds no *.yaml; give the folder that holds the cases"),))
         before = set(cases)
         for path in paths:
+            if not _FILE_NAME.fullmatch(path.name):
+                what = f"the file name {path.name!r} has more than letters, digits, _, . and -; rename the file"
+                raise Malformed((Problem(Place(str(folder), 1), what),))
             problems += _load_file(path, number > 0, spec, cases)
     require(problems)
     return cases, frozenset(cases.keys() - before)
@@ -118,7 +124,11 @@ class _CaseReader:
         written = value["values"]
         values = tuple(written) if isinstance(written, list) else (written,)
         dims = (len(values),) if value["type"].endswith("[]") else ()
-        return Operand(value["type"].removesuffix("[]"), dims, values)
+        type_ = value["type"].removesuffix("[]")
+        for each in values:
+            if isinstance(each, str) and type_ != "string":
+                self.wrong("attributes", f"{name}: the text {each!r} is no {type_}; write a number, or type: string")
+        return Operand(type_, dims, values)
 
     def counts(self, key: str, names: tuple[str, ...]) -> dict[str, int]:
         result = {}

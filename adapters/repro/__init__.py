@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import prod
 from textwrap import indent
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from conformance.memory import EDGES, Source, around, edges, patterns, strides_of, volume_of
-from conformance.model import Node, Unsupported
+from conformance.model import Node, Operand, Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
+
+from .literals import VALUES, python
+from .plain import tasks_of
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The letters by which `array` knows unsigned integers of so many bytes."""
@@ -62,6 +65,8 @@ WRITERS = {
     "tract": "onnx", "tvm": "onnx", "pytensor": "pytensor",
 }  # fmt: skip
 """An adapter's module → the module here that writes its scripts."""
+WITH_DEVICE = ("torch", "torch-raw", "jax", "jax-jit", "cupy")
+"""The backends that take a device after an `@`."""
 
 
 class Parts(NamedTuple):
@@ -155,7 +160,7 @@ def memory(source: Source) -> str:
     """The lines that make `words`, and `memory` where src is not dense."""
     lines = [f"words = {words(source)}"]
     if at := laid(source):
-        lines.append(f"memory = laid_out(words, {source.dims}, {at.strides}, {at.offset}, {at.size})")
+        lines.append(f"memory = laid_out(words, {python(source.dims)}, {at.strides}, {at.offset}, {at.size})")
     return "\n".join(lines)
 
 
@@ -174,12 +179,12 @@ def numpy_array(source: Source) -> str:
     type_, width = NUMPY[source.type], WIDTH[source.type]
     if at := laid(source):
         strides = tuple(step * width for step in at.strides)
-        return f"np.ndarray({source.dims}, {type_}, memory, {at.offset * width}, {strides})"
-    return f"np.array(words).view({type_}).reshape({source.dims})"
+        return f"np.ndarray({python(source.dims)}, {type_}, memory, {at.offset * width}, {strides})"
+    return f"np.array(words).view({type_}).reshape({python(source.dims)})"
 
 
 def numpy_imports(row: Row) -> list[str]:
-    bf16 = any(task.source.type == "bf16" for task in row.tasks)
+    bf16 = any(task.source.type == "bf16" for task in tasks_of(row))
     return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
 
 
@@ -199,7 +204,7 @@ def function_calls(task: Task, mapped: bool = True) -> Iterator[tuple[str, str]]
             raise Unsupported("declared")
         shape = entries(node, arriving)
         zeros = mapped and flag(node)
-        told = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else str(n) for i, n in enumerate(shape)]
+        told = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else python(n) for i, n in enumerate(shape)]
         rank = len(shape)
         assert node.shape is not None
         yield f"({', '.join(told)}{',' if len(told) == 1 else ''})", node.shape.type
@@ -210,6 +215,13 @@ def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int
     if node.shape is not None and node.shape.values is not None:
         return tuple(node.shape.values)
     return next(arriving)[2]
+
+
+def first(operand: Operand) -> Any:
+    """The value of an operand that should have one."""
+    if not operand.values:
+        raise Unsupported(VALUES)
+    return operand.values[0]
 
 
 def flag(node: Node) -> bool:
@@ -231,7 +243,7 @@ def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[Task]:
     """The steps of a row, for a library that takes constant shapes only, and elements of these types."""
     if row.given == "runtime":
         raise Unsupported("given:runtime")
-    for task in row.tasks:
+    for task in tasks_of(row):
         if task.source.type not in types:
             raise Unsupported(f"type:{task.source.type}")
         yield task

@@ -6,6 +6,8 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
+from .literals import python
+from .plain import tasks_of
 
 LOOK = """
 def look(answer):
@@ -20,15 +22,15 @@ def of(row: Row, backend: str) -> str:
     if row.given == "runtime":
         raise Unsupported("given:runtime")
     steps = []
-    for task in row.tasks:
+    for task in tasks_of(row):
         source = task.source
         if len(source.dims) > 64:
             raise Unsupported(f"rank:{len(source.dims)}")
         src = f"jnp.asarray({numpy_array(source)})"
         if 0 in source.dims:
-            src = f"jnp.zeros({source.dims}, {NUMPY[source.type]})"
+            src = f"jnp.zeros({python(source.dims)}, {NUMPY[source.type]})"
         if device:
-            src = f'jax.device_put({src}, jax.devices("{device}")[0])'
+            src = f"jax.device_put({src}, jax.devices({python(device)})[0])"
         calls = [f"src = jnp.reshape(src, {shape})" for shape, _ in function_calls(task)]
         if name == "jax-jit":
             calls = compiled("@jax.jit", calls)

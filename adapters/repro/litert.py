@@ -6,6 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+from .plain import tasks_of
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
@@ -60,7 +61,7 @@ def look(answer):
 
 def of(row: Row, backend: str) -> str:
     """The script of a row; a static shape is a constant of the model, and one that comes later is an input."""
-    steps, type_ = [], row.tasks[0].source.type
+    steps, type_ = [], tasks_of(row)[0].source.type
     for task in row.tasks:
         if task.source.type != type_:
             raise Unsupported("types that change between the steps")

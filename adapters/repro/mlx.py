@@ -6,6 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
+from .literals import python
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "bool": "bool_", "s8": "int8", "u8": "uint8",
@@ -30,7 +31,7 @@ def of(row: Row, backend: str) -> str:
             raise Unsupported("layout:reversed")
         src = f"mx.array({numpy_array(source)})"
         if 0 in source.dims:
-            src = f"mx.zeros({source.dims}, mx.{TYPES[source.type]})"
+            src = f"mx.zeros({python(source.dims)}, mx.{TYPES[source.type]})"
         steps.append(body(task, src, [f"src = mx.reshape(src, {shape})" for shape, _ in function_calls(task)]))
     imports = ["import mlx.core as mx", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))

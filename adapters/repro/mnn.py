@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.plan import Row
 
 from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
+from .literals import python
 
 TYPES = {"f32": "float", "s32": "int", "u8": "uint8"}
 BEFORE = """
@@ -28,7 +29,7 @@ def of(row: Row, backend: str) -> str:
     for task in constant_tasks(row, TYPES):
         source = task.source
         array = f'np.array({numpy_array(source)}, order="C")'
-        src = f"mnn.const({array}, {list(source.dims)}, mnn.NCHW, mnn.{TYPES[source.type]})"
+        src = f"mnn.const({array}, {python(list(source.dims))}, mnn.NCHW, mnn.{TYPES[source.type]})"
         calls = [f"src = reshape(src, list({shape}))" for shape, _ in function_calls(task, mapped=False)]
         steps.append(body(task, src, calls))
     imports = ["import math", "import MNN.expr as mnn", *numpy_imports(row)]

@@ -6,6 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import Parts, body, function_calls, numpy_array, numpy_imports, script
+from .plain import tasks_of
 
 LOOK = """
 def look(answer):
@@ -37,7 +38,7 @@ def of(row: Row, backend: str) -> str:
         raise Unsupported("a backend that is not the suite’s own reference")
     imports, src, call, answer = KINDS[backend]
     steps = []
-    for task in row.tasks:
+    for task in tasks_of(row):
         if backend == "array-api-strict" and task.source.type in ("f16", "bf16"):
             raise Unsupported(f"type:{task.source.type}")  # the standard has neither
         if backend == "cupy" and task.source.type == "bf16":

@@ -6,8 +6,10 @@ from conformance.memory import volume_of
 from conformance.model import Unsupported
 from conformance.plan import Row, Task
 
-from ..onednn import Blueprint, Op, Said, blueprint
+from ..onednn import Attribute, Blueprint, Op, Said, blueprint
 from . import Parts, laid, memory, script
+from .literals import python
+from .plain import tasks_of
 
 API = '''
 LIBRARY = os.environ.get("ONEDNN_LIBRARY", "libdnnl.so.3")
@@ -143,7 +145,7 @@ def of(row: Row, backend: str) -> str:
     """The script of a row."""
     graphs: dict[str, str] = {}
     steps, functions = [], []
-    for task in row.tasks:
+    for task in tasks_of(row):
         plan = blueprint_of(task)
         key = repr(plan)
         if key not in graphs:
@@ -180,8 +182,8 @@ def graph(plan: Blueprint, name: str) -> str:
 def tensor(said: Said) -> str:
     if said.dims is None:
         return f"tensor({said.id}, {said.type})"
-    dims = "[" + ", ".join("UNKNOWN" if length is None else str(length) for length in said.dims) + "]"
-    strides = "" if said.strides is None else f", {list(said.strides)}"
+    dims = "[" + ", ".join("UNKNOWN" if length is None else python(length) for length in said.dims) + "]"
+    strides = "" if said.strides is None else f", {python(list(said.strides))}"
     return f"tensor({said.id}, {said.type}, {dims}{strides})"
 
 
@@ -189,14 +191,19 @@ def op(op: Op) -> str:
     told = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
     for each in op.attributes:
         if each.type == "string":
-            text = "".join(map(str, each.values)).encode()
-            told.append(f'("str", {each.id:#x}, {text!r}, {len(text)})')
+            text = text_of(each)
+            told.append(f'("str", {each.id:#x}, {python(text)}, {len(text)})')
             continue
         values = [int(value) if each.type == "bool" else value for value in each.values]
         length = 0 if each.scalar and each.type in ("s64", "f32") else len(values)  # as the C++ interface says a scalar
-        array = f"(c.{SETTERS[each.type]} * {max(len(values), 1)})({', '.join(map(str, values))})"
+        array = f"(c.{SETTERS[each.type]} * {max(len(values), 1)})({', '.join(map(python, values))})"
         told.append(f'("{each.type}", {each.id:#x}, {array}, {length})')
     return f"op({', '.join(told)})"
+
+
+def text_of(attribute: Attribute) -> bytes:
+    """The bytes of a string attribute, of which the library is told the number."""
+    return "".join(map(str, attribute.values)).encode()
 
 
 def step(task: Task, plan: Blueprint, name: str) -> str:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.memory import Source, volume_of
+from conformance.model import Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
 
 from ..onednn import Attribute, Blueprint, Op, Said, blueprint
 from . import cycle_of, laid
-from .onednn import sources
+from .literals import c_float, c_integer, c_list, c_string
+from .onednn import sources, text_of
+from .plain import tasks_of
 
+MOST = 16
+"""Tensors in a graph for which the program has room."""
 API = r"""
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +61,7 @@ int dnnl_graph_compiled_partition_query_logical_tensor(handle, size_t, tensor_t 
 int dnnl_graph_tensor_create(handle *, const tensor_t *, handle, void *);
 int dnnl_graph_compiled_partition_execute(handle, handle, size_t, const handle *, size_t, const handle *);
 
-#define MOST 16
+#define MOST %MOST%
 #define UNKNOWN INT64_MIN
 #define TRY(name, ...) \
     do { \
@@ -232,14 +237,16 @@ def of(row: Row) -> str:
     """The program of a row, but for the comment at its head."""
     graphs: dict[str, int] = {}
     functions, steps = [], []
-    for number, task in enumerate(row.tasks, 1):
+    for number, task in enumerate(tasks_of(row), 1):
         plan = blueprint(task.graph)
+        if len(plan.tensors) > MOST:
+            raise Unsupported(f"more than {MOST} tensors in a graph")
         if repr(plan) not in graphs:
             graphs[repr(plan)] = len(graphs) + 1
             functions.append(graph(plan, graphs[repr(plan)]))
         steps.append(step(task, plan, number, graphs[repr(plan)]))
     strided = any("laid_out(" in each for each in steps)
-    api = API.lstrip().replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
+    api = API.lstrip().replace("%MOST%", str(MOST)).replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
     calls = "\n".join(f'    printf("step {number}: ");\n    step_{number}();' for number in range(1, len(steps) + 1))
     return api + "".join(functions) + "".join(steps) + MAIN.format(calls=calls)
 
@@ -266,11 +273,11 @@ def graph(plan: Blueprint, number: int) -> str:
 def tensor(said: Said, place: str) -> list[str]:
     if said.dims is None:
         return [f"TRY(dnnl_graph_logical_tensor_init, {place}, {said.id}, {said.type}, -1, 2, 0);"]
-    dims = longs("UNKNOWN" if length is None else constant(length) for length in said.dims)
+    dims = longs("UNKNOWN" if length is None else c_integer(length) for length in said.dims)
     begin = f"{place}, {said.id}, {said.type}, {len(said.dims)}, {dims}"
     if said.strides is None:
         return [f"TRY(dnnl_graph_logical_tensor_init_with_dims, {begin}, 2, 0);"]
-    return [f"TRY(dnnl_graph_logical_tensor_init_with_strides, {begin}, {longs(map(constant, said.strides))}, 0);"]
+    return [f"TRY(dnnl_graph_logical_tensor_init_with_strides, {begin}, {longs(map(c_integer, said.strides))}, 0);"]
 
 
 def op(op: Op, places: dict[int, int]) -> list[str]:
@@ -283,24 +290,20 @@ def op(op: Op, places: dict[int, int]) -> list[str]:
 
 def attribute(each: Attribute) -> str:
     if each.type == "string":
-        text = "".join(map(str, each.values))
-        return f'str, op, {each.id:#x}, "{text}", {len(text)}'
+        text = text_of(each)
+        return f"str, op, {each.id:#x}, {c_string(text)}, {len(text)}"
     length = (
         0 if each.scalar and each.type in ("s64", "f32") else len(each.values)
     )  # as the C++ interface says a scalar
     if each.type == "s64":
-        return f"s64, op, {each.id:#x}, {longs(map(constant, each.values))}, {length}"
+        return f"s64, op, {each.id:#x}, {longs(map(c_integer, each.values))}, {length}"
     kind = {"f32": "float", "bool": "uint8_t"}[each.type]
-    values = ", ".join(str(int(value) if each.type == "bool" else float(value)) for value in each.values) or "0"
+    values = c_list(c_integer(value, 8) if each.type == "bool" else c_float(value) for value in each.values)
     return f"{each.type}, op, {each.id:#x}, ({kind}[]){{{values}}}, {length}"
 
 
 def longs(values: Iterable[str]) -> str:
-    return f"(int64_t[]){{{', '.join(values) or '0'}}}"
-
-
-def constant(value: int) -> str:
-    return "INT64_MIN" if value == -(1 << 63) else f"{value}" if abs(value) < 1 << 31 else f"INT64_C({value})"
+    return f"(int64_t[]){{{c_list(values)}}}"
 
 
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
@@ -309,14 +312,14 @@ def constant(value: int) -> str:
 def step(task: Task, plan: Blueprint, number: int, graph: int) -> str:
     source = task.source
     volume, width = volume_of(source.dims), WIDTH[source.type]
-    lines = [f"char *words = elements({volume}, {width}, {runs(source, volume)});", "char *memory = words;"]
+    lines = [f"char *words = elements({c_integer(volume)}, {width}, {runs(source, volume)});", "char *memory = words;"]
     if at := laid(source):
-        dims, strides = longs(map(constant, source.dims)), longs(map(constant, at.strides))
+        dims, strides = longs(map(c_integer, source.dims)), longs(map(c_integer, at.strides))
         rank = len(source.dims)
-        lines.append(f"memory = laid_out(words, {width}, {rank}, {dims}, {strides}, {at.size - at.offset});")
+        lines.append(f"memory = laid_out(words, {width}, {rank}, {dims}, {strides}, {c_integer(at.size - at.offset)});")
     lines += [f"struct graph *g = graph_{graph}();", "if (!g) return;"]
     lines += [f"g->held[place(g, {id_})] = memory;" for id_ in sources(plan)]
-    lines.append(f"if (execute(g)) tell(g, {plan.dst}, words, {volume}, {width});")
+    lines.append(f"if (execute(g)) tell(g, {plan.dst}, words, {c_integer(volume)}, {width});")
     return f"\nstatic void step_{number}(void) {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 

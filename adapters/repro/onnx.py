@@ -12,7 +12,9 @@ from conformance.model import Declared, Graph, Node, Operand, Unsupported
 from conformance.plan import Row, Task
 from conformance.types import WIDTH
 
-from . import NUMPY, Parts, body, memory, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
+from .literals import python
+from .plain import tasks_of
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "string": "STRING",
@@ -82,11 +84,11 @@ LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-plain": "ORT_DISABLE_ALL
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
     level = LEVELS.get(backend)
-    graphs = list(dict.fromkeys(task.graph for task in row.tasks))
+    graphs = list(dict.fromkeys(task.graph for task in tasks_of(row)))
     models = [model(graph, f"model_{number}") for number, graph in enumerate(graphs, 1)]
     if backend in CONSTANT:
         return of_constants(row, backend, models, graphs)
-    steps = [step(task, f"model_{graphs.index(task.graph) + 1}", level is not None) for task in row.tasks]
+    steps = [step(task, f"model_{graphs.index(task.graph) + 1}", level is not None) for task in tasks_of(row)]
     imports = ["from functools import cache", *numpy_imports(row), "from onnx import TensorProto, helper"]
     if level:
         own = ["from ctypes import string_at", "from math import prod", "import onnxruntime as ort"]
@@ -104,7 +106,7 @@ def of_constants(row: Row, backend: str, models: list[str], graphs: list[Graph])
         raise Unsupported("given:runtime")
     own, refusals, run = CONSTANT[backend]
     steps = []
-    for task in row.tasks:
+    for task in tasks_of(row):
         if backend == "tract" and task.source.type == "bf16":
             raise Unsupported("type:bf16")
         given = ", ".join(["src"] * most_inputs(task.graph))
@@ -152,23 +154,24 @@ def attributes(node: Node) -> str:
     zero, extra = node.special_zero, dict(node.attributes)
     if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
         raise Unsupported("form:attributes")
-    told = {"allowzero": int(not zero.values[0])} | {name: (each.values or ())[0] for name, each in extra.items()}
-    return ", ".join(f"{name}={value!r}" for name, value in told.items())
+    told = f"allowzero={int(not first(zero))}"
+    return f"{told}, **{python({name: first(each) for name, each in extra.items()})}" if extra else told
 
 
 def info(name: str, declared: Declared | None) -> str:
     if declared is None:
         return f'helper.make_empty_tensor_value_info("{name}")'
     dims = None if declared.dims is None else list(declared.dims)
-    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {dims})'
+    return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {python(dims)})'
 
 
 def initializer(name: str, operand: Operand) -> str:
     values, dims = operand.values or (), [n for n in operand.dims if n is not None]
     if operand.type == "string":
-        return f'helper.make_tensor("{name}", TensorProto.STRING, {dims}, {[str(each).encode() for each in values]})'
-    elements = f"np.array({list(values)}, {NUMPY[operand.type]}).tobytes()"
-    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {dims}, {elements}, raw=True)'
+        texts = [str(each).encode() for each in values]
+        return f'helper.make_tensor("{name}", TensorProto.STRING, {python(dims)}, {python(texts)})'
+    elements = f"np.array({python(list(values))}, {NUMPY[operand.type]}).tobytes()"
+    return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {python(dims)}, {elements}, raw=True)'
 
 
 def most_inputs(graph: Graph) -> int:
@@ -183,7 +186,7 @@ def step(task: Task, name: str, runtime: bool) -> str:
     feeds = [("src", source_of(task.source, runtime))]
     feeds += [(f"extra{k}", feeds[0][1]) for k in range(1, most_inputs(task.graph))]
     for number, (type_, dims, values) in enumerate(task.shapes):
-        feeds.append((f"arriving{number}", f"np.array({list(values)}, {NUMPY[type_]}).reshape({dims})"))
+        feeds.append((f"arriving{number}", f"np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)})"))
     if not runtime:
         told = ", ".join(f'"{each}": {code}' for each, code in feeds)
         return f"{memory(task.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
@@ -214,5 +217,5 @@ def bound(name: str, code: str, task: Task) -> Iterator[Any]:
         type_, dims, _ = task.shapes[int(name.removeprefix("arriving"))]
     assert WIDTH[type_]
     yield f"held.append({code})"
-    given = f'"{name}", "cpu", 0, TensorProto.{TYPES[type_]}, {list(dims)}, held[-1].ctypes.data'
+    given = f'"{name}", "cpu", 0, TensorProto.{TYPES[type_]}, {python(list(dims))}, held[-1].ctypes.data'
     yield f"binding.bind_input({given})"

@@ -10,7 +10,9 @@ from conformance.memory import Source
 from conformance.model import Declared, Graph, Node, Operand, Unsupported
 from conformance.plan import Row, Task
 
-from . import NUMPY, Parts, laid, memory, numpy_imports, script
+from . import NUMPY, Parts, first, laid, memory, numpy_imports, script
+from .literals import python
+from .plain import tasks_of
 
 TYPES = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",
@@ -28,9 +30,10 @@ REFUSALS = "(RuntimeError, ValueError, OverflowError, OVError)"
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
     threads = THREADS.get(backend)
-    graphs = list(dict.fromkeys(in_common(task.graph) for task in row.tasks))
+    tasks = tasks_of(row)
+    graphs = list(dict.fromkeys(in_common(task.graph) for task in tasks))
     models = "".join(model(graph, f"model_{number}", threads) for number, graph in enumerate(graphs, 1))
-    steps = [step(task, f"model_{graphs.index(in_common(task.graph)) + 1}", threads is not None) for task in row.tasks]
+    steps = [step(task, f"model_{graphs.index(in_common(task.graph)) + 1}", threads is not None) for task in tasks]
     imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
     imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
     return script(Parts(imports, REFUSALS, LOOK, steps, models))
@@ -68,7 +71,7 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
                 lines.append(f"{operands[-1]} = {constant(node.shape)}")
         value = f"dst{number}"
         connected = ", ".join(operands + data[1 : node.inputs])
-        lines.append(f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {attributes(node)})')
+        lines.append(f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {python(attributes(node))})')
     lines.append(f'model = ov.Model([{value}], [{", ".join(data + arriving)}], "graph")')
     if threads is None:
         lines.append("return model")
@@ -84,23 +87,23 @@ def attributes(node: Node) -> dict[str, object]:
     if node.special_zero is not None:
         written["special_zero"] = node.special_zero
     kinds = {"bool": bool, "string": str, **dict.fromkeys(("f16", "bf16", "f32", "f64"), float)}
-    return {name: kinds.get(each.type, int)((each.values or ())[0]) for name, each in written.items()}
+    return {name: kinds.get(each.type, int)(first(each)) for name, each in written.items()}
 
 
 def parameter(declared: Declared) -> str:
     known = "ov.PartialShape.dynamic()"
     if declared.dims is not None:
-        known = f"ov.PartialShape({[-1 if n is None else n for n in declared.dims]})"
+        known = f"ov.PartialShape({python([-1 if n is None else n for n in declared.dims])})"
     return f"ov.op.Parameter(ov.Type.{TYPES[declared.type]}, {known})"
 
 
 def constant(operand: Operand) -> str:
     dims, values = [n for n in operand.dims if n is not None], list(operand.values or ())
     if operand.type == "string":
-        return f"ov.op.Constant(ov.Type.string, ov.Shape({dims}), {values})"
+        return f"ov.op.Constant(ov.Type.string, ov.Shape({python(dims)}), {python(values)})"
     if operand.type == "bf16":
         raise Unsupported("form:shape")
-    return f"ov.op.Constant(ov.Tensor(np.array({values}, {NUMPY[operand.type]}).reshape({dims})))"
+    return f"ov.op.Constant(ov.Tensor(np.array({python(values)}, {NUMPY[operand.type]}).reshape({python(dims)})))"
 
 
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
@@ -109,9 +112,8 @@ def constant(operand: Operand) -> str:
 def step(task: Task, name: str, plugin: bool) -> str:
     """An inference, or an evaluation."""
     inputs = ["src"] * max(1, *(node.inputs for node in task.graph.nodes))
-    inputs += [
-        f"ov.Tensor(np.array({list(values)}, {NUMPY[type_]}).reshape({dims}))" for type_, dims, values in task.shapes
-    ]
+    for type_, dims, values in task.shapes:
+        inputs.append(f"ov.Tensor(np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)}))")
     lines = [memory(task.source), f"src = {tensor(task.source)}"]
     if plugin:
         lines.append(f"request = {name}().create_infer_request()")
@@ -132,7 +134,7 @@ def tensor(source: Source) -> str:
     type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
     at = laid(source) if source.layout in ("offset", "padded", "cropped") else None
     if at is None or at.strides[-1:] != (1,):
-        return f"ov.Tensor(np.array(words), ov.Shape({dims}), {type_})"
+        return f"ov.Tensor(np.array(words), ov.Shape({python(dims)}), {type_})"
     around = [dims[0], *(outer // inner for outer, inner in pairwise(at.strides))]
     whole = f"ov.Tensor(np.resize(memory, {at.offset + prod(around)})[{at.offset}:], ov.Shape({around}), {type_})"
-    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {dims})"
+    return whole if around == dims else f"ov.Tensor({whole}, {[0] * len(dims)}, {python(dims)})"

@@ -6,6 +6,8 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
+from .literals import python
+from .plain import tasks_of
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
@@ -22,13 +24,13 @@ def look(answer):
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
     steps = []
-    for task in row.tasks:
+    for task in tasks_of(row):
         source, calls = task.source, []
         if source.type not in TYPES:
             raise Unsupported(f"type:{source.type}")
         src = f"paddle.to_tensor(np.array({numpy_array(source)}))"
         if 0 in source.dims:
-            src = f'paddle.zeros({source.dims}, "{TYPES[source.type]}")'
+            src = f'paddle.zeros({python(source.dims)}, "{TYPES[source.type]}")'
         elif source.type == "bf16":
             src = f'paddle.to_tensor(np.array({numpy_array(source)}).view(np.int16)).view("bfloat16")'
         for shape, type_ in function_calls(task, mapped=False):

@@ -6,6 +6,8 @@ from conformance.model import Unsupported
 from conformance.plan import Row, Task
 
 from . import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
+from .literals import python
+from .plain import tasks_of
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
 LEFT_OUT = ("u8", "u16", "u32", "u64")
@@ -22,7 +24,7 @@ def look(answer):
 
 def of(row: Row, backend: str) -> str:
     """The script of a row."""
-    steps = [step(task, MODES[backend]) for task in row.tasks]
+    steps = [step(task, MODES[backend]) for task in tasks_of(row)]
     imports = [*numpy_imports(row), "import pytensor", "import pytensor.tensor as pt"]
     before = ZEROS_COPY if any("zeros_copy(" in step for step in steps) else ""
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, AssertionError)", LOOK, steps, before))
@@ -44,7 +46,7 @@ def step(task: Task, mode: str) -> str:
             lengths, rank = f"shape{number}", len(values)
             lines.append(f'{lengths} = pt.tensor("{lengths}", dtype={NUMPY[type_]}, shape=({rank},))')
             inputs.append(lengths)
-            given.append(f"np.array({list(values)}, {NUMPY[type_]})")
+            given.append(f"np.array({python(list(values))}, {NUMPY[type_]})")
             lengths = f"zeros_copy(src, {lengths}, {rank})" if flag(node) else lengths
         lines.append(f"src = pt.reshape(src, {lengths}, ndim={rank})")
     dims = (None,) * len(task.source.dims) if task.shapes else "tensor.shape"

@@ -6,6 +6,8 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
+from .literals import python
+from .plain import tasks_of
 
 LOOK = """
 def look(answer):
@@ -27,11 +29,11 @@ def of(row: Row, backend: str) -> str:
     """The script of a row."""
     decorator, runtime = COMPILED.get(backend, ""), row.given == "runtime"
     steps = []
-    for task in row.tasks:
+    for task in tasks_of(row):
         source, calls = task.source, []
         src = f"tf.convert_to_tensor({numpy_array(source)})"
         if 0 in source.dims:
-            src = f"tf.zeros({source.dims}, {NUMPY[source.type]})"
+            src = f"tf.zeros({python(source.dims)}, {NUMPY[source.type]})"
         for shape, type_ in function_calls(task):
             if type_ not in SHAPE_TYPES:
                 raise Unsupported(f"shape-type:{type_}")

@@ -7,6 +7,8 @@ from conformance.model import Unsupported
 from conformance.plan import Row
 
 from . import Parts, body, compiled, dense, function_calls, laid, script
+from .literals import python
+from .plain import tasks_of
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "s8": "int8",
@@ -24,8 +26,8 @@ def of(row: Row, backend: str) -> str:
     """The script of a row; what follows an @ is a device."""
     name, _, device = backend.partition("@")
     steps = []
-    for task in row.tasks:
-        src = tensor(task.source) + (f'.to("{device}")' if device else "")
+    for task in tasks_of(row):
+        src = tensor(task.source) + (f".to({python(device)})" if device else "")
         calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(task, mapped=name != "torch-raw")]
         if name in COMPILED:
             if row.given == "runtime":
@@ -45,7 +47,7 @@ def tensor(source: Source) -> str:
         raise Unsupported("layout:reversed")
     type_ = f"torch.{TYPES[source.type]}"
     if not volume_of(source.dims):
-        return f"torch.empty({source.dims}, dtype={type_})"
+        return f"torch.empty({python(source.dims)}, dtype={type_})"
     at = laid(source)
     memory, strides, offset = ("memory", at.strides, at.offset) if at else ("words", dense(source.dims), 0)
-    return f"torch.as_strided(torch.frombuffer({memory}, dtype={type_}), {source.dims}, {strides}, {offset})"
+    return f"torch.as_strided(torch.frombuffer({memory}, dtype={type_}), {python(source.dims)}, {strides}, {offset})"

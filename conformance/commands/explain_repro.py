@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from ..adapter import BUNDLED, INSTALL
+from ..adapter import BUNDLED, INSTALL, name_and_device
 from ..model import Suite, Unsupported
 from ..plan import Row, plan_of
-from ..report.facts import call_of, wants
+from ..report.facts import call_of, visible, wants
 from . import Usage, emit, unknown
 
 _PREFERRED = "f32"
@@ -39,15 +39,18 @@ def _rows(suite: Suite, name: str) -> list[Row]:
 
 def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     """The first row that the backend can be asked, and its script."""
-    name = backend.partition("@")[0]
+    name, device = name_and_device(backend)
     if name not in BUNDLED:
         raise Usage(unknown("backend", name, BUNDLED, "conformance list backends"))
     folder = "conformance.adapters.repro"
-    writer = importlib.import_module(folder).WRITERS.get(BUNDLED[name][0])
+    repro: Any = importlib.import_module(folder)
+    writer = repro.WRITERS.get(BUNDLED[name][0])
     if writer is None:
         own = name == "numpy"
         why = "is the suite’s own reference and no library; try numpy-raw" if own else "has nobody to write its scripts"
         raise Usage(f"--backend {name}: {name} {why}")
+    if device is not None and name not in repro.WITH_DEVICE:
+        raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
     if in_c and writer != "onednn":
         raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
     write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").of
@@ -63,6 +66,7 @@ def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
 def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
     """The head of the script: what is called, what is due, and how to run it."""
     yield f"{row.id} on {backend}: what the library does, without the conformance suite."
+    yield "It is made from a case: run it only if you trust where the case comes from."
     yield ""
     for number, step in enumerate(row.case.steps):
         yield f"step {number + 1}: {call_of(row.case, step)}"
@@ -81,11 +85,18 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
 
 
 def _commented(about: Iterator[str], body: str, in_c: bool) -> str:
-    lines = [part for line in about for part in _folded(line)]
+    """The script under a comment that nothing in it can end."""
+    lines = [part for line in about for part in _folded(_ascii(line))]
     if in_c:
-        return "/* " + "\n * ".join(line.replace("*/", "* /") for line in lines).rstrip() + "\n */\n" + body
+        inside = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /") for line in lines]
+        return "/* " + "\n * ".join(inside).rstrip() + "\n */\n" + body
     text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{text}\n"""\n\n{body}'
+
+
+def _ascii(line: str) -> str:
+    """A line of ASCII, in which every character that is no plain one is written out."""
+    return visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode()
 
 
 def _folded(line: str) -> list[str]:

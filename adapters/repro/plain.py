@@ -1,0 +1,99 @@
+"""A row's steps, of which every value is known to be of its kind: no text where a script needs a number or a name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+
+from conformance.memory import EDGES, Source, volume_of
+from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Unsupported
+from conformance.plan import Row, Task
+from conformance.types import WIDTH
+
+from .literals import VALUES
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BITS = re.compile(r"[0-9a-f]+( [0-9a-f]+)*")
+_FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def tasks_of(row: Row) -> tuple[Task, ...]:
+    """The steps of a row; Unsupported where a value is of another kind than a case file may hold."""
+    for task in row.tasks:
+        _check_source(task.source)
+        _check_graph(task.graph)
+        for type_, dims, values in task.shapes:
+            _check(type_ in WIDTH, "shape-type")
+            _check(_are_lengths(dims) and _are_integers(values), "form:shape")
+    return row.tasks
+
+
+def _check(fits: bool, facet: str) -> None:
+    if not fits:
+        raise Unsupported(facet)
+
+
+def _are_integers(values: Iterable[object]) -> bool:
+    return all(isinstance(value, int) for value in values)
+
+
+def _are_lengths(dims: Iterable[object]) -> bool:
+    return all(length is None or (isinstance(length, int) and length >= 0) for length in dims)
+
+
+def _check_source(source: Source) -> None:
+    _check(source.type in WIDTH, "type")
+    _check(None not in source.dims and _are_lengths(source.dims), "dims")
+    _check(volume_of(source.dims) >> 63 == 0, "dims")
+    _check(source.layout in LAYOUTS, "layout")
+    _check(isinstance(source.start, int), "bits")
+    if source.bits == "edges":
+        _check(source.type in EDGES, "bits")
+    elif source.bits not in (None, "all"):
+        _check(_BITS.fullmatch(source.bits) is not None, "bits")
+        _check(all(int(word, 16) >> 8 * WIDTH[source.type] == 0 for word in source.bits.split()), "bits")
+
+
+def _check_graph(graph: Graph) -> None:
+    _check_declared(graph.src)
+    for node in graph.nodes:
+        _check_node(node)
+
+
+def _check_node(node: Node) -> None:
+    for operand in (node.shape, node.special_zero):
+        if operand is not None:
+            _check_operand(operand)
+    for name, operand in node.attributes:
+        _check(_NAME.fullmatch(name) is not None, "form:attributes")
+        _check_operand(operand)
+    if node.result is not None:
+        _check_declared(node.result)
+    _check(isinstance(node.inputs, int), "form:inputs")
+    _check(isinstance(node.outputs, int), "form:outputs")
+
+
+def _check_declared(declared: Declared) -> None:
+    _check(declared.type in WIDTH, "type")
+    _check(_are_lengths(declared.dims or ()), "declared")
+    _check(_are_integers(declared.strides or ()), "layout")
+
+
+def _check_operand(operand: Operand) -> None:
+    _check(operand.type in (*WIDTH, "string"), "form:attribute-types")
+    _check(_are_lengths(operand.dims), "form:shape")
+    _check(all(_fits(operand.type, value) for value in operand.values or ()), VALUES)
+
+
+def _fits(type_: str, value: object) -> bool:
+    if type_ == "string":
+        return isinstance(value, int) or (isinstance(value, str) and _is_text(value))
+    if isinstance(value, float):
+        return type_ in _FLOATS and abs(value) <= sys.float_info.max
+    return isinstance(value, int) and (type_ not in _FLOATS or abs(value) <= sys.float_info.max)
+
+
+def _is_text(value: str) -> bool:
+    """True if UTF-8 has words for it: half of a surrogate pair has none."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
