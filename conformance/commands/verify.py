@@ -8,7 +8,7 @@ from ..conclude import Conclusion
 from ..evidence import Refused
 from ..load_cases import load_suite
 from ..plan import plan_of
-from ..terminal import counted, paint, say, wrapped
+from ..terminal import OK, counted, paint, say, signed, wrapped
 from ..verify import OtherSuite, Verified, conforms, verify
 from . import Usage, emit, folder_given, pick
 
@@ -41,14 +41,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(found: Verified, document: str | None, conforming: bool, demanded: bool) -> None:
     for mismatch in found.mismatches:
-        say(paint("red", wrapped(f"✗ {mismatch}", 0, 2)))
+        say(paint("red", signed(False, str(mismatch))))
     if found.conclusion and found.evidence and not found.mismatches:
         backend = found.evidence.header["backend"]
         say(paint("bold", f"{backend['name']} {backend['version']}"))
         for sentence in found.conclusion.sentences:
             say(wrapped(sentence, 2, 4))
         rows = counted(len(found.evidence.results), "row")
-        say(f"✓ {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
+        say(f"{OK} {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
         say("  to know who wrote the evidence takes a signature, and whether it is true another run")
         _verdict(found.conclusion, document, conforming, demanded)
     elif found.mismatches:
@@ -59,13 +59,13 @@ def _show(found: Verified, document: str | None, conforming: bool, demanded: boo
 
 def _verdict(conclusion: Conclusion, document: str | None, conforming: bool, demanded: bool) -> None:
     """What the true report says of the backend, lest that it is true be taken for a yes."""
-    style, sign = ("green", "✓") if conforming else ("red", "✗")
+    style = "green" if conforming else "red"
     no = "does not conform" if conclusion.exit_code == 1 else "is not shown to conform"
     if document:
         backend = "the backend conforms" if conforming else "the backend is not shown to conform"
         told = f"{backend} to {document} for every type that it lists"
     else:
         told = conclusion.why if conforming else f"the target {no}: {conclusion.why}"
-    say(paint(style, wrapped(f"{sign} {told}", 0, 2)))
+    say(paint(style, signed(conforming, told)))
     if not conforming and not demanded:
         say("  the exit code says only that the report is true to its evidence; --conforms demands conformity too")
