@@ -276,7 +276,7 @@ def _text(document: model.Document, folder: Path) -> tuple[str | None, list[mode
 def _bytes(document: model.Document, folder: Path) -> bytes | None:
     """The bytes of a document's file. One of its name with other bytes yields to one with the pinned digest."""
     named = folder / document.file
-    data = read_bytes(named, MOST) if named.exists() else None
+    data = read_bytes(named, MOST) if named.exists() and not named.is_dir() else None
     if data is not None and hashlib.sha256(data).hexdigest() == document.sha256:
         return data
     for other in sorted(folder.iterdir()):
