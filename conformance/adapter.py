@@ -373,6 +373,11 @@ def _check_identity(identity: Any, backend: str) -> None:
             raise CannotStart(
                 f"{backend}: the {what} has {len(part):,} characters: {short(part)}; give at most {_LONGEST_NAME}"
             )
+        if not part.isprintable():
+            raise CannotStart(
+                f"{backend}: `identity` has {part!r}, with a line break or a character that does not show; "
+                "give one line of plain text"
+            )
     pairs = isinstance(said[2], tuple) and all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2])
     if not pairs:
         raise CannotStart(f"{backend}: the detail of `identity` is {short(said[2])}; give pairs of text, a tuple each")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .commands import folder_given, unknown
+from .commands import Usage, folder_given, unknown
 from .evidence import Target
 from .plan import Plan
 
@@ -45,7 +45,7 @@ def target(plan: Plan, option: Any) -> Target:
         names = tuple(getattr(option, f"conformance_{what}") or ())
         for name in names:
             if name not in known:
-                raise pytest.UsageError(unknown(what, name, sorted(known)))
+                raise Usage(unknown(what, name, sorted(known)))
         return names
 
     return Target(
@@ -77,7 +77,7 @@ def named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozense
         else:
             names = {r.id if "[" in rest else r.case.id for r in chosen}
             hint = "pytest --adapter … --collect-only -q"
-            raise pytest.UsageError(f"{path}: {unknown('case', rest, sorted(names), hint)}")
+            raise Usage(f"{path}: {unknown('case', rest, sorted(names), hint)}")
     if not rows:
         return None
     config.args[:] = others

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .clock import REPEATS, Measured, cpu, cpu_of_command
 from .measured import MEASURED
+from .terminal import say, say_raw
 
 
 class Measurement(NamedTuple):
@@ -316,10 +317,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     rows = [taken(each) for each in MEASUREMENTS if chosen.select in each.what]
     if chosen.json:
-        print(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
+        say_raw(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) + "\n")
     else:
-        print(table(rows))
-        print("CPU time, the least of several runs, but where it says elapsed")
+        say_raw(table(rows) + "\n")
+        say("CPU time, the least of several runs, but where it says elapsed")
     return 0
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .contract import Contract, contracts
+from .files import leaves_its_folder, replace_text
 from .load_cases import LOCK, locked
 from .model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from .plan import Plan, Row, Task, plan_of, witnessed
 from .reasons import reason_holds, reasons
 from .run import called, run_row
+from .strict_yaml import quoted
 
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
@@ -217,9 +219,15 @@ def _findings(suite: Suite) -> Iterator[Problem]:
 def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
     """Ids that were there once and are not now, and new ones not yet locked."""
     name, known = f"{cases_path.name}/{LOCK}", locked(cases_path)
+    if leaves_its_folder(cases_path / LOCK) and not set(known) <= (suite.added or suite.cases.keys()):
+        what = "is a symbolic link to another folder, and not a list of cases that are there; its content is not shown"
+        yield Problem(Place(name, 1), what)
+        return
     for line, case in enumerate(known, 1):
         if case not in (suite.added or suite.cases):
-            yield Problem(Place(name, line), f"the case {case!r} is gone; ids are never removed, renamed or used again")
+            yield Problem(
+                Place(name, line), f"the case {quoted(case)} is gone; ids are never removed, renamed or used again"
+            )
     for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")
 
@@ -228,7 +236,7 @@ def lock(suite: Suite, cases_path: Path) -> int:
     """Adds the new ids to the lock file; how many there were."""
     known = set(locked(cases_path))
     new = [case for case in suite.added or suite.cases if case not in known]
-    (cases_path / LOCK).write_text("".join(f"{case}\n" for case in sorted({*known, *new})), encoding="utf-8")
+    replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
     return len(new)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from . import __version__
 from .commands import Usage, located, unknown
 from .commands.examples import EXAMPLES, story
-from .terminal import printable
+from .terminal import say
 from .watch import Terminated, heed_termination, watched
 
 _CASES = "a folder instead of the bundled cases/, or beside it if it says `extends`"
@@ -61,7 +61,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         from .load import cases_folder, digest_of, spec_folder
 
-        print(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
+        say(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
         parser.exit()
 
 
@@ -541,7 +541,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _complain(what: str) -> None:
     if sys.stderr is not None:
-        print(f"conformance: {printable(what)}", file=sys.stderr)
+        say(f"conformance: {what}", sys.stderr)
 
 
 def _write_anything() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import model
+from .files import leaves_its_folder, read_bytes
+from .strict_yaml import MOST
 
 # ── statements ────────────────────────────────────────────────────────────────────────────────────
 
@@ -258,6 +260,9 @@ def _text(document: model.Document, folder: Path) -> tuple[str | None, list[mode
         return None, [model.Problem(document.place, what)]
     problems = []
     digest = hashlib.sha256(data).hexdigest()
+    if digest != document.sha256 and leaves_its_folder(folder / document.file):
+        what = "is a symbolic link to another folder and not the text that is pinned; its content is not shown"
+        return None, [model.Problem(document.place, f"{document.id}: {document.file!r} {what}")]
     if digest != document.sha256:
         what = f"{document.id}: sha256 of {document.file!r} is {digest}, not {document.sha256}: read the text again"
         problems.append(model.Problem(document.place, f"{what}, then pin the new digest"))
@@ -271,14 +276,14 @@ def _text(document: model.Document, folder: Path) -> tuple[str | None, list[mode
 def _bytes(document: model.Document, folder: Path) -> bytes | None:
     """The bytes of a document's file. One of its name with other bytes yields to one with the pinned digest."""
     named = folder / document.file
-    data = named.read_bytes() if named.is_file() else None
+    data = read_bytes(named, MOST) if named.exists() and not named.is_dir() else None
     if data is not None and hashlib.sha256(data).hexdigest() == document.sha256:
         return data
     for other in sorted(folder.iterdir()):
         try:
             if other == named or not other.is_file() or other.stat().st_size > _LARGEST:
                 continue
-            candidate = other.read_bytes()
+            candidate = read_bytes(other, _LARGEST)
         except OSError:  # a file that nobody asked for
             continue
         if hashlib.sha256(candidate).hexdigest() == document.sha256:

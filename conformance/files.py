@@ -40,6 +40,14 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
         return content
 
 
+def leaves_its_folder(path: Path) -> bool:
+    """True if the name is a symbolic link to a file of another folder, whose content must not be shown."""
+    try:
+        return os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent)
+    except (OSError, ValueError):
+        return True
+
+
 def replace_bytes(path: Path, content: bytes) -> None:
     """Put a file with this content in place of whatever bears the name, without following a symbolic link."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,13 +9,15 @@ import pytest
 from .model import Result, Verdict
 from .plan import Row
 from .report.facts import BAD
+from .terminal import plain
 
 
 class Told:
     """A failure as pytest prints it; `reprcrash.message` is what its short summary and JUnit take."""
 
     def __init__(self, text: str, message: str) -> None:
-        self.text, self.message, self.reprcrash = text, message, self
+        self.text = safe(text)
+        self.message, self.reprcrash = plain(message), self
 
     def __str__(self) -> str:
         return self.text
@@ -23,6 +25,11 @@ class Told:
     def toterminal(self, writer: Any) -> None:
         for line in self.text.splitlines():
             writer.line(line)
+
+
+def safe(text: str) -> str:
+    """Several lines of a backend, such as its output, that pytest may print."""
+    return "\n".join(map(plain, text.splitlines())) + "\n" * text.endswith("\n")
 
 
 class Broken(Exception):
@@ -87,6 +94,7 @@ class CaseRow(pytest.Item):
             vars(report)["conformance"] = (
                 *result, self.conformance.pin,
             )  # fmt: skip
+        report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         return excinfo.value.told if isinstance(excinfo.value, Broken) else super().repr_failure(excinfo, style)

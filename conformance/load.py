@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .accepts import Accepts, accepts
+from .files import leaves_its_folder, read_bytes
 from .model import (
     Document,
     Expression,
@@ -26,7 +28,7 @@ from .model import (
     Rule,
     Spec,
 )
-from .strict_yaml import Map, Seq, line_of, read, require
+from .strict_yaml import MOST, Map, Seq, line_of, quoted, read, require, shortened
 from .types import WIDTH
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
@@ -48,8 +50,17 @@ def layers(folder: Path | None, bundled: Path) -> list[Path]:
     """The folders to read: the bundled one, another in its place, or both where the other says `extends: bundled`."""
     if folder is None:
         return [bundled]
-    extends = any(path.is_file() and _EXTENDS.search(path.read_bytes()) for path in folder.glob("*.yaml"))
+    extends = any(_EXTENDS.search(content_of(path)) for path in folder.glob("*.yaml"))
     return [bundled, folder] if extends else [folder]
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file of a folder that somebody named; Malformed if it is a pipe, a device or far too large."""
+    try:
+        return read_bytes(path, MOST)
+    except OSError as error:
+        name = f"{path.parent.name}/{path.name}"
+        raise Malformed((Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path"),)) from None
 
 
 def digest_of(folders: Iterable[Path]) -> str:
@@ -57,7 +68,7 @@ def digest_of(folders: Iterable[Path]) -> str:
     total = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.glob("*.yaml")):
-            content = path.read_bytes()
+            content = content_of(path)
             total.update(f"{path.name}\0{len(content)}\0".encode())
             total.update(content)
     return total.hexdigest()
@@ -86,6 +97,10 @@ def _validator(schema: str) -> Any:
     return jsonschema.Draft202012Validator(schema_of(schema))
 
 
+_MOST_ERRORS = 1000
+"""Errors of a schema that are explained of one file."""
+
+
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     """A schema with each definition in its place; to follow references takes the validator half of its time."""
     if isinstance(schema, list):
@@ -104,16 +119,30 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
 def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
     """A file's content, read strictly and checked against its JSON Schema, with every problem found."""
     name = f"{path.parent.name}/{path.name}"
+    if not name.isprintable() or "::" in name:
+        return None, [Problem(Place(name, 1), "the name of the file or folder could be taken for output; rename it")]
     content, problems = read(path, name)
     if content is None:
-        return None, problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
-    if problems:  # the schema would only complain of the gaps they leave
-        return content, problems
-    if _accepts(schema)(content):
-        return content, []
-    for error in _validator(schema).iter_errors(content):
-        problems += _explained(error, content, name)
-    return content, sorted(dict.fromkeys(problems))
+        problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
+    elif not problems and not _accepts(schema)(content):  # the schema would only complain of the gaps problems leave
+        for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
+            problems += _explained(error, content, name)
+        problems = sorted(dict.fromkeys(problems))[:_MOST_ERRORS]
+    return content, without_secrets(problems, [path])
+
+
+def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str = "") -> list[Problem]:
+    """The problems, but only one, which quotes nothing, for a file that is a symbolic link to another folder.
+
+    Such a file may be no input of ours at all, but a secret that a stranger linked to in the hope that it is printed.
+    `called`: what problems call the file, if not by its folder and name.
+    """
+    if not problems:
+        return problems
+    linked = {called or f"{path.parent.name}/{path.name}" for path in paths if leaves_its_folder(path)}
+    what = "is a symbolic link to another folder and cannot be used as it is; its content is not shown"
+    hidden = {name: Problem(Place(name, 1), what) for name in linked}
+    return list(dict.fromkeys(hidden.get(problem.place.path, problem) for problem in problems))
 
 
 def _explained(error: Any, content: Any, name: str) -> list[Problem]:
@@ -121,7 +150,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
     path = tuple(error.absolute_path)
     named = "propertyNames" in error.absolute_schema_path  # then the instance is a key
     line = line_of(content, (*path, error.instance) if named else path)
-    where = f"{'.'.join(str(step) for step in path)}: " if path else ""
+    where = f"{shortened('.'.join(str(step) for step in path))}: " if path else ""
     match error.validator:
         case "additionalProperties" | "unevaluatedProperties":
             known = error.schema.get("properties", {})
@@ -130,7 +159,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
             return [Problem(places[key], _unknown("key", key, known)) for key in unknown]
         case "required":
             missing = [key for key in error.validator_value if key not in error.instance]
-            return [Problem(Place(name, line), f"missing key {key!r}; add it") for key in missing]
+            return [Problem(Place(name, line), f"missing key {quoted(key)}; add it") for key in missing]
         case "anyOf" | "oneOf":
             telling = ("additionalProperties", "required", "enum", "pattern")
             deeper = [e for e in error.context or () if len(e.absolute_path) > len(path)]
@@ -154,7 +183,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
         case "const":
             what = f"{_short(error.instance)} is not {_short(error.validator_value)}, which alone may stand there"
             return [Problem(Place(name, line), f"{where}{what}")]
-    return [Problem(Place(name, line), f"{where}{_short(error.message)}")]
+    return [Problem(Place(name, line), f"{where}{shortened(error.message, 160)}")]
 
 
 _WRITE: Mapping[str, str] = {
@@ -167,8 +196,7 @@ _WRITE: Mapping[str, str] = {
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) and " " in value and value.isprintable() else repr(value)
-    return text if len(text) <= 160 else f"{text[:157]}..."
+    return shortened(value if isinstance(value, str) and " " in value and value.isprintable() else repr(value))
 
 
 def _unknown(what: str, value: Any, known: Iterable[Any]) -> str:
@@ -190,6 +218,7 @@ def load_spec(folder: Path | None = None) -> Spec:
         raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
     folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
     folders = layers(folder, spec_folder())
+    files = [path for each in folders for path in each.glob("*.yaml")]
     problems: list[Problem] = []
     reader = _SpecReader([_layer(each, number > 0, problems) for number, each in enumerate(folders)], problems)
     spec = Spec(
@@ -200,7 +229,7 @@ def load_spec(folder: Path | None = None) -> Spec:
         digest=digest_of(folders),
         added=frozenset(name for layer in reader.layers if layer.extends for name in layer.documents),
     )
-    require(reader.problems + list(_unused(spec)))
+    require(without_secrets(reader.problems + list(_unused(spec)), files))
     return spec
 
 
@@ -266,7 +295,7 @@ class _SpecReader:
                 if entry["id"] in seen:
                     first, whose = seen[entry["id"]]
                     where = f"line {first.line}" if whose is layer else f"the bundled {first}"
-                    self.wrong(place, f"the id {entry['id']!r} is taken by {where}; choose another")
+                    self.wrong(place, f"the id {quoted(entry['id'])} is taken by {where}; choose another")
                     continue
                 seen[entry["id"]] = place, layer
                 yield entry, place, layer
@@ -346,7 +375,9 @@ class _SpecReader:
         levels = [level for level in LEVELS if level in entry]
         if len(levels) != 1:
             here = _at(place, entry, levels[-1]) if levels else place
-            self.wrong(here, f"rule {entry['id']!r} has the levels {levels}; write exactly one of {', '.join(LEVELS)}")
+            self.wrong(
+                here, f"rule {quoted(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
+            )
         level = levels[0] if levels else "may"
         stated = self.pointers(entry.get("stated"), place)
         decided_for = dict(entry.get("decided_for", {}))
@@ -361,7 +392,7 @@ class _SpecReader:
         else:
             binding = set(documents) if level != "may" else set()
         for document in sorted(binding - set(layer.documents)) if layer.extends else ():
-            what = f"rule {entry['id']!r} would change what {document!r} means; bind it in documents added here"
+            what = f"rule {quoted(entry['id'])} would change what {document!r} means; bind it in documents added here"
             self.wrong(place, what)
         for document, (model, without) in self.models.items():
             if model in binding and entry["id"] not in without:
@@ -385,15 +416,19 @@ class _SpecReader:
     def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
         if level == "must" and not stated:
             what = "is a must that no document states; point at a line or make it decided"
-            self.wrong(place, f"rule {entry['id']!r} {what}")
+            self.wrong(place, f"rule {quoted(entry['id'])} {what}")
         if level == "decided" and "because" not in entry:
-            self.wrong(place, f"rule {entry['id']!r} is our ruling without a reason; add `because`")
+            self.wrong(place, f"rule {quoted(entry['id'])} is our ruling without a reason; add `because`")
         if level not in ("must", "may") and "decided_for" in entry:
-            self.wrong(place, f"rule {entry['id']!r}: `decided_for` goes with must and may; write `documents` instead")
+            self.wrong(
+                place, f"rule {quoted(entry['id'])}: `decided_for` goes with must and may; write `documents` instead"
+            )
         if level in ("must", "may") and "documents" in entry:
-            self.wrong(place, f"rule {entry['id']!r}: `documents` goes with silent and decided; `stated` says it here")
+            self.wrong(
+                place, f"rule {quoted(entry['id'])}: `documents` goes with silent and decided; `stated` says it here"
+            )
         for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
-            self.wrong(place, f"rule {entry['id']!r} is both stated in {document} and decided for it; keep one")
+            self.wrong(place, f"rule {quoted(entry['id'])} is both stated in {document} and decided for it; keep one")
 
     def check_forms(self, rule: str, level: str, forms: set[str], place: Place) -> None:
         allowed: list[set[str]] = [set()]
@@ -403,7 +438,7 @@ class _SpecReader:
             allowed += [{"requires"}, {"where", "gives"}, {"ensures"}]
         if forms not in allowed:
             written = " or ".join("+".join(sorted(form, reverse=True)) for form in allowed if form) or "no expression"
-            self.wrong(place, f"rule {rule!r} has {sorted(forms)}; a {level} rule takes {written}")
+            self.wrong(place, f"rule {quoted(rule)} has {sorted(forms)}; a {level} rule takes {written}")
 
     def findings(self) -> dict[str, Finding]:
         result = {}
@@ -457,6 +492,7 @@ def tensor(text: str) -> tuple[str, tuple[int, ...]] | None:
 __all__ = [
     "Seq",
     "cases_folder",
+    "content_of",
     "digest_of",
     "extending",
     "layers",
@@ -464,4 +500,5 @@ __all__ = [
     "spec_folder",
     "tensor",
     "validated",
+    "without_secrets",
 ]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .load import cases_folder, digest_of, extending, layers, load_spec, spec_folder, tensor, validated
+from .load import (
+    cases_folder,
+    content_of,
+    digest_of,
+    extending,
+    layers,
+    load_spec,
+    spec_folder,
+    tensor,
+    validated,
+    without_secrets,
+)
 from .model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
-from .strict_yaml import Map, require
+from .strict_yaml import Map, quoted, require
 from .types import WIDTH
 
 
@@ -32,12 +44,18 @@ def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
 LOCK = "ids.lock"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """What a case file may be called; its name is part of the names of its rows."""
+_MOST_ELEMENTS = 1 << 28
+"""Elements that src may have where a case does not say `large`: 1 GiB of f32."""
+_MOST_ENTRIES = 1000
+"""Dims of src, entries of shape, nodes of a chain, and steps of a case."""
+_MOST_EXTRA = 100
+"""Inputs or outputs beyond those of an operation."""
 
 
 def locked(folder: Path) -> list[str]:
     """The ids that the cases of a folder have had."""
     path = folder / LOCK
-    return path.read_text(encoding="utf-8").split() if path.is_file() else []
+    return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
 
 
 def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
@@ -74,10 +92,10 @@ def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) ->
         reader = _CaseReader(entry, name, spec)
         case = reader.case()
         if case.id in cases:
-            reader.wrong("id", f"the id {case.id!r} is taken by {cases[case.id].place}; choose another")
-        problems += reader.problems
+            reader.wrong("id", f"the id {quoted(case.id)} is taken by {cases[case.id].place}; choose another")
+        problems += without_secrets(reader.problems, [path])
         cases.setdefault(case.id, case)
-    return problems
+    return list(dict.fromkeys(problems))
 
 
 class _CaseReader:
@@ -94,9 +112,10 @@ class _CaseReader:
     def case(self) -> Case:
         entry = self.entry
         if entry["rule"] not in self.spec.rules:
-            self.wrong("rule", f"unknown rule {entry['rule']!r}; `conformance list rules` shows them")
+            self.wrong("rule", f"unknown rule {quoted(entry['rule'])}; `conformance list rules` shows them")
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
+        self.check_lengths()
         steps = entry.get("steps", [entry])
         return Case(
             id=entry["id"],
@@ -113,6 +132,20 @@ class _CaseReader:
             outputs=self.counts("outputs", ("dst", "extra")),
             large=entry.get("large", False),
         )
+
+    def check_lengths(self) -> None:
+        """More entries, steps or operands than any call needs would only take memory and time."""
+        steps = self.entry.get("steps", ())
+        for written in (self.entry, *steps):
+            for key in ("shape", "declared", "chain", "steps"):
+                value = written.get(key)
+                if isinstance(value, list) and len(value) > _MOST_ENTRIES:
+                    what = f"{key} has {len(value):,} entries; at most {_MOST_ENTRIES:,} are tried"
+                    self.wrong(key, what, written)
+        for link in self.entry.get("chain", ()):
+            if len(link["shape"]) > _MOST_ENTRIES:
+                what = f"shape has {len(link['shape']):,} entries; at most {_MOST_ENTRIES:,} are tried"
+                self.wrong("shape", what, link)
 
     def declared(self) -> Any:
         value = self.entry.get("declared")
@@ -134,7 +167,9 @@ class _CaseReader:
         result = {}
         for name, value in self.entry.get(key, {}).items():
             if name not in names:
-                self.wrong(key, f"unknown {key[:-1]} {name!r}; {key} are {', '.join(names)}")
+                self.wrong(key, f"unknown {key[:-1]} {quoted(name)}; {key} are {', '.join(names)}")
+            if value != "missing" and value > _MOST_EXTRA:
+                self.wrong(key, f"{value:,} extra {key} are too many; at most {_MOST_EXTRA} are tried")
             result[name] = 0 if value == "missing" else value
         return result
 
@@ -162,8 +197,17 @@ class _CaseReader:
         text = whole.get(key, "T[]")
         found = tensor(text)
         if found is None or (found[0] != "T" and found[0] not in WIDTH):
-            self.wrong(key, f"{text!r} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written)
+            self.wrong(
+                key, f"{quoted(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written
+            )
             return "T", ()
+        place = written if key in written else self.entry
+        if len(found[1]) > _MOST_ENTRIES:
+            self.wrong(key, f"{key} has {len(found[1]):,} dims; at most {_MOST_ENTRIES:,} are tried", place)
+            return "T", ()
+        if (volume := math.prod(found[1])) > _MOST_ELEMENTS and not self.entry.get("large", False):
+            what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
+            self.wrong(key, f"{key} has {what} elements; write `large: true`, or fewer", place)
         return found
 
     def expected(self, value: Any, written: Map, src_type: str) -> dict[str, Expected]:
@@ -171,7 +215,9 @@ class _CaseReader:
         result = {}
         for document, text in by_document.items():
             if document != "*" and document not in self.spec.documents:
-                self.wrong("expect", f"unknown document {document!r}; `conformance list documents` shows them", written)
+                self.wrong(
+                    "expect", f"unknown document {quoted(document)}; `conformance list documents` shows them", written
+                )
             result[document] = self.one_expected(text, written, src_type)
         return result
 
@@ -182,6 +228,6 @@ class _CaseReader:
             return Expected("unspecified")
         found = tensor(text)
         if found is None or found[0] != src_type:
-            self.wrong("expect", f"{text!r} is neither {src_type}[…], reject nor unspecified", written)
+            self.wrong("expect", f"{quoted(text)} is neither {src_type}[…], reject nor unspecified", written)
             return Expected("unspecified")
         return Expected("legal", *found)

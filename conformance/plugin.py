@@ -58,7 +58,7 @@ from .report.facts import BAD
 from .report.failure import headline, shown_of, told
 from .run import contained, result_without_call, run
 from .started import Limits
-from .terminal import counted, printable
+from .terminal import counted, plain
 
 Manner = Literal["phases", "call", "bare"]
 """How an item is run: as pytest runs any; its call alone, within pytest's protocol; or its call, bare of that too."""
@@ -89,9 +89,9 @@ def register(config: pytest.Config) -> None:
             adapter = open_backend(option.conformance_adapter, isolation)
             session = Conformance(config, plan, target, named, adapter, isolation)
     except Malformed as malformed:
-        raise pytest.UsageError(*(printable(str(located(each, folders))) for each in malformed.problems)) from None
+        raise pytest.UsageError(*(plain(str(located(each, folders))) for each in malformed.problems)) from None
     except (CannotStart, Usage, InUse) as problem:
-        raise pytest.UsageError(printable(str(problem))) from None
+        raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
 
 
@@ -110,10 +110,16 @@ def _claim_folder(config: pytest.Config, held: ExitStack) -> None:
 
 @contextlib.contextmanager
 def heedless() -> Iterator[None]:
-    """Keeps the repository's warning filters, which may make errors of warnings, out of what is judged."""
+    """Keep the repository's warning filters, which may make errors of warnings, out of what is judged.
+
+    What a backend warns of goes on to pytest, in a form that is safe to print.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        yield
+        with warnings.catch_warnings(record=True) as log:
+            yield
+        for warning in log:
+            warnings.warn_explicit(plain(str(warning.message)), UserWarning, warning.filename, warning.lineno)
 
 
 # ── the session ───────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +160,7 @@ class Conformance:
         identity = self.adapter.identity
         parts = (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest
         short = [hashlib.sha256(repr(part).encode()).hexdigest()[:12] for part in parts]
-        name = printable(f"{identity.name} {identity.version}")
+        name = plain(f"{identity.name} {identity.version}")
         return "{} (detail and claims {}, adapter {}, suite {})".format(name, *short)
 
     # ── collecting ──
@@ -382,11 +388,14 @@ class Conformance:
         """The closing sentences."""
         if self.conclusion is None:
             return
-        write = terminalreporter.write_line
+
+        def write(text: str, **markup: bool) -> None:
+            terminalreporter.write_line(plain(text), **markup)
+
         identity = self.adapter.identity
-        terminalreporter.write_sep("=", f"reshape conformance of {printable(f'{identity.name} {identity.version}')}")
+        terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}"))
         for sentence in self.conclusion.sentences:
-            write(printable(sentence))
+            write(sentence)
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:
             write(f"incomplete: {missing:,} of {counted(len(self.wanted), 'row')} not run{self.stopped()}", yellow=True)

@@ -15,9 +15,13 @@ from typing import Any
 
 import yaml
 
+from .files import read_bytes
 from .model import Malformed, Place, Problem
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MOST = 16 << 20
+"""Bytes that are read of one file of text."""
+_MOST_PROBLEMS = 1000
 _DEEPEST = 40
 _LONGEST_INTEGER = 40
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -54,7 +58,7 @@ class Seq(list[Any]):
 def read(path: Path, name: str) -> tuple[Any, list[Problem]]:
     """The content of a file and everything that is wrong with its YAML; `name` is what messages call it."""
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, MOST)
         text = content.decode("utf-8-sig")
     except OSError as error:
         return None, [Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path")]
@@ -127,6 +131,8 @@ class _Reader:
 
     def wrong(self, event: Any, what: str) -> Problem:
         problem = Problem(Place(self.name, event.start_mark.line + 1), what)
+        if len(self.problems) >= _MOST_PROBLEMS:
+            raise self.hopeless(event, f"more than {_MOST_PROBLEMS:,} problems; correct those above first")
         self.problems.append(problem)
         return problem
 
@@ -147,12 +153,17 @@ class _Reader:
 
     def value(self, event: Any, depth: int) -> Any:
         if isinstance(event, yaml.AliasEvent):
-            self.wrong(event, f"the alias *{event.anchor}; write the value out, so that each reads alone")
+            self.wrong(
+                event, f"the alias *{shortened(str(event.anchor))}; write the value out, so that each reads alone"
+            )
             return None
         if event.anchor is not None:
-            self.wrong(event, f"the anchor &{event.anchor}; remove it and write values out, so that each reads alone")
+            self.wrong(
+                event,
+                f"the anchor &{shortened(str(event.anchor))}; remove it and write values out, so that each reads alone",
+            )
         if event.tag is not None:
-            self.wrong(event, f"the tag {event.tag!r}; remove it and put text in quotes")
+            self.wrong(event, f"the tag {quoted(event.tag)}; remove it and put text in quotes")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event)
         if depth >= _DEEPEST:
@@ -172,10 +183,12 @@ class _Reader:
         elif not text:
             self.wrong(event, "the value is left empty; write it, or null")
         elif _DATE.fullmatch(text):
-            self.wrong(event, f"{text!r} would be read by some as a date; put it in quotes")
+            self.wrong(event, f"{quoted(text)} would be read by some as a date; put it in quotes")
         elif _ACCIDENT.fullmatch(text):
             what = "would be read by some as a boolean, a number, a date or nothing"
-            self.wrong(event, f"{text!r} {what}; write true, false, null or a decimal number, or put it in quotes")
+            self.wrong(
+                event, f"{quoted(text)} {what}; write true, false, null or a decimal number, or put it in quotes"
+            )
         else:
             return text
         return None
@@ -189,10 +202,14 @@ class _Reader:
             value = self.value(next(self.events), depth + 1)
             if not isinstance(key, str):
                 if len(self.problems) == problems:
-                    written = repr(key_event.value) if isinstance(key_event, yaml.ScalarEvent) else "before this colon"
+                    written = (
+                        quoted(key_event.value) if isinstance(key_event, yaml.ScalarEvent) else "before this colon"
+                    )
                     self.wrong(key_event, f"the key {written} is not text; put it in quotes")
             elif key in result:
-                self.wrong(key_event, f"the key {key!r} stands twice, first on line {result.lines[key]}; remove one")
+                self.wrong(
+                    key_event, f"the key {quoted(key)} stands twice, first on line {result.lines[key]}; remove one"
+                )
             else:
                 result[key] = value
                 result.lines[key] = key_event.start_mark.line + 1
@@ -205,6 +222,16 @@ class _Reader:
             result.append(self.value(event, depth + 1))
             result.lines.append(event.start_mark.line + 1)
         return result
+
+
+def quoted(value: object) -> str:
+    """A value as messages quote it: on one line, and only the beginning of what is long."""
+    return shortened(repr(value))
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def line_of(root: Any, path: tuple[str | int, ...]) -> int:

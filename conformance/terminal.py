@@ -13,21 +13,55 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 _KEY = os.urandom(6).hex()
-"""Marks our own colours, so that no text from a file can pass for one."""
-_PAINT = re.compile(rf"\\x1b{_KEY}(\d+);")
+"""Marks what we put into a text ourselves: colours, line breaks and signs. No text from a file can hold it."""
+_OURS = re.compile(rf"\\x1b{_KEY}([^;]*);")
+"""Our own marks, as `printable` writes them."""
+_BREAK = f"\x1b{_KEY}n;"
+OK, BAD = f"\x1b{_KEY}✓;", f"\x1b{_KEY}✗;"
+"""Our signs at the start of a line. `say` puts a backslash before a sign that somebody else's text puts there."""
+_POSES = re.compile(rf"(?:[ ]|\\x1b{_KEY}\d+;)*(?=::|✓|✗|✔|✘)")
+"""The start of a line that a CI service takes for a command (`::error::`), or a person for a verdict of ours."""
+_COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
+"""`##[group]`, `##vso[…]` and `##teamcity[…]`, which some CI services obey anywhere in a line."""
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 _WIDEST = 100
 
 
 def printable(text: str) -> str:
-    """The text with every character that could act on a terminal or on the reading order written out."""
+    """The text in one line: every character that could act on a terminal or on the reading order is written out."""
     return "".join(_inert(character) for character in text)
 
 
 def _inert(character: str) -> str:
-    if character == "\n" or character.isprintable():
+    if character.isprintable():
         return character
+    if character == "\n":
+        return "\\n"
     return f"\\x{ord(character):02x}" if ord(character) < 0x100 else f"\\u{ord(character):04x}"
+
+
+def plain(text: str) -> str:
+    """The text as `say` prints it where there is no colour: safe for a terminal and for the log of a CI service.
+
+    A line break in it is one of `lines`, `table`, `wrapped` or `labelled`; any other is written out as `\\n`.
+    """
+    return _shown(text, "")
+
+
+def _shown(text: str, colour: str) -> str:
+    def mark(match: re.Match[str]) -> str:
+        if match[1].isdigit():
+            return match.expand(colour)
+        return "\n" if match[1] == "n" else match[1]
+
+    written = printable(_BREAK).join(map(_not_posing, printable(text).split(printable(_BREAK))))
+    return _COMMAND.sub(r"\\x23", _OURS.sub(mark, written))
+
+
+def _not_posing(line: str) -> str:
+    """A line with a backslash before what would be taken for a command or for our verdict."""
+    start = _POSES.match(line)
+    return f"{start[0]}\\{line[start.end() :]}" if start else line
 
 
 # ── colour ────────────────────────────────────────────────────────────────────────────────────────
@@ -52,10 +86,14 @@ def paint(style: str, text: str) -> str:
 
 
 def say(text: str = "", stream: TextIO | None = None) -> None:
-    """Prints a text, inert but for our own colours."""
+    """Print a text as `plain` makes it, with our own colours where they are wanted."""
     stream = stream or sys.stdout
-    colour = "\x1b[\\1m" if coloured(stream) else ""
-    print(_PAINT.sub(colour, printable(text)), file=stream)
+    print(_shown(text, "\x1b[\\1m" if coloured(stream) else ""), file=stream)
+
+
+def say_raw(text: str) -> None:
+    """Print a whole file, such as a script or JSON, that has to stay byte for byte what it is."""
+    sys.stdout.write(text)
 
 
 # ── layout ────────────────────────────────────────────────────────────────────────────────────────
@@ -70,10 +108,15 @@ def width(stream: TextIO | None = None) -> int:
 
 def columns(text: str) -> int:
     """Columns that a text takes; wide characters take two, combining ones none, colours none."""
-    text = _PAINT.sub("", printable(text))
+    text = _OURS.sub(lambda mark: mark[1] if mark[1] in "✓✗" else "", printable(text))
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
     )
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Several lines, one below the other."""
+    return _BREAK.join(texts)
 
 
 def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), right: Iterable[int] = ()) -> str:
@@ -84,7 +127,7 @@ def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), right: Iter
         return ""
     widths = [max(columns(row[at]) for row in shown) for at in range(len(shown[0]))]
     to_right = set(right)
-    return "\n".join(
+    return lines(
         "  ".join(_padded(cell, widths[at], at in to_right) for at, cell in enumerate(row)).rstrip() for row in shown
     )
 
@@ -97,14 +140,21 @@ def _padded(cell: str, wanted: int, right: bool) -> str:
 def wrapped(text: str, indent: int = 0, hang: int | None = None) -> str:
     """A paragraph folded to the width, indented; `hang` indents the lines after the first."""
     later = " " * (indent if hang is None else hang)
-    return textwrap.fill(
-        text,
-        width(),
-        initial_indent=" " * indent,
-        subsequent_indent=later,
-        break_long_words=False,
-        break_on_hyphens=False,
+    return lines(
+        textwrap.wrap(
+            text,
+            width(),
+            initial_indent=" " * indent,
+            subsequent_indent=later,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     )
+
+
+def signed(good: bool, text: str) -> str:
+    """A verdict of ours: a paragraph behind our sign for yes or no."""
+    return (OK if good else BAD) + wrapped(f"✓ {text}", 0, 2)[1:]
 
 
 def labelled(label: str, text: str, gap: int = 12) -> str:

@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from .load import validated
+from .load import validated, without_secrets
 from .model import Identity, Malformed, Place, Problem, Result, Verdict
 from .plan import Row
-from .strict_yaml import Map, require
+from .strict_yaml import Map, quoted, require
 
 _LONGEST = timedelta(days=732)
 """How far ahead a waiver may end."""
@@ -40,7 +40,7 @@ def load(path: Path, identity: Identity) -> tuple[Waiver, ...]:
     """The waivers of a file that are for this backend and this version of it; Malformed where it cannot be used."""
     problems: list[Problem] = []
     waivers = [each for each in entries(path) if _for(each.entry, identity, each.place, problems)]
-    require(problems)
+    _require(problems, path)
     return tuple(waivers)
 
 
@@ -57,8 +57,13 @@ def entries(path: Path) -> list[Waiver]:
             problems.append(Problem(place, "the waiver is for everything; name what fails"))
         problems += _bad_date(entry, place)
         waivers.append(Waiver(number, dict(entry), place))
-    require(problems)
+    _require(problems, path)
     return waivers
+
+
+def _require(problems: list[Problem], path: Path) -> None:
+    """Raise Malformed if there is a problem; one that quotes nothing if the file is a link to another folder."""
+    require(without_secrets(problems, [path], str(path)))
 
 
 def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
@@ -67,7 +72,7 @@ def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
         if date.fromisoformat(entry["expires"]).isoformat() != entry["expires"]:  # 3.11 reads 20270630 too
             raise ValueError
     except ValueError:
-        return [Problem(place, f"expires {entry['expires']!r} is no date; write it as '2027-06-30'")]
+        return [Problem(place, f"expires {quoted(entry['expires'])} is no date; write it as '2027-06-30'")]
     if date.fromisoformat(entry["expires"]) > datetime.now(timezone.utc).date() + _LONGEST:
         return [
             Problem(place, f"expires {entry['expires']!r} is more than two years ahead; a waiver is looked at again")
@@ -85,7 +90,7 @@ def _for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: l
         versions = SpecifierSet(entry.get("versions", ""))
         return not entry.get("versions") or versions.contains(Version(identity.version), prereleases=True)
     except InvalidSpecifier:
-        problems.append(Problem(place, f"versions {entry['versions']!r} is no range; write it as '>=3.6,<3.7'"))
+        problems.append(Problem(place, f"versions {quoted(entry['versions'])} is no range; write it as '>=3.6,<3.7'"))
     except InvalidVersion:
         problems.append(
             Problem(place, f"the backend's version {identity.version!r} cannot be compared; drop `versions`")

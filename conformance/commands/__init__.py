@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..terminal import say_raw
+
 if TYPE_CHECKING:
     from ..model import Problem, Spec
 
@@ -83,5 +85,5 @@ def _short(text: str) -> str:
 
 
 def emit(data: Any) -> None:
-    """Prints JSON for machines; it is ASCII, so that no terminal and no encoding can spoil it."""
-    print(json.dumps(data, indent=2))
+    """Print JSON for machines. It is ASCII, and holds nothing that a terminal or a CI service acts on."""
+    say_raw(json.dumps(data, indent=2).replace("##", "\\u0023#") + "\n")  # `##` stands nowhere but in texts

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..adapter import BUNDLED
 from ..cli import commands_and_options
 from ..load_cases import load_suite
+from ..terminal import say_raw
 from . import Usage, emit, folder_given, unknown
 
 
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit({name: each._asdict() for name, each in taken.items()})
     else:
-        print(SHELLS[args.shell](taken), end="")
+        say_raw(SHELLS[args.shell](taken))
     return 0
 
 

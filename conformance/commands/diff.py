@@ -12,7 +12,7 @@ from ..load_cases import load_suite
 from ..plan import Plan, plan_of
 from ..rejudge import refuse_unsound
 from ..report import changes
-from ..terminal import say
+from ..terminal import lines, say
 from . import Usage, emit, folder_given
 from .compare import evidence_at
 
@@ -50,9 +50,12 @@ def _tell(found: Difference, given: str | None, out: Path | None) -> None:
     form = given or (_BY_NAME.get(out.suffix, "") if out else "text")
     if not form:
         raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
+    if out is None and form == "text":
+        say(changes.told(found))
+        return
     told = _TELLERS[form](found)
     if out is None:
-        say(told.rstrip("\n"))
+        say(lines(told.rstrip("\n").split("\n")))
     else:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(told, encoding="utf-8", newline="\n")

@@ -10,7 +10,7 @@ from ..contract import contracts
 from ..load import cases_folder, spec_folder
 from ..load_cases import with_cases
 from ..model import Call, Spec, Suite
-from ..terminal import labelled, paint, say, table, wrapped
+from ..terminal import labelled, lines, paint, say, table, wrapped
 from . import Usage, emit, explain_case, explain_repro, folder_given, resembling, spec_of, unknown
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import bracketed, show, source
@@ -202,7 +202,7 @@ def _names(spec: Spec, label: str, names: Iterable[str]) -> None:
         say()
         say(paint("bold", label))
         for name, text in rows:
-            say(f"{name}\n{wrapped(text, 6)}")
+            say(lines((name, wrapped(text, 6))))
 
 
 _SHOW: dict[str, Callable[[Spec, dict[str, Any]], None]] = {

@@ -12,6 +12,7 @@ from ..adapter import BUNDLED, INSTALL, name_and_device
 from ..model import Suite, Unsupported
 from ..plan import Row, plan_of
 from ..report.facts import call_of, visible, wants
+from ..terminal import say_raw
 from . import Usage, emit, unknown
 
 _PREFERRED = "f32"
@@ -24,7 +25,7 @@ def run(args: argparse.Namespace, suite: Suite) -> int:
     if args.json:
         emit({"row": row.id, "backend": args.backend, "language": "c" if args.c else "python", "text": text})
     else:
-        print(text, end="")
+        say_raw(text)
     return 0
 
 

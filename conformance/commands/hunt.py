@@ -14,7 +14,7 @@ from ..model import Spec
 from ..run import contained
 from ..started import Limits
 from ..temporary import temporary_folder
-from ..terminal import counted, paint, say
+from ..terminal import counted, lines, paint, say
 from . import Usage, emit, folder_given, unknown
 
 
@@ -109,7 +109,7 @@ def _show(args: argparse.Namespace, hunted: Any, name: str, notes: list[str], sp
     how = paint("red", "differs" if quarry.difference else "failed")
     say(f"{how} after {tried} of seed {args.seed}; the smallest such call:")
     say()
-    say(quarry.text.rstrip())
+    say(lines(quarry.text.rstrip().split("\n")))
     say()
     say(f"as {quarry.row.id.partition('[')[2].rstrip(']')}: {what}")
     for document, meaning in _meanings(quarry).items():

@@ -25,7 +25,7 @@ from ..started import Limits
 from ..sweep import Block, Lost, Order, Part, blocks, described, leave, part, too_large, ways_of
 from ..swept import FILE, PART, Changed, Swept, Writer, clear, header_of, salvaged
 from ..tabulate import KINDS
-from ..terminal import Progress, counted, paint, say, table
+from ..terminal import Progress, counted, lines, paint, say, table
 from . import Usage, emit, folder_given, unknown
 
 DEFAULT_OUT = Path("conformance-sweep")
@@ -220,7 +220,7 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
         say()
         way, number = failure.example["call"], counted(failure.calls, "call")
         say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")
-        say(failure.example["case"].rstrip())
+        say(lines(failure.example["case"].rstrip().split("\n")))
         say(paint("dim", f"    # {failure.example['detail']}"))
     say()
     say(f"exit {code}: {why}")

@@ -14,7 +14,7 @@ from ..load_cases import load_suite
 from ..model import Claims
 from ..plan import Plan, plan_of
 from ..repeat import Repeated, repeat
-from ..terminal import counted, paint, say, wrapped
+from ..terminal import OK, counted, paint, say, signed, wrapped
 from ..verify import OtherSuite, Verified, verify, why_not
 from . import Usage, emit, folder_given, pick
 from .run import claims_in, difference, requirements
@@ -95,7 +95,7 @@ def _data(answer: _Answer) -> dict[str, Any]:
 def _show(answer: _Answer, demanded: bool) -> None:
     found = answer.found
     for mismatch in found.mismatches:
-        say(paint("red", wrapped(f"✗ {mismatch}", 0, 2)))
+        say(paint("red", signed(False, str(mismatch))))
     if found.mismatches:
         number = counted(len(found.mismatches), "thing")
         say(f"{number} that the evidence does not bear out; do not rely on this report")
@@ -108,11 +108,11 @@ def _show(answer: _Answer, demanded: bool) -> None:
     for note in (*found.conclusion.notes, *found.evidence.footer["notes"]):
         say(paint("yellow", wrapped(f"note: {note}", 2, 4)))
     rows = counted(len(found.evidence.results), "row")
-    say(f"✓ {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
+    say(f"{OK} {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
     say("  wrote by: unknown; to know who wrote the evidence takes a signature, and whether it is true another run")
     _show_repeated(answer.repeated)
     for what in answer.unmet:
-        say(paint("red", wrapped(f"✗ {what}", 0, 2)))
+        say(paint("red", signed(False, what)))
     _show_verdict(answer, demanded)
 
 
@@ -121,11 +121,11 @@ def _show_repeated(repeated: Repeated | None) -> None:
         say("  --repeat N --backend BACKEND calls N rows again and compares")
         return
     for difference_ in repeated.differences:
-        say(paint("red", wrapped(f"✗ {difference_}", 0, 2)))
+        say(paint("red", signed(False, difference_)))
     same = repeated.rows - len(repeated.differences)
-    style, sign = ("green", "✓") if not repeated.differences else ("red", "✗")
-    rows = counted(repeated.rows, "row")
-    say(paint(style, f"{sign} {rows} called again on {repeated.backend}: {same:,} came to what the evidence says"))
+    rows, style = counted(repeated.rows, "row"), "red" if repeated.differences else "green"
+    told = f"{rows} called again on {repeated.backend}: {same:,} came to what the evidence says"
+    say(paint(style, signed(not repeated.differences, told)))
 
 
 def _show_verdict(answer: _Answer, demanded: bool) -> None:
@@ -138,7 +138,6 @@ def _show_verdict(answer: _Answer, demanded: bool) -> None:
     else:
         no = "does not conform" if conclusion.exit_code == 1 else "is not shown to conform"
         told = f"the target {no}: {why}" if why else conclusion.why
-    style, sign = ("red", "✗") if why else ("green", "✓")
-    say(paint(style, wrapped(f"{sign} {told}", 0, 2)))
+    say(paint("red" if why else "green", signed(not why, told)))
     if why and not demanded:
         say("  the exit code says only that the report is true to its evidence; --conforms demands conformity too")

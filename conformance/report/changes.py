@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from ..diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from ..model import VERDICTS
-from .facts import MARKS, cut, grouped, visible
+from ..terminal import BAD, OK, lines
+from ..terminal import plain as plain_text
+from .facts import MARKS, cut, grouped
 from .markdown import code, inert
 from .parts import mark, number_of, plain, quote, table_of
 from .shell import shell
@@ -15,6 +17,7 @@ from .shell import shell
 MOST = 400
 """Groups of changes told in one direction; of more the number is given."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
+_OWN: Mapping[Direction, str] = {"worse": BAD, "better": OK}
 _COLOUR: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
 _LONGEST = 300
 
@@ -79,8 +82,13 @@ def _why(change: Change) -> str:
 
 
 def text(found: Difference, most: int = 60) -> str:
-    """For a terminal; plain, and inert once it is printed through `say`."""
-    return "\n".join(map(visible, _text(found, most))) + "\n"
+    """A file of plain text, as safe as what `say` prints."""
+    return f"{plain_text(told(found, most))}\n"
+
+
+def told(found: Difference, most: int = 60) -> str:
+    """The same for a terminal, to be printed by `say`."""
+    return lines(_text(found, most))
 
 
 def _text(found: Difference, most: int) -> Iterator[str]:
@@ -95,12 +103,13 @@ def _text(found: Difference, most: int) -> Iterator[str]:
     if found.standings is None:
         yield "the runs are not both of this suite, so verdicts on documents are not compared"
     for standing in found.standings or ():
-        yield f"  {'✗' if standing.worse else '✓'} {standing.document} {standing.type}: {standing.was} → {standing.now}"
+        yield f"  {BAD if standing.worse else OK} {standing.document} {standing.type}: {standing.was} → {standing.now}"
     for direction in DIRECTIONS:
         some = groups(found, direction)
         if some:
             yield ""
-            yield f"{_SIGNS[direction]} {direction}: {found.counts[direction]:,} rows; {DIRECTIONS[direction]}"
+            sign = _OWN.get(direction, _SIGNS[direction])
+            yield f"{sign} {direction}: {found.counts[direction]:,} rows; {DIRECTIONS[direction]}"
         for group in some[:most]:
             first = group.first
             rule = f" · {first.rule}" if first.rule else ""

@@ -325,7 +325,7 @@ def sum_of(counts: Mapping[Verdict, int]) -> str:
 def visible(text: object) -> str:
     """One line of text in which every character that acts instead of showing is written out."""
     line = str(text)
-    return line if line.isprintable() else printable(line).replace("\n", "\\n")
+    return line if line.isprintable() else printable(line)
 
 
 def cut(text: str, most: int) -> str:

@@ -588,5 +588,6 @@ def test_colour_is_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatc
 
 
 def test_columns_line_up_whatever_is_in_them() -> None:
-    lines = terminal.table([("ab", "c"), (terminal.paint("red", "日本"), "d"), ("e\u0301", "f")]).splitlines()
+    rows = [("ab", "c"), (terminal.paint("red", "日本"), "d"), ("e\u0301", "f")]
+    lines = terminal.plain(terminal.table(rows)).splitlines()
     assert [terminal.columns(line) for line in lines] == [7, 7, 7]

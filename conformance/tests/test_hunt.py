@@ -29,9 +29,9 @@ from conformance.load import load_spec, spec_folder
 from conformance.load_cases import with_cases
 from conformance.model import Case, Claims, Spec
 from conformance.mutants import broken_backends
+from conformance.orphans import carriers
 from conformance.plan import Row, plan_of, rows_of
 from conformance.run import run
-from conformance.started import carriers
 
 BROKEN = broken_backends()
 ENOUGH = 20_000

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from conformance import cli
+from conformance.orphans import carriers
 from conformance.spread import WorkerDied, processes
-from conformance.started import carriers
 from conformance.swept import FILE, PART, read
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
