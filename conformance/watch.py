@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
+import time
 from collections.abc import Callable
 
 if sys.platform != "win32":
@@ -27,13 +29,23 @@ def heed_termination() -> None:
         signal.signal(signal.SIGTERM, end)
 
 
-def watched(work: Callable[[], int], ended: Callable[[int], int]) -> int:
-    """What the work comes to in a child; or what `ended` makes of the exit code of a child that never came to its end.
+_GRACE = 5.0
+"""Seconds to end in, for a child that has said what it came to, or that was told to end."""
+_GLANCE = 0.05
 
-    To be called before there are threads. A child that is killed has the negative number of the signal.
+
+def watched(work: Callable[[], int], ended: Callable[[int], int]) -> int:
+    """Do the work in a child, and return what it came to.
+
+    If the child ends without saying so, return what `ended` makes of its exit code, or of the negative number of the
+    signal. A child that does not end after its work is killed, and so is every process that it leaves behind. To be
+    called before there are threads.
     """
     if not hasattr(os, "fork"):
         return work()
+    from .orphans import adopt, end_adopted  # slow to import, and only needed here
+
+    adopt()
     told, telling = os.pipe()
     theirs, ours = os.pipe()
     child = os.fork()
@@ -43,16 +55,37 @@ def watched(work: Callable[[], int], ended: Callable[[int], int]) -> int:
     os.close(theirs)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child is interrupted too, and says so
     try:
-        _, status = os.waitpid(child, 0)
-        os.set_blocking(told, False)  # a child of the child may hold the other end
-        with contextlib.suppress(BlockingIOError):
-            if word := os.read(told, 1):
-                return word[0]
-        return ended(os.waitstatus_to_exitcode(status))
+        word, status = _awaited(child, told)
+        return word[0] if word else ended(os.waitstatus_to_exitcode(status))
     finally:
+        end_adopted()
         signal.signal(signal.SIGINT, before)
         os.close(told)
         os.close(ours)
+
+
+def _awaited(child: int, told: int) -> tuple[bytes, int]:
+    """What the child said, empty if nothing, and the status with which it ended, or was ended."""
+    os.set_blocking(told, False)  # a child of the child may hold the other end
+    word, end = b"", float("inf")
+
+    def hand_on(number: int, frame: object) -> None:
+        nonlocal end
+        os.kill(child, signal.SIGTERM)
+        end = min(end, time.monotonic() + _GRACE)
+
+    signal.signal(signal.SIGTERM, hand_on)
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if not word:
+            with contextlib.suppress(BlockingIOError):
+                word = os.read(told, 1)
+            end = min(end, time.monotonic() + _GRACE) if word else end
+        if pid:
+            return word, status
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+        select.select([] if word else [told], [], [], _GLANCE)
 
 
 def _told(work: Callable[[], int], telling: int, theirs: int, ours: int) -> int:

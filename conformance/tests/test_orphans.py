@@ -197,4 +197,5 @@ def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr[:24]) == (143, "conformance: terminated;")
     assert not (tmp_path / "out" / "report.html").exists()
-    assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl").read_text()
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
