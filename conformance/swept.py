@@ -10,6 +10,7 @@ import json
 import math
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -83,13 +84,15 @@ class Writer:
         self._whole, self._blocks_digest = hashlib.sha256(), hashlib.sha256()
         self._blocks = self.resumed = 0
         self.total = NOTHING
-        self._stream = _created(folder / _NEW)
+        name = PART if sys.platform == "win32" else _NEW  # an open file cannot be renamed there
+        self._stream = _created(folder / name)
         try:
             self._header_digest = hashlib.sha256(self._line(header)).hexdigest()
             for part in done:
                 self.part(part, resumed=True)
             self._stream.flush()
-            os.replace(folder / _NEW, folder / PART)  # now the earlier blocks cannot be lost any more
+            if name != PART:  # an interruption until now leaves the earlier blocks where they were
+                os.replace(folder / name, folder / PART)
         except BaseException:
             self._stream.close()
             raise
@@ -124,8 +127,8 @@ class Writer:
         self._line(footer)
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        with self._stream:
-            self._name()
+        self._stream.close()
+        self._name()
         return Swept(self._header, self.total, footer)
 
     def _name(self) -> None:
@@ -134,9 +137,8 @@ class Writer:
         with contextlib.suppress(OSError):  # somebody removed it, or put something else there
             os.replace(self._folder / PART, path)
             with _opened(path) as named:
-                if os.path.samestat(os.fstat(named.fileno()), os.fstat(self._stream.fileno())):
-                    while chunk := named.read(_CHUNK):
-                        digest.update(chunk)
+                while chunk := named.read(_CHUNK):
+                    digest.update(chunk)
         if digest.digest() != self._whole.digest():
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -156,8 +158,8 @@ def clear(folder: Path, resuming: bool) -> None:
 def _created(path: Path) -> BinaryIO:
     """A new file of this name, whatever bore the name before."""
     path.unlink(missing_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    return os.fdopen(os.open(path, flags, 0o666), "r+b")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
 
 
 def _digest(footer: Mapping[str, Any]) -> str:
