@@ -35,10 +35,16 @@ def here(take: Callable[[Work], Done], work: Iterable[Work]) -> Iterator[Done]:
 
 
 def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> Iterator[Done]:
-    """In so many processes."""
+    """In so many processes, which are ended at once where the results are not wanted any more."""
+    others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=adopt)
     try:
         yield from _in_order(lambda each: pool.submit(take, each), Future.result, work, jobs * _AHEAD)
+    except BaseException:  # nobody waits for what they are at, which may take for ever
+        for child in multiprocessing.active_children():
+            if child not in others:
+                child.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
