@@ -199,3 +199,20 @@ def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "report.html").exists()
     assert not (tmp_path / "out" / "results.jsonl").exists()
     assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
+
+
+def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
+    name, pids = backend(tmp_path, "leave(1); time.sleep(60)")
+    words = [sys.executable, "-m", "conformance", "sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2"]
+    with subprocess.Popen(
+        [*words, "--out", str(tmp_path / "out")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        await_pids(pids, 1)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=100)
+    assert (process.returncode, said) == (143, "conformance: terminated\n")
+    assert time.monotonic() - began < 15
+    for pid in map(int, pids.read_text().split()):
+        if running(pid):  # a kill of the pool's own processes cannot reach what hides from them
+            os.kill(pid, signal.SIGKILL)

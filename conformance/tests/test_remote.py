@@ -652,7 +652,7 @@ def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
     assert "expect" not in sent
 
 
-HANGS = """
+HANGS_WHERE = """
 import time
 from pathlib import Path
 from conformance.adapters.numpy_reference import NumpyReference
@@ -667,16 +667,16 @@ class Hangs(NumpyReference):
 """
 
 
-def hangs(tmp_path: Path, when: str) -> tuple[str, Path]:
+def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs where that is true of a graph, and the file in which it counts its calls."""
     path, calls = tmp_path / "hangs.py", tmp_path / "calls"
-    path.write_text(HANGS.format(calls=str(calls), when=when))
+    path.write_text(HANGS_WHERE.format(calls=str(calls), when=when))
     return f"{path}:Hangs", calls
 
 
 def test_rows_after_three_that_hang_alike_are_failed_without_a_call(tmp_path: Path, plan: Plan) -> None:
     asked = [row for row in plan.rows if row.case.id in ("two-infers", "two-infers-around-a-length")]
-    backend, calls = hangs(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
+    backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     with opened(backend, "worker", Limits(seconds=0.8)) as remote:
         results = list(run(asked, remote))
     kinds = {
@@ -693,7 +693,7 @@ def test_rows_after_three_that_hang_alike_are_failed_without_a_call(tmp_path: Pa
 
 def test_what_hangs_now_and_then_is_called_every_time(tmp_path: Path, plan: Plan) -> None:
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "Reshape-1"]
-    backend, _ = hangs(tmp_path, "graph.src.type == 'bf16'")
+    backend, _ = hangs_where(tmp_path, "graph.src.type == 'bf16'")
     with opened(backend, "worker", Limits(seconds=0.8)) as remote:
         results = list(run(asked, remote))
     assert [result.outcome["kind"] for result in results] == ["rejected", "timeout", "rejected"] * 4
@@ -703,7 +703,7 @@ def test_what_hangs_now_and_then_is_called_every_time(tmp_path: Path, plan: Plan
 def test_a_run_that_loses_its_budget_to_calls_that_hang_ends_with_rows_not_run(
     command: Command, tmp_path: Path, jobs: int
 ) -> None:
-    backend, calls = hangs(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
+    backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
     said = command.run(
         backend, "--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--budget", "1", "--operation",
         "StaticReshape",
