@@ -12,6 +12,7 @@ from ..adapter import CannotStart
 from ..backend import isolation_of, opened
 from ..load import load_spec
 from ..model import Spec
+from ..report.facts import visible
 from ..run import contained
 from ..started import Limits
 from ..terminal import counted, paint, say
@@ -111,7 +112,7 @@ def _show(args: argparse.Namespace, hunted: Any, name: str, notes: list[str], sp
     say()
     say(quarry.text.rstrip())
     say()
-    say(f"as {quarry.row.id.partition('[')[2].rstrip(']')}: {what}")
+    say(f"as {quarry.row.id.partition('[')[2].rstrip(']')}: {visible(what)}")
     for document, meaning in _meanings(quarry).items():
         rules = f": {', '.join(meaning['rules'])}" if meaning["rules"] else ""
         say(f"  {document}: {meaning['kind']}{rules}")

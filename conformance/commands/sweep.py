@@ -18,6 +18,7 @@ from ..domain import Domain
 from ..evidence import Refused
 from ..load import load_spec
 from ..model import LAYOUTS, Spec
+from ..report.facts import visible
 from ..run import contained
 from ..spread import cluster, here, processes
 from ..started import Limits
@@ -197,7 +198,7 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
         way, number = failure.example["call"], counted(failure.calls, "call")
         say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")
         say(failure.example["case"].rstrip())
-        say(paint("dim", f"    # {failure.example['detail']}"))
+        say(paint("dim", f"    # {visible(failure.example['detail'])}"))
     say()
     say(f"exit {code}: {why}")
     say(f"results: {_path(args)}")
