@@ -109,7 +109,7 @@ def _list(parser: _Parser) -> None:
 
 def _explain(parser: _Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
-    what = "of a case: print a script that repeats it in that library's own Python, without this suite"
+    what = "of a case that you trust: print a script that repeats it in that library's own Python"
     parser.add_argument("--backend", action=_Once, metavar="NAME", help=what)
     parser.add_argument("--c", action="store_true", help="with --backend onednn: a program in C instead")
     _cases_folder(parser)

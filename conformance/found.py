@@ -144,8 +144,16 @@ def _flow(parts: Mapping[str, str]) -> str:
 def _operand(operand: Operand | None) -> str:
     if operand is None:
         return "missing"
-    values = ", ".join(_flag(value) if isinstance(value, bool) else str(value) for value in operand.values or ())
+    values = ", ".join(map(_value, operand.values or ()))
     return f"{{type: {operand.type}{'[]' if operand.dims else ''}, values: [{values}]}}"
+
+
+def _value(value: Any) -> str:
+    """A value of an attribute; text is in double quotes, with every character escaped that is no plain one."""
+    if isinstance(value, str):
+        plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in value)
+        return f'"{"".join(plain)}"'
+    return _flag(value) if isinstance(value, bool) else str(value)
 
 
 def _flag(value: Any) -> str:

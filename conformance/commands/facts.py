@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -154,12 +155,11 @@ def _form_options(form: Form) -> Iterable[str]:
     for name in ("src_type", "dst_type", "shape_type", "shape_rank", "special_zero_type"):
         value = getattr(form, name)
         if value != Form._field_defaults.get(name) and not (name == "dst_type" and value == form.src_type):
-            yield f"--{name.replace('_', '-')} {value}"
+            yield f"--{name.replace('_', '-')} {shlex.quote(str(value))}"
     missing = ",".join((*form.missing_attributes, *form.missing_operands))
-    named = (("missing", missing), ("extra-attributes", ",".join(form.extra_attributes)))
-    yield from (f"--{name} {value}" for name, value in named if value)
-    if form.extra_operands:
-        yield f"--extra-operands {','.join(form.extra_operands)}"
+    extra, operands = ",".join(form.extra_attributes), ",".join(form.extra_operands)
+    named = (("missing", missing), ("extra-attributes", extra), ("extra-operands", operands))
+    yield from (f"--{name} {shlex.quote(value)}" for name, value in named if value)
     if form.declared is not None:
         yield f"--declared='{_typed(form.declared).strip(chr(39))}'" if form.declared else "--declared='()'"
 

@@ -11,6 +11,7 @@ from ..adapter import CannotStart
 from ..backend import isolation_of, opened
 from ..load import load_spec
 from ..model import Spec
+from ..report.facts import visible
 from ..run import contained
 from ..started import Limits
 from ..temporary import temporary_folder
@@ -111,7 +112,7 @@ def _show(args: argparse.Namespace, hunted: Any, name: str, notes: list[str], sp
     say()
     say(lines(quarry.text.rstrip().split("\n")))
     say()
-    say(f"as {quarry.row.id.partition('[')[2].rstrip(']')}: {what}")
+    say(f"as {quarry.row.id.partition('[')[2].rstrip(']')}: {visible(what)}")
     for document, meaning in _meanings(quarry).items():
         rules = f": {', '.join(meaning['rules'])}" if meaning["rules"] else ""
         say(f"  {document}: {meaning['kind']}{rules}")

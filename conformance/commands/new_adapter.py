@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import re
 import shlex
+from keyword import iskeyword
 from pathlib import Path
 
 from ..adapter import bundled_folder
@@ -50,7 +51,8 @@ def _file_name(name: str, language: str) -> str:
 
 
 def _class_name(name: str) -> str:
-    return "".join(part[0].upper() + part[1:] for part in re.split(r"[\W_]+", name) if part)
+    name = "".join(part[0].upper() + part[1:] for part in re.split(r"[\W_]+", name) if part)
+    return f"{name}Adapter" if iskeyword(name) else name
 
 
 def _named(text: str, name: str, language: str) -> str:

@@ -150,6 +150,13 @@ def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Pat
     assert runner.run("conclude").code == int(code)
 
 
+def test_an_output_folder_of_two_lines_adds_no_output(tmp_path: Path, few: str) -> None:
+    ran = Runner(tmp_path, backend="numpy", arguments=few, out="out\nexit-code=0").run("run")
+    assert ran.code != 0
+    assert ran.outputs == {}
+    assert ran.out.count("::error") == 1
+
+
 def test_no_step_pastes_an_input_into_its_script() -> None:
     """An expression inside a script would let an input write shell."""
     assert all("${{" not in step.get("run", "") for step in steps().values())

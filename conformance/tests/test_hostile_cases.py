@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,12 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from conformance import cli
+from conformance.adapter import load_adapter
 from conformance.adapters.repro import onednn_c
 from conformance.contract import contracts
+from conformance.found import case_text
 from conformance.load import load_spec, spec_folder
-from conformance.load_cases import load_suite
+from conformance.load_cases import load_cases, load_suite
 from conformance.model import Case, Declared, Expected, Malformed, Node, Operand, Place, Step, Unsupported
 from conformance.plan import Row, Task, rows_of
 
@@ -371,10 +374,6 @@ def test_a_script_that_is_run_hands_the_text_on_and_does_nothing_else(
 def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = (
         "import runpy, sys\nfrom unittest.mock import MagicMock\n"
-        "class Any:\n"
-        "    def find_spec(name, path, target=None):\n"
-        "        sys.modules[name] = MagicMock()\n"
-        "        return sys.modules[name].__spec__\n"
         "for name in sys.argv[2:]: sys.modules[name] = MagicMock()\n"
         "runpy.run_path(sys.argv[1])\n"
     )
@@ -390,7 +389,12 @@ def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, capsys: 
         if code == 0 and not script.in_c:
             (tmp_path / "script.py").write_text(out, encoding="utf-8")
             modules = sorted({"onnx", "openvino", *re.findall(r"^(?:import|from) ([\w.]+)", out, re.MULTILINE)})
-            foreign = [name for name in modules if name.partition(".")[0] not in (*sys.stdlib_module_names, "numpy")]
+            parents = [name.rpartition(".")[0] for name in modules if "." in name]
+            foreign = [
+                name
+                for name in (*parents, *modules)
+                if name.partition(".")[0] not in (*sys.stdlib_module_names, "numpy")
+            ]
             subprocess.run(
                 [sys.executable, "-c", run, "script.py", *foreign],
                 cwd=tmp_path,
@@ -493,3 +497,81 @@ def test_the_json_of_a_script_is_the_script(tmp_path: Path, capsys: pytest.Captu
     _, plain, _ = explained(capsys, "a-case", "--backend", "onednn", *words)
     _, out, _ = explained(capsys, "a-case", "--backend", "onednn", "--json", *words)
     assert json.loads(out)["text"] == plain
+
+
+# ── what else is made from texts of others ────────────────────────────────────────────────────────
+
+PASTED = """
+from conformance.adapter import FunctionAdapter
+
+
+class Mine(FunctionAdapter):
+    name, version = "mine", "1"
+
+    def reshape(self, src, shape, special_zero):
+        raise ValueError("no" + chr(10) + "  - id: pasted" + chr(10) + "    rule: one-infer" + chr(13) + chr(0x2028))
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sweep", "--rank", "1", "--max-dim", "1", "--type", "f32", "--operation", "StaticReshape"],
+        ["hunt", "--examples", "3"],
+    ],
+    ids=["sweep", "hunt"],
+)
+def test_a_message_of_a_backend_adds_no_case_to_what_is_shown(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(PASTED, encoding="utf-8")
+    command, *options = words
+    assert cli.main([command, "mine.py:Mine", "--isolation", "none", *options]) == 1
+    out = capsys.readouterr().out
+    assert "  - id: refused-a-legal-call" in out
+    assert not re.search(r"^ *- id: pasted", out, re.MULTILINE)
+
+
+def test_a_text_in_a_case_that_was_found_stays_a_text(tmp_path: Path) -> None:
+    for value in TEXTS[:-9]:
+        row = row_of({"axis": text(value)})
+        written = case_text(row.case, "extra-attributes", row, "a found case")
+        (tmp_path / "a.yaml").write_text(f"about: One.\ncases:\n{written}", encoding="utf-8")
+        (case,) = load_cases(tmp_path, spec()).values()
+        assert case.attributes == row.case.attributes, value
+
+
+@pytest.mark.parametrize("name", ["none", "None", "true", "FALSE".title(), "function-adapter", "array"])
+def test_a_new_adapter_of_any_name_can_be_imported(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new-adapter", name, "--json", "--out", "mine.py"]) == 0
+    check = shlex.split(json.loads(capsys.readouterr().out)["next"][0])
+    assert load_adapter(check[-1]).identity.name == name
+
+
+@pytest.mark.parametrize("name", [*NAMES, '"""', "a\n", "a\\", "é", "a\u2028"])
+@pytest.mark.parametrize("language", ["python", "c", "javascript"])
+def test_a_name_that_would_be_code_makes_no_adapter(
+    name: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new-adapter", name, "--lang", language]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_name_of_two_lines_makes_no_completion(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "spec"
+    shutil.copytree(spec_folder(), folder, ignore=shutil.ignore_patterns("schema", "*.py", "__pycache__"))
+    path = folder / "findings.yaml"
+    path.write_text(re.sub(r"- id: \S+", r'- id: "poweroff\\n"', path.read_text(encoding="utf-8"), count=1), "utf-8")
+    assert cli.main(["completion", shell, "--spec", str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert r"'poweroff\n'" in err
