@@ -131,6 +131,19 @@ def test_a_backend_that_fails_is_annotated_and_ends_with_its_code(tmp_path: Path
     assert runner.run("conclude").code == 1
 
 
+def test_nothing_that_a_library_prints_is_a_command_of_the_workflow(tmp_path: Path, few: str) -> None:
+    prints = "        import os\n        os.write(1, b'\\n::error::x\\n::stop-commands::y\\n')\n"
+    (tmp_path / "mine.py").write_text(UNTRUE.replace("        pass\n", prints), encoding="utf-8")
+    runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
+    ran = runner.run("run")
+    assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
+    first, *between = (line for line in ran.out.splitlines() if line)
+    token = first.removeprefix("::stop-commands::")
+    assert re.fullmatch("[0-9a-f]{32}", token)
+    assert "::error::x" in between, "the library did print"
+    assert [line for line in between if token in line] == between[-1:] == [f"::{token}::"]
+
+
 def test_a_run_is_compared_with_the_one_that_was_kept(tmp_path: Path) -> None:
     few = "--isolation none -k zero-copies"
     assert Runner(tmp_path, backend="numpy", arguments=few).run("run").code == 0

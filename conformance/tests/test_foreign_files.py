@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance import check_cases
 from conformance.cli import main
 from conformance.load import spec_folder
-from conformance.load_cases import LOCK, load_cases
+from conformance.load_cases import LOCK, load_cases, load_suite
 from conformance.model import Malformed
-from conformance.tests import small
 from conformance.tests.runs import CASES
 from conformance.tests.small import spec
 
@@ -184,13 +184,24 @@ def test_a_link_within_the_folder_is_explained_like_any_file(tmp_path: Path) -> 
         load_cases(tmp_path / "cases", spec())
 
 
-def test_locking_ids_writes_into_no_other_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = cases(tmp_path, small.CASES)
+def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
+    folder = cases(tmp_path)
     other = tmp_path / "precious"
     other.write_text("", encoding="utf-8")
     (folder / LOCK).symlink_to(other)
-    main(["check", "--cases", str(folder), "--lock"])
-    assert other.read_text(encoding="utf-8") == "", capsys.readouterr()
+    assert check_cases.lock(load_suite(None, folder), folder) == 4
+    assert other.read_text(encoding="utf-8") == ""
+    assert "flattens" in (folder / LOCK).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml"])
+def test_a_file_whose_name_could_pass_for_output_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    folder = cases(tmp_path)
+    (folder / "few.yaml").rename(folder / name)
+    assert main(["list", "cases", "--cases", str(folder)]) == 2
+    assert "could be taken for output; rename it" in capsys.readouterr().err
 
 
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
