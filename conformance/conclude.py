@@ -166,7 +166,7 @@ def conclude(
 
 def in_process_of_others(header: Mapping[str, Any]) -> bool:
     """True if a backend that is not the suite's own ran in the suite's process, where it could change the verdict."""
-    return header.get("isolation") == "none" and not is_own(header["backend"]["adapter"])
+    return header.get("isolation", "none") == "none" and not is_own(header["backend"]["adapter"])
 
 
 def reach(suite: Suite) -> str:

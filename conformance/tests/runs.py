@@ -63,7 +63,7 @@ def finished(
     **header: Mapping[str, Any] | list[Any] | str,
 ) -> Facts:
     """A run with its results and all its reports; `header`: what stands there instead."""
-    pinned = header_of(plan.suite, adapter.identity, adapter.claims, Target(), "my.py:It")
+    pinned = header_of(plan.suite, adapter.identity, adapter.claims, Target(), "my.py:It") | {"isolation": "worker"}
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)
