@@ -12,7 +12,7 @@ from .model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec,
 from .plan import Plan, Row, Task, plan_of, witnessed
 from .reasons import reason_holds, reasons
 from .run import called, run_row
-from .strict_yaml import quoted
+from .strict_yaml import quote
 
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
@@ -226,7 +226,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
     for line, case in enumerate(known, 1):
         if case not in (suite.added or suite.cases):
             yield Problem(
-                Place(name, line), f"the case {quoted(case)} is gone; ids are never removed, renamed or used again"
+                Place(name, line), f"the case {quote(case)} is gone; ids are never removed, renamed or used again"
             )
     for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")

@@ -482,7 +482,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _alone(words: Sequence[str]) -> int:
-    """The same in a process that is all ours: what workers leave is ended here, and SIGTERM ends them with us."""
+    """Run a command in a process that is all ours: end what workers leave, and let SIGTERM end them with us."""
     from .orphans import adopt
 
     adopt()

@@ -22,7 +22,7 @@ from .adapter import digest_of_adapter
 from .files import MOST, read_bytes
 from .machine import environment
 from .model import VERDICTS, Claims, Identity, Result, Suite
-from .record import FOOTER, HEADER, ROW, Form, decoded, misfit, short
+from .record import FOOTER, HEADER, ROW, Form, decode, misfit, short
 
 FORMAT = "reshape-conformance-results-2"
 IDLE: Mapping[str, Any] = {"kind": "none"}
@@ -125,7 +125,7 @@ class Writer:
 
     def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
         self._path = path
-        self._stream: BinaryIO = io.BytesIO() if path is None else _created(part_of(path))
+        self._stream: BinaryIO = io.BytesIO() if path is None else _create(part_of(path))
         self._all, self._digest = hashlib.sha256(), hashlib.sha256()
         self._rows, self._resumed = 0, 0
         self._counts: Counter[str] = Counter()
@@ -197,7 +197,7 @@ class Writer:
         self._stream.close()
 
 
-def _created(path: Path) -> BinaryIO:
+def _create(path: Path) -> BinaryIO:
     """A new file in place of whatever bears the name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -240,12 +240,12 @@ def content(path: Path) -> bytes:
     """The bytes of a file, unpacked if its name ends in .gz."""
     try:
         data = read_bytes(path)
-        return _unpacked(data, path) if path.suffix == PACKED else data
+        return _unpack(data, path) if path.suffix == PACKED else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _unpacked(data: bytes, path: Path) -> bytes:
+def _unpack(data: bytes, path: Path) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             whole = stream.read(MOST + 1)
@@ -321,7 +321,7 @@ _BEGIN = re.compile(_ROW + r'"([^"\\\0-\x1f]*)",(?:"content":\["([0-9a-f]{16})"\
 def _learn(rest: str, known: dict[str, dict[str, Any]]) -> bool:
     """Keep the end of a row's line if it is one and has the right form; else it is looked at as a whole."""
     try:
-        record = decoded("{" + rest)
+        record = decode("{" + rest)
     except ValueError:
         return False
     if misfit({"record": "row", "row": "", **record}, ROW) is not None:
@@ -334,7 +334,7 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     if not line.endswith("\n"):
         raise Refused(f"{path}:{number}: the line is cut off: the run did not end; run again")
     try:
-        record = decoded(line)
+        record = decode(line)
     except ValueError as error:
         if number == 1:
             raise Refused(f"{path}:1: is no evidence of a run; name its folder, results.jsonl or report.html") from None
@@ -398,7 +398,7 @@ def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
     wanted = json.loads(json.dumps(header))
     for key in wanted.keys() | begun.keys():
         if key not in ("started", "folders") and begun.get(key) != wanted.get(key):
-            what, was, now = parted(key, begun.get(key), wanted.get(key))
+            what, was, now = find_difference(key, begun.get(key), wanted.get(key))
             raise Refused(f"{part}: {what} was {was} and is {now}; begin a new run")
     whole = [line for line in lines[1:] if line.endswith("\n")]
     records = list(_records(part, whole))
@@ -407,11 +407,11 @@ def salvaged(path: Path, header: Mapping[str, Any]) -> list[Result]:
     return [result._replace(resumed=True) for result in _results(part, records)]
 
 
-def parted(key: str, one: Any, other: Any) -> tuple[str, str, str]:
-    """Where two values differ, and both: of objects, the first of their keys that differs."""
+def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """Find where two values differ, and return the key and both values, shortened."""
     if isinstance(one, dict) and isinstance(other, dict):
         inner = next(name for name in {**one, **other} if one.get(name) != other.get(name))
-        return parted(f"{key}.{inner}", one.get(inner), other.get(inner))
+        return find_difference(f"{key}.{inner}", one.get(inner), other.get(inner))
     return key, short(one), short(other)
 
 

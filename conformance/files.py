@@ -75,7 +75,7 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, what: str) -> Iterator[None]:
+def lock_folder(folder: Path, what: str) -> Iterator[None]:
     """Hold a folder for one run, and create it if needed. Raise InUse if another process holds it.
 
     The kernel drops the lock when its process ends, however it ends. `what` is shown to whoever finds it held.

@@ -28,7 +28,7 @@ from .model import (
     Rule,
     Spec,
 )
-from .strict_yaml import MOST, Map, Seq, line_of, quoted, read, require, shortened
+from .strict_yaml import MOST, Map, Seq, line_of, quote, read, require, shorten
 from .types import WIDTH
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
@@ -150,7 +150,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
     path = tuple(error.absolute_path)
     named = "propertyNames" in error.absolute_schema_path  # then the instance is a key
     line = line_of(content, (*path, error.instance) if named else path)
-    where = f"{shortened('.'.join(str(step) for step in path))}: " if path else ""
+    where = f"{shorten('.'.join(str(step) for step in path))}: " if path else ""
     match error.validator:
         case "additionalProperties" | "unevaluatedProperties":
             known = error.schema.get("properties", {})
@@ -159,7 +159,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
             return [Problem(places[key], _unknown("key", key, known)) for key in unknown]
         case "required":
             missing = [key for key in error.validator_value if key not in error.instance]
-            return [Problem(Place(name, line), f"missing key {quoted(key)}; add it") for key in missing]
+            return [Problem(Place(name, line), f"missing key {quote(key)}; add it") for key in missing]
         case "anyOf" | "oneOf":
             telling = ("additionalProperties", "required", "enum", "pattern")
             deeper = [e for e in error.context or () if len(e.absolute_path) > len(path)]
@@ -183,7 +183,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
         case "const":
             what = f"{_short(error.instance)} is not {_short(error.validator_value)}, which alone may stand there"
             return [Problem(Place(name, line), f"{where}{what}")]
-    return [Problem(Place(name, line), f"{where}{shortened(error.message, 160)}")]
+    return [Problem(Place(name, line), f"{where}{shorten(error.message, 160)}")]
 
 
 _WRITE: Mapping[str, str] = {
@@ -196,7 +196,7 @@ _WRITE: Mapping[str, str] = {
 
 
 def _short(value: Any) -> str:
-    return shortened(value if isinstance(value, str) and " " in value and value.isprintable() else repr(value))
+    return shorten(value if isinstance(value, str) and " " in value and value.isprintable() else repr(value))
 
 
 def _unknown(what: str, value: Any, known: Iterable[Any]) -> str:
@@ -295,7 +295,7 @@ class _SpecReader:
                 if entry["id"] in seen:
                     first, whose = seen[entry["id"]]
                     where = f"line {first.line}" if whose is layer else f"the bundled {first}"
-                    self.wrong(place, f"the id {quoted(entry['id'])} is taken by {where}; choose another")
+                    self.wrong(place, f"the id {quote(entry['id'])} is taken by {where}; choose another")
                     continue
                 seen[entry["id"]] = place, layer
                 yield entry, place, layer
@@ -376,7 +376,7 @@ class _SpecReader:
         if len(levels) != 1:
             here = _at(place, entry, levels[-1]) if levels else place
             self.wrong(
-                here, f"rule {quoted(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
+                here, f"rule {quote(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
             )
         level = levels[0] if levels else "may"
         stated = self.pointers(entry.get("stated"), place)
@@ -392,7 +392,7 @@ class _SpecReader:
         else:
             binding = set(documents) if level != "may" else set()
         for document in sorted(binding - set(layer.documents)) if layer.extends else ():
-            what = f"rule {quoted(entry['id'])} would change what {document!r} means; bind it in documents added here"
+            what = f"rule {quote(entry['id'])} would change what {document!r} means; bind it in documents added here"
             self.wrong(place, what)
         for document, (model, without) in self.models.items():
             if model in binding and entry["id"] not in without:
@@ -416,19 +416,19 @@ class _SpecReader:
     def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
         if level == "must" and not stated:
             what = "is a must that no document states; point at a line or make it decided"
-            self.wrong(place, f"rule {quoted(entry['id'])} {what}")
+            self.wrong(place, f"rule {quote(entry['id'])} {what}")
         if level == "decided" and "because" not in entry:
-            self.wrong(place, f"rule {quoted(entry['id'])} is our ruling without a reason; add `because`")
+            self.wrong(place, f"rule {quote(entry['id'])} is our ruling without a reason; add `because`")
         if level not in ("must", "may") and "decided_for" in entry:
             self.wrong(
-                place, f"rule {quoted(entry['id'])}: `decided_for` goes with must and may; write `documents` instead"
+                place, f"rule {quote(entry['id'])}: `decided_for` goes with must and may; write `documents` instead"
             )
         if level in ("must", "may") and "documents" in entry:
             self.wrong(
-                place, f"rule {quoted(entry['id'])}: `documents` goes with silent and decided; `stated` says it here"
+                place, f"rule {quote(entry['id'])}: `documents` goes with silent and decided; `stated` says it here"
             )
         for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
-            self.wrong(place, f"rule {quoted(entry['id'])} is both stated in {document} and decided for it; keep one")
+            self.wrong(place, f"rule {quote(entry['id'])} is both stated in {document} and decided for it; keep one")
 
     def check_forms(self, rule: str, level: str, forms: set[str], place: Place) -> None:
         allowed: list[set[str]] = [set()]
@@ -438,7 +438,7 @@ class _SpecReader:
             allowed += [{"requires"}, {"where", "gives"}, {"ensures"}]
         if forms not in allowed:
             written = " or ".join("+".join(sorted(form, reverse=True)) for form in allowed if form) or "no expression"
-            self.wrong(place, f"rule {quoted(rule)} has {sorted(forms)}; a {level} rule takes {written}")
+            self.wrong(place, f"rule {quote(rule)} has {sorted(forms)}; a {level} rule takes {written}")
 
     def findings(self) -> dict[str, Finding]:
         result = {}

@@ -21,7 +21,7 @@ from .load import (
     without_secrets,
 )
 from .model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
-from .strict_yaml import Map, quoted, require
+from .strict_yaml import Map, quote, require
 from .types import WIDTH
 
 
@@ -92,7 +92,7 @@ def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) ->
         reader = _CaseReader(entry, name, spec)
         case = reader.case()
         if case.id in cases:
-            reader.wrong("id", f"the id {quoted(case.id)} is taken by {cases[case.id].place}; choose another")
+            reader.wrong("id", f"the id {quote(case.id)} is taken by {cases[case.id].place}; choose another")
         problems += without_secrets(reader.problems, [path])
         cases.setdefault(case.id, case)
     return list(dict.fromkeys(problems))
@@ -112,7 +112,7 @@ class _CaseReader:
     def case(self) -> Case:
         entry = self.entry
         if entry["rule"] not in self.spec.rules:
-            self.wrong("rule", f"unknown rule {quoted(entry['rule'])}; `conformance list rules` shows them")
+            self.wrong("rule", f"unknown rule {quote(entry['rule'])}; `conformance list rules` shows them")
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
         self.check_lengths()
@@ -167,7 +167,7 @@ class _CaseReader:
         result = {}
         for name, value in self.entry.get(key, {}).items():
             if name not in names:
-                self.wrong(key, f"unknown {key[:-1]} {quoted(name)}; {key} are {', '.join(names)}")
+                self.wrong(key, f"unknown {key[:-1]} {quote(name)}; {key} are {', '.join(names)}")
             if value != "missing" and value > _MOST_EXTRA:
                 self.wrong(key, f"{value:,} extra {key} are too many; at most {_MOST_EXTRA} are tried")
             result[name] = 0 if value == "missing" else value
@@ -197,9 +197,7 @@ class _CaseReader:
         text = whole.get(key, "T[]")
         found = tensor(text)
         if found is None or (found[0] != "T" and found[0] not in WIDTH):
-            self.wrong(
-                key, f"{quoted(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written
-            )
+            self.wrong(key, f"{quote(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written)
             return "T", ()
         place = written if key in written else self.entry
         if len(found[1]) > _MOST_ENTRIES:
@@ -216,7 +214,7 @@ class _CaseReader:
         for document, text in by_document.items():
             if document != "*" and document not in self.spec.documents:
                 self.wrong(
-                    "expect", f"unknown document {quoted(document)}; `conformance list documents` shows them", written
+                    "expect", f"unknown document {quote(document)}; `conformance list documents` shows them", written
                 )
             result[document] = self.one_expected(text, written, src_type)
         return result
@@ -228,6 +226,6 @@ class _CaseReader:
             return Expected("unspecified")
         found = tensor(text)
         if found is None or found[0] != src_type:
-            self.wrong("expect", f"{quoted(text)} is neither {src_type}[…], reject nor unspecified", written)
+            self.wrong("expect", f"{quote(text)} is neither {src_type}[…], reject nor unspecified", written)
             return Expected("unspecified")
         return Expected("legal", *found)

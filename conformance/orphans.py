@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 class _Ours(NamedTuple):
-    """What this process knows of its children."""
+    """The children that this process knows."""
 
     before: set[tuple[int, str]]
     """Children that were there before any worker."""

@@ -48,7 +48,7 @@ from .certify import RESULTS, clear
 from .commands import Usage, located
 from .conclude import Conclusion, conclude, in_target
 from .evidence import Tampered, Target, Writer, header_of
-from .files import InUse, locked
+from .files import InUse, lock_folder
 from .items import CaseFile, CaseRow, Told
 from .load import cases_folder, layers
 from .load_cases import load_suite
@@ -102,7 +102,7 @@ def _claim_folder(config: pytest.Config, held: ExitStack) -> None:
         return
     out = config.invocation_params.dir / option.conformance_out
     try:
-        held.enter_context(locked(out, f"pytest --adapter {option.conformance_adapter}"))
+        held.enter_context(lock_folder(out, f"pytest --adapter {option.conformance_adapter}"))
         clear(out)
     except OSError as error:
         raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None

@@ -58,15 +58,15 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
             f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"
         )
     folder = reports / name
-    replaced = _replaced(folder / PUBLISHED, evidence)
+    replaced = _describe_replaced(folder / PUBLISHED, evidence)
     replace_bytes(folder / PUBLISHED, packed(data))
     text = report.texts(plan, evidence, concluded(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
     return Published(folder, replaced)
 
 
-def _replaced(path: Path, evidence: Evidence) -> str | None:
-    """What published results are about to be replaced, and how many verdicts failed in these and in the new ones."""
+def _describe_replaced(path: Path, evidence: Evidence) -> str | None:
+    """Say which published results are replaced, and how many verdicts failed in them and in the new ones."""
     if not path.exists():
         return None
     try:

@@ -99,7 +99,7 @@ def _refuse(constant: str) -> NoReturn:
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
 
 
-def decoded(text: str) -> Any:
+def decode(text: str) -> Any:
     """Decode JSON; raise ValueError for whatever cannot be decoded, also for nesting that is too deep."""
     try:
         return _decode(text)

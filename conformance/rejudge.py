@@ -15,7 +15,7 @@ from .waive import matches
 _BAD = ("fail", "error")
 
 
-def judged(path: Path, plan: Plan) -> Evidence:
+def read_judged(path: Path, plan: Plan) -> Evidence:
     """Read evidence and judge every row again; Refused if it is not whole or a verdict does not follow."""
     evidence = read(path)
     refuse_unsound(evidence, plan, path)
@@ -69,7 +69,7 @@ def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
 
 
 def _shape_of(row: Row, result: Result) -> str | None:
-    """What is wrong with the steps of an outcome, or with the contents beside them."""
+    """Say what is wrong with the steps of an outcome, or with the contents beside them; None if nothing is."""
     outcome, content = result.outcome, result.content
     if outcome["kind"] == "none":
         told = [key for key in outcome if key != "kind"]

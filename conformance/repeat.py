@@ -16,7 +16,7 @@ from .plan import Plan
 
 
 class Repeated(NamedTuple):
-    """What calling some rows again came to."""
+    """How many rows were called again on which backend, and where it differed from the evidence."""
 
     backend: str
     rows: int
@@ -54,13 +54,13 @@ def _refuse_another(adapter: Adapter, evidence: Evidence, backend: str) -> None:
 def _differences(before: dict[str, Result], again: Iterator[Result]) -> Iterator[str]:
     for now in again:
         was = before[now.row]
-        if _decided(was) != _decided(now):
+        if _comparable(was) != _comparable(now):
             told = f"{answer(was)}, now {answer(now)}"
             same = answer(was) == answer(now)
             yield f"{now.row}: the evidence says {told}{', with other content or in another step' if same else ''}"
 
 
-def _decided(result: Result) -> Any:
-    """What of a result does not change from run to run: no message, no waiver."""
+def _comparable(result: Result) -> Any:
+    """The part of a result that is the same in every run: no message, no waiver."""
     kept = {key: value for key, value in result.outcome.items() if key not in ("message", "waiver")}
     return json.loads(json.dumps([kept, result.content, result.diagnosis]))

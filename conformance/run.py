@@ -63,7 +63,7 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
 
 
 class _Hung:
-    """How many rows of one case and operation, one after the other, timed out twice."""
+    """Counts the rows of one case and operation that timed out twice, one after the other."""
 
     def __init__(self) -> None:
         self._key: tuple[str, str] | None = None

@@ -209,7 +209,7 @@ class Session:
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
             raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
-        announced = _announced(result, size)
+        announced = _announcement(result, size)
         if at is None:
             self._bound(announced, size, sent)
             memory = self.process.payload(size, sent.deadline, "run")
@@ -285,7 +285,7 @@ class Session:
 _KINDS = ("result", "rejected", "unsupported", "error")
 
 
-def _announced(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int, ...]] | RemoteError:
+def _announcement(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int, ...]] | RemoteError:
     """The type and dims of a result, or why they cannot be those of a tensor of that many bytes."""
     type_, dims = result.get("type"), result.get("dims")
     if not isinstance(type_, str) or type_ not in WIDTH:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .evidence import Evidence, Refused, parted, read
+from .evidence import Evidence, Refused, find_difference, read
 from .machine import joined, shared
 from .model import Result
 
 
 class Merged(NamedTuple):
-    """What the shards of a run come to together."""
+    """The shards of a run put together."""
 
     header: Mapping[str, Any]
     results: Sequence[Result]
@@ -22,7 +22,7 @@ class Merged(NamedTuple):
     seconds: float
 
 
-def merged(paths: Sequence[Path]) -> Merged:
+def merge_shards(paths: Sequence[Path]) -> Merged:
     """Put the shards of one run together; Refused if they are not all the shards of one run, each once."""
     parts = [read(path) for path in paths]
     header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
@@ -31,7 +31,7 @@ def merged(paths: Sequence[Path]) -> Merged:
         its_header = _in_common(part.header)
         for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
             if its_header.get(key) != first_header.get(key):
-                what, its, first = parted(key, its_header.get(key), first_header.get(key))
+                what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
                 raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
         if {**part.header["target"], "shard": None} != header["target"]:
             raise Refused(f"{path}: its target is not that of {paths[0]}")
@@ -41,7 +41,7 @@ def merged(paths: Sequence[Path]) -> Merged:
     header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
     footers = [part.footer for part in parts]
     return Merged(
-        header, _joined(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
+        header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
         {name: min(footer["canaries"].get(name, 0) for footer in footers) for name in footers[0]["canaries"]},
         sum(footer["seconds"] for footer in footers),
     )  # fmt: skip
@@ -71,7 +71,7 @@ def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
             raise Refused(f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one")
 
 
-def _joined(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
+def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
     """Each row from the part that ran it."""
     joined: dict[str, Result] = {}
     for path, part in zip(paths, parts, strict=True):

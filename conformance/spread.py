@@ -77,7 +77,7 @@ def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> 
     end = time.monotonic()
     try:
         while len(workers) < len(first):
-            workers.append(_begun())
+            workers.append(_start())
             _send(workers[-1], take)
         yield from _shared_out(workers, chain(first, rest))
         end = time.monotonic() + _GRACE
@@ -90,7 +90,7 @@ def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> 
             bury(worker.started)
 
 
-def _begun() -> _Worker:
+def _start() -> _Worker:
     """Start a process, which waits to be told what to do with the work that it is going to get."""
     from multiprocessing.connection import Connection
 
@@ -126,7 +126,7 @@ def _shared_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any
         ready = wait([worker.link for worker in workers])
         for worker in workers:
             if worker.link in ready:
-                results[worker.numbers.popleft()] = _received(worker)
+                results[worker.numbers.popleft()] = _receive(worker)
         while due in results:
             yield results.pop(due)
             due += 1
@@ -137,7 +137,7 @@ def _send(worker: _Worker, what: object) -> None:
         worker.link.send(what)
 
 
-def _received(worker: _Worker) -> Any:
+def _receive(worker: _Worker) -> Any:
     try:
         succeeded, value = worker.link.recv()
     except (EOFError, OSError):

@@ -153,17 +153,15 @@ class _Reader:
 
     def value(self, event: Any, depth: int) -> Any:
         if isinstance(event, yaml.AliasEvent):
-            self.wrong(
-                event, f"the alias *{shortened(str(event.anchor))}; write the value out, so that each reads alone"
-            )
+            self.wrong(event, f"the alias *{shorten(str(event.anchor))}; write the value out, so that each reads alone")
             return None
         if event.anchor is not None:
             self.wrong(
                 event,
-                f"the anchor &{shortened(str(event.anchor))}; remove it and write values out, so that each reads alone",
+                f"the anchor &{shorten(str(event.anchor))}; remove it and write values out, so that each reads alone",
             )
         if event.tag is not None:
-            self.wrong(event, f"the tag {quoted(event.tag)}; remove it and put text in quotes")
+            self.wrong(event, f"the tag {quote(event.tag)}; remove it and put text in quotes")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event)
         if depth >= _DEEPEST:
@@ -183,12 +181,10 @@ class _Reader:
         elif not text:
             self.wrong(event, "the value is left empty; write it, or null")
         elif _DATE.fullmatch(text):
-            self.wrong(event, f"{quoted(text)} would be read by some as a date; put it in quotes")
+            self.wrong(event, f"{quote(text)} would be read by some as a date; put it in quotes")
         elif _ACCIDENT.fullmatch(text):
             what = "would be read by some as a boolean, a number, a date or nothing"
-            self.wrong(
-                event, f"{quoted(text)} {what}; write true, false, null or a decimal number, or put it in quotes"
-            )
+            self.wrong(event, f"{quote(text)} {what}; write true, false, null or a decimal number, or put it in quotes")
         else:
             return text
         return None
@@ -202,13 +198,11 @@ class _Reader:
             value = self.value(next(self.events), depth + 1)
             if not isinstance(key, str):
                 if len(self.problems) == problems:
-                    written = (
-                        quoted(key_event.value) if isinstance(key_event, yaml.ScalarEvent) else "before this colon"
-                    )
+                    written = quote(key_event.value) if isinstance(key_event, yaml.ScalarEvent) else "before this colon"
                     self.wrong(key_event, f"the key {written} is not text; put it in quotes")
             elif key in result:
                 self.wrong(
-                    key_event, f"the key {quoted(key)} stands twice, first on line {result.lines[key]}; remove one"
+                    key_event, f"the key {quote(key)} stands twice, first on line {result.lines[key]}; remove one"
                 )
             else:
                 result[key] = value
@@ -224,12 +218,12 @@ class _Reader:
         return result
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """A value as messages quote it: on one line, and only the beginning of what is long."""
-    return shortened(repr(value))
+    return shorten(repr(value))
 
 
-def shortened(text: str, most: int = 80) -> str:
+def shorten(text: str, most: int = 80) -> str:
     """The beginning of a long text."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 

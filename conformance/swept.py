@@ -85,7 +85,7 @@ class Writer:
         self._blocks = self.resumed = 0
         self.total = NOTHING
         name = PART if sys.platform == "win32" else _NEW  # an open file cannot be renamed there
-        self._stream = _created(folder / name)
+        self._stream = _create(folder / name)
         try:
             self._header_digest = hashlib.sha256(self._line(header)).hexdigest()
             for part in done:
@@ -136,7 +136,7 @@ class Writer:
         path, digest = self._folder / FILE, hashlib.sha256()
         with contextlib.suppress(OSError):  # somebody removed it, or put something else there
             os.replace(self._folder / PART, path)
-            with _opened(path) as named:
+            with _open(path) as named:
                 while chunk := named.read(_CHUNK):
                     digest.update(chunk)
         if digest.digest() != self._whole.digest():
@@ -155,7 +155,7 @@ def clear(folder: Path, resuming: bool) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _created(path: Path) -> BinaryIO:
+def _create(path: Path) -> BinaryIO:
     """A new file of this name, whatever bore the name before."""
     path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -259,7 +259,7 @@ def salvaged(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[
     return parts
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     """A regular file, opened for reading; OSError for anything else. It never waits for a writer."""
     stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -270,7 +270,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        with _opened(path) as stream:
+        with _open(path) as stream:
             for number in itertools.count(1):
                 line = stream.readline(_LONGEST_LINE + 1)
                 if len(line) > _LONGEST_LINE:
@@ -312,7 +312,7 @@ class _Each(NamedTuple):
 
 
 def _misfit(value: Any, form: Any, name: str) -> str:
-    """What is wrong with the first value that is not of its form, or nothing."""
+    """Describe the first value that is not of its form; None if all are."""
     if isinstance(form, dict):
         if not isinstance(value, dict) or value.keys() != form.keys():
             return f"{name} does not have the fields {', '.join(form)}"

@@ -152,7 +152,7 @@ def wrapped(text: str, indent: int = 0, hang: int | None = None) -> str:
     )
 
 
-def signed(good: bool, text: str) -> str:
+def with_sign(good: bool, text: str) -> str:
     """A verdict of ours: a paragraph behind our sign for yes or no."""
     return (OK if good else BAD) + wrapped(f"✓ {text}", 0, 2)[1:]
 

@@ -107,7 +107,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except Refused as refused:
         return Verified(files, None, None, (Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip()),))
-    found = list(_miscounted(path, lines, evidence))
+    found = list(_find_miscounts(path, lines, evidence))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
     found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
     if found:
@@ -120,7 +120,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     return Verified(files, conclusion, evidence, tuple(found))
 
 
-def _miscounted(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mismatch]:
+def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mismatch]:
     """Counts in the footer that are not those of the rows, and a footer that the suite did not write."""
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
         yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")

@@ -12,7 +12,7 @@ from typing import Any
 from .load import validated, without_secrets
 from .model import Identity, Malformed, Place, Problem, Result, Verdict
 from .plan import Row
-from .strict_yaml import Map, quoted, require
+from .strict_yaml import Map, quote, require
 
 _LONGEST = timedelta(days=732)
 """How far ahead a waiver may end."""
@@ -72,7 +72,7 @@ def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
         if date.fromisoformat(entry["expires"]).isoformat() != entry["expires"]:  # 3.11 reads 20270630 too
             raise ValueError
     except ValueError:
-        return [Problem(place, f"expires {quoted(entry['expires'])} is no date; write it as '2027-06-30'")]
+        return [Problem(place, f"expires {quote(entry['expires'])} is no date; write it as '2027-06-30'")]
     if date.fromisoformat(entry["expires"]) > datetime.now(timezone.utc).date() + _LONGEST:
         return [
             Problem(place, f"expires {entry['expires']!r} is more than two years ahead; a waiver is looked at again")
@@ -90,7 +90,7 @@ def _for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: l
         versions = SpecifierSet(entry.get("versions", ""))
         return not entry.get("versions") or versions.contains(Version(identity.version), prereleases=True)
     except InvalidSpecifier:
-        problems.append(Problem(place, f"versions {quoted(entry['versions'])} is no range; write it as '>=3.6,<3.7'"))
+        problems.append(Problem(place, f"versions {quote(entry['versions'])} is no range; write it as '>=3.6,<3.7'"))
     except InvalidVersion:
         problems.append(
             Problem(place, f"the backend's version {identity.version!r} cannot be compared; drop `versions`")

@@ -55,7 +55,7 @@ def watched(work: Callable[[], int], ended: Callable[[int], int]) -> int:
     os.close(theirs)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child is interrupted too, and says so
     try:
-        word, status = _awaited(child, told)
+        word, status = _wait(child, told)
         return word[0] if word else ended(os.waitstatus_to_exitcode(status))
     finally:
         end_adopted()
@@ -64,8 +64,8 @@ def watched(work: Callable[[], int], ended: Callable[[int], int]) -> int:
         os.close(ours)
 
 
-def _awaited(child: int, told: int) -> tuple[bytes, int]:
-    """What the child said, empty if nothing, and the status with which it ended, or was ended."""
+def _wait(child: int, told: int) -> tuple[bytes, int]:
+    """Wait for the child; return what it said, empty if nothing, and the status with which it ended."""
     os.set_blocking(told, False)  # a child of the child may hold the other end
     word, end = b"", float("inf")
 

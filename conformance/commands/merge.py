@@ -6,11 +6,11 @@ import argparse
 
 from ..certify import RESULTS, clear
 from ..evidence import Evidence, Refused, Tampered, Writer
-from ..files import InUse, locked
+from ..files import InUse, lock_folder
 from ..load_cases import load_suite
 from ..plan import plan_of
 from ..rejudge import refuse_unsound
-from ..shards import merged
+from ..shards import merge_shards
 from . import Usage, folder_given
 from .run import conclude_and_report
 
@@ -23,9 +23,9 @@ def run(args: argparse.Namespace) -> int:
     if any(path.resolve().parent == out for path in paths):
         raise Usage(f"--out {args.out} holds one of the shards; name another folder")
     try:
-        with locked(out, "conformance merge"):
+        with lock_folder(out, "conformance merge"):
             clear(out)
-            whole = merged(paths)
+            whole = merge_shards(paths)
             refuse_unsound(Evidence(whole.header, tuple(whole.results), {}), plan, paths[0])
             writer = Writer(out / RESULTS, whole.header)
             for result in whole.results:

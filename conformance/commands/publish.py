@@ -12,7 +12,7 @@ from ..adapter import CannotStart, bundled
 from ..backend import isolation_of
 from ..certify import RESULTS, Order, certify
 from ..evidence import Refused, Tampered, Target
-from ..files import InUse, locked
+from ..files import InUse, lock_folder
 from ..load_cases import load_suite
 from ..model import Verdict
 from ..plan import Plan, plan_of
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if args.index and not args.backends and not given and not reports.is_dir():
         raise Usage(f"--out {str(reports)!r} does not exist; give the folder that holds what is published")
     names = args.backends or ([] if given or args.index else installed())
-    with _held(reports):
+    with _lock(reports):
         for path in given:
             _published(path / RESULTS if path.is_dir() else path, plan, reports)
         for name in names:
@@ -56,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _held(reports: Path) -> Iterator[None]:
+def _lock(reports: Path) -> Iterator[None]:
     try:
-        with locked(reports, "conformance publish"):
+        with lock_folder(reports, "conformance publish"):
             yield
     except InUse as in_use:
         raise Usage(f"--out: {in_use}") from None

@@ -8,10 +8,10 @@ from .. import report
 from ..certify import RESULTS
 from ..conclude import concluded
 from ..evidence import Refused
-from ..files import InUse, locked
+from ..files import InUse, lock_folder
 from ..load_cases import load_suite
 from ..plan import plan_of
-from ..rejudge import judged
+from ..rejudge import read_judged
 from ..terminal import say
 from . import Usage, emit, folder_given
 
@@ -22,8 +22,8 @@ def run(args: argparse.Namespace) -> int:
     folder = folder_given("DIR", args.folder)
     assert folder is not None
     try:
-        with locked(folder, "conformance report"):
-            evidence = judged(folder / RESULTS, plan)
+        with lock_folder(folder, "conformance report"):
+            evidence = read_judged(folder / RESULTS, plan)
             conclusion = concluded(plan, evidence)
             written = report.write(folder, plan, evidence, conclusion)
     except Refused as refused:

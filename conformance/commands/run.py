@@ -15,7 +15,7 @@ from ..backend import isolation_of
 from ..certify import RESULTS, Differs, Order, certify, clear, difference
 from ..conclude import Conclusion, concluded, in_target, lost
 from ..evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
-from ..files import InUse, locked
+from ..files import InUse, lock_folder
 from ..load import validated
 from ..load_cases import load_suite
 from ..model import VERDICTS, Claims, Place, Result
@@ -53,16 +53,16 @@ class _Folder:
         self._args, self._held = args, held
         self.path: Path | None = None
         if args.out is not None or args.resume is not None:
-            self.named("")
+            self.claim("")
 
-    def named(self, backend: str) -> Path:
+    def claim(self, backend: str) -> Path:
         """The folder, which is named after the backend unless the command line says where it is."""
         if self.path is None:
             path = _folder(self._args, backend)
             if self._args.resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._args.resume}: is no folder; there is no run to resume")
             try:
-                self._held.enter_context(locked(path, f"conformance run {self._args.backend}"))
+                self._held.enter_context(lock_folder(path, f"conformance run {self._args.backend}"))
             except InUse as in_use:
                 raise Usage(str(in_use)) from None
             if self._args.resume is None:
@@ -76,7 +76,7 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
     evidence: Evidence | None = None
     try:
         with closing(progress):
-            evidence = certify(order, folder.named, args.resume is not None, progress.at)
+            evidence = certify(order, folder.claim, args.resume is not None, progress.at)
         assert folder.path is not None
         return conclude_and_report(args, plan, evidence, folder.path)
     except CannotStart as cannot:
@@ -168,7 +168,7 @@ def _target(args: argparse.Namespace, plan: Plan) -> Target:
 
 
 def requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
-    """What --require asks for; Usage if there is no such document, operation, type or facet."""
+    """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}

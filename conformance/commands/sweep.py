@@ -16,7 +16,7 @@ from ..adapter import CannotStart
 from ..backend import isolation_of
 from ..domain import Domain
 from ..evidence import Refused
-from ..files import InUse, locked
+from ..files import InUse, lock_folder
 from ..load import load_spec
 from ..model import LAYOUTS, Spec
 from ..run import contained
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec(args.spec)
     order = _order(args, spec)
     try:
-        with locked(_folder(args), f"a sweep of {args.backend}"):
+        with lock_folder(_folder(args), f"a sweep of {args.backend}"):
             _make_way(args)
             swept = _swept(args, order, spec)
     except InUse as in_use:

@@ -14,14 +14,14 @@ from ..load_cases import load_suite
 from ..model import Claims
 from ..plan import Plan, plan_of
 from ..repeat import Repeated, repeat
-from ..terminal import OK, counted, paint, say, signed, wrapped
+from ..terminal import OK, counted, paint, say, with_sign, wrapped
 from ..verify import OtherSuite, Verified, verify, why_not
 from . import Usage, emit, folder_given, pick
 from .run import claims_in, difference, requirements
 
 
 class _Answer(NamedTuple):
-    """What the command found out about a report and the backend that it tells of."""
+    """Everything that the command tells of a report and of its backend."""
 
     found: Verified
     document: str | None
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")
     document = pick("document", args.conforms, plan.suite.spec.documents) if args.conforms else None
     try:
-        answer = _answered(args, plan, document, verify(args.path, plan))
+        answer = _answer(args, plan, document, verify(args.path, plan))
     except (Refused, OtherSuite) as cannot:
         raise Usage(str(cannot)) from None
     except CannotStart as cannot:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if wrong or (args.conforms is not None and answer.why_not) else 0
 
 
-def _answered(args: argparse.Namespace, plan: Plan, document: str | None, found: Verified) -> _Answer:
+def _answer(args: argparse.Namespace, plan: Plan, document: str | None, found: Verified) -> _Answer:
     if found.evidence is None or found.mismatches:
         return _Answer(found, document, "the evidence cannot be relied on", (), None)
     unmet = tuple(_unmet(args, plan, found.evidence))
@@ -62,7 +62,7 @@ def _answered(args: argparse.Namespace, plan: Plan, document: str | None, found:
 
 
 def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator[str]:
-    """What the run would have ended with, had it been given --require and --claims."""
+    """Say what --require and --claims would have ended the run with."""
     if args.claims is not None:
         claims = Claims.of(evidence.header["claims"])
         if (pinned := claims_in(args.claims)) != claims:
@@ -95,7 +95,7 @@ def _data(answer: _Answer) -> dict[str, Any]:
 def _show(answer: _Answer, demanded: bool) -> None:
     found = answer.found
     for mismatch in found.mismatches:
-        say(paint("red", signed(False, str(mismatch))))
+        say(paint("red", with_sign(False, str(mismatch))))
     if found.mismatches:
         number = counted(len(found.mismatches), "thing")
         say(f"{number} that the evidence does not bear out; do not rely on this report")
@@ -110,26 +110,26 @@ def _show(answer: _Answer, demanded: bool) -> None:
     rows = counted(len(found.evidence.results), "row")
     say(f"{OK} {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
     say("  wrote by: unknown; to know who wrote the evidence takes a signature, and whether it is true another run")
-    _show_repeated(answer.repeated)
+    _show_repetition(answer.repeated)
     for what in answer.unmet:
-        say(paint("red", signed(False, what)))
+        say(paint("red", with_sign(False, what)))
     _show_verdict(answer, demanded)
 
 
-def _show_repeated(repeated: Repeated | None) -> None:
+def _show_repetition(repeated: Repeated | None) -> None:
     if repeated is None:
         say("  --repeat N --backend BACKEND calls N rows again and compares")
         return
     for difference_ in repeated.differences:
-        say(paint("red", signed(False, difference_)))
+        say(paint("red", with_sign(False, difference_)))
     same = repeated.rows - len(repeated.differences)
     rows, style = counted(repeated.rows, "row"), "red" if repeated.differences else "green"
     told = f"{rows} called again on {repeated.backend}: {same:,} came to what the evidence says"
-    say(paint(style, signed(not repeated.differences, told)))
+    say(paint(style, with_sign(not repeated.differences, told)))
 
 
 def _show_verdict(answer: _Answer, demanded: bool) -> None:
-    """What the true report says of the backend, lest that it is true be taken for a yes."""
+    """Say what a true report says of the backend: that it is true is no yes."""
     conclusion, document, why = answer.found.conclusion, answer.document, answer.why_not
     assert conclusion is not None
     if document:
@@ -138,6 +138,6 @@ def _show_verdict(answer: _Answer, demanded: bool) -> None:
     else:
         no = "does not conform" if conclusion.exit_code == 1 else "is not shown to conform"
         told = f"the target {no}: {why}" if why else conclusion.why
-    say(paint("red" if why else "green", signed(not why, told)))
+    say(paint("red" if why else "green", with_sign(not why, told)))
     if why and not demanded:
         say("  the exit code says only that the report is true to its evidence; --conforms demands conformity too")

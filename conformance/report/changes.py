@@ -87,7 +87,7 @@ def text(found: Difference, most: int = 60) -> str:
 
 
 def told(found: Difference, most: int = 60) -> str:
-    """The same for a terminal, to be printed by `say`."""
+    """All changes as text for a terminal, to be printed by `say`."""
     return lines(_text(found, most))
 
 

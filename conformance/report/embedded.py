@@ -11,7 +11,7 @@ from typing import Any
 
 from ..evidence import Evidence, Refused, row_record
 from ..model import Result
-from ..record import decoded
+from ..record import decode
 
 BEGIN, END = '<script type="application/json" id="evidence">', "</script>"
 _DENSE = (",", ":")
@@ -95,7 +95,7 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
             f"{path}: holds the evidence {len(found)} times, not once; it is no report of this suite, or damaged"
         )
     try:
-        data = decoded(found[0])
+        data = decode(found[0])
         yield data["header"]
         for case, which, *numbers in data["rows"]:
             tails = data["suffixes"][which]

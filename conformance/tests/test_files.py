@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.files import LOCK, InUse, locked, read_bytes, replace_text
+from conformance.files import LOCK, InUse, lock_folder, read_bytes, replace_text
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:
@@ -58,10 +58,10 @@ def test_a_replaced_file_has_the_usual_permissions_and_leaves_nothing_beside_it(
 
 
 def test_a_second_holder_is_told_who_has_the_folder(tmp_path: Path) -> None:
-    with locked(tmp_path, "run of mine"), pytest.raises(InUse) as caught, locked(tmp_path, "run of yours"):
+    with lock_folder(tmp_path, "run of mine"), pytest.raises(InUse) as caught, lock_folder(tmp_path, "run of yours"):
         pytest.fail("two runs hold the folder")
     assert f"in use by process {os.getpid()}, run of mine, since " in str(caught.value)
-    with locked(tmp_path, "run of yours"):
+    with lock_folder(tmp_path, "run of yours"):
         pass
     assert os.listdir(tmp_path) == []
 
@@ -69,11 +69,11 @@ def test_a_second_holder_is_told_who_has_the_folder(tmp_path: Path) -> None:
 def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     code = f"""import os
 from pathlib import Path
-from conformance.files import locked
-with locked(Path({str(tmp_path)!r}), "x"):
+from conformance.files import lock_folder
+with lock_folder(Path({str(tmp_path)!r}), "x"):
     os._exit(1)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
     assert (tmp_path / LOCK).exists()
-    with locked(tmp_path, "the next run"):
+    with lock_folder(tmp_path, "the next run"):
         pass

@@ -160,7 +160,7 @@ def said(text: str) -> str:
         "##TeamCity[x]": "#\\x23TeamCity[x]",
         "a :: b ✓ ## c": "a :: b ✓ ## c",
         terminal.lines(("a", "::b")): "a\n\\::b",
-        terminal.signed(True, "yes"): "✓ yes",
+        terminal.with_sign(True, "yes"): "✓ yes",
         terminal.paint("red", "::b"): "\\::b",
         terminal.paint("red", "##") + "[b]": "#\\x23[b]",
     }.items(),

@@ -20,7 +20,7 @@ import pytest
 from conformance import report
 from conformance.backend import isolation_of
 from conformance.evidence import part_of, read
-from conformance.files import locked
+from conformance.files import lock_folder
 
 from . import small
 from .forged import Records, count, flatter, mutations, put, rewrite, signed
@@ -104,7 +104,7 @@ def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
 
 
 def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) -> None:
-    with locked(command.out, "conformance run slow"):
+    with lock_folder(command.out, "conformance run slow"):
         said = command.run("numpy")
     assert said.code == 2
     assert re.search(r"out is in use by process \d+, conformance run slow, since ", said.err)
@@ -326,7 +326,7 @@ def test_a_session_of_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path
 
 
 def test_two_sessions_of_pytest_do_not_write_into_one_folder(tmp_path: Path) -> None:
-    with locked(tmp_path / "out", "pytest --adapter other"):
+    with lock_folder(tmp_path / "out", "pytest --adapter other"):
         done = Done(tmp_path, "--conformance-out", "out")
     assert done.code == 4
     done.says("out is in use by process", "pytest --adapter other")

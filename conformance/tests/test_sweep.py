@@ -22,7 +22,7 @@ from conformance.clock import once
 from conformance.contract import clauses, contracts
 from conformance.domain import FULL, SMALL, TINY, Domain, calls
 from conformance.evidence import Refused, encoded
-from conformance.files import locked
+from conformance.files import lock_folder
 from conformance.found import call_case, case_text
 from conformance.load import load_spec
 from conformance.load_cases import with_cases
@@ -448,7 +448,7 @@ def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, nam
 
 def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(tmp_path, backend="numpy") == 0
-    with locked(tmp_path, "a sweep of mine"):
+    with lock_folder(tmp_path, "a sweep of mine"):
         assert command(tmp_path) == 2
     said = capsys.readouterr().err
     assert f"is in use by process {os.getpid()}, a sweep of mine" in said
