@@ -76,11 +76,12 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path, what: str) -> Iterator[None]:
-    """Hold a folder for one run, and create it if needed. Raise InUse if another process holds it.
+    """Hold a folder for one run. Raise InUse if another process holds it.
 
-    The kernel drops the lock when its process ends, however it ends. `what` is shown to whoever finds it held.
+    The folder is created if it is not there, and removed again if it was and nothing was written into it. The kernel
+    drops the lock when its process ends, however it ends. `what` is shown to whoever finds it held.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    created = not folder.is_dir()
     descriptor = _acquire(folder)
     try:
         os.ftruncate(descriptor, 0)
@@ -90,6 +91,8 @@ def lock_folder(folder: Path, what: str) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(folder / LOCK)
+            if created:
+                os.rmdir(folder)  # only if nothing was written there
         os.close(descriptor)
 
 
@@ -97,8 +100,12 @@ def _acquire(folder: Path) -> int:
     """Return a descriptor of the lock file, which is locked and still bears its name."""
     path = folder / LOCK
     while True:
+        folder.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        descriptor = os.open(path, flags, 0o644)
+        try:
+            descriptor = os.open(path, flags, 0o644)
+        except FileNotFoundError:  # the holder removed the folder, in which it had written nothing
+            continue
         if sys.platform == "win32":
             return descriptor  # a second run is not noticed there
         try:

@@ -28,7 +28,7 @@ from conformance.tests.small import cases
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'reshape-conformance[dask]'")
 
 ROOT = Path(conformance.__file__).parents[1]
-CHANGES = ("started", "seconds", "footer", "header")
+CHANGES = ("started", "seconds", "footer", "header", "seal")
 """What two runs of one thing may differ in: times, and the digest of the line that holds one."""
 
 
@@ -161,7 +161,7 @@ def test_a_suite_survives_the_death_of_a_worker(
     backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
     words = ["run", backend, "--isolation", "none", "--operation", "StaticReshape"]
-    code = kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "results.jsonl", 2)
+    code = kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "results.jsonl.part", 2)
     assert cli.main([*words, "--out", str(here)]) == code == 0
     assert records(here / "results.jsonl") == records(there / "results.jsonl")
 

@@ -201,6 +201,14 @@ def test_a_file_whose_name_could_pass_for_output_is_refused(
     folder = cases(tmp_path)
     (folder / "few.yaml").rename(folder / name)
     assert main(["list", "cases", "--cases", str(folder)]) == 2
+    assert "has more than letters, digits, _, . and -; rename the file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["x\n::error::y", "::error::y"])
+def test_a_folder_whose_name_could_pass_for_output_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["list", "cases", "--cases", str(cases(tmp_path).rename(tmp_path / name))]) == 2
     assert "could be taken for output; rename it" in capsys.readouterr().err
 
 

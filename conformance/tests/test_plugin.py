@@ -404,7 +404,17 @@ def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
     (here / "taken").write_text("", encoding="utf-8")
     part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")  # -k leaves nothing out
     done = Done(here, "-q", *part, "--conformance-out=taken/out")
-    done.says("nothing was written", "not shown: what was asked for as evidence was not written")
+    done.says("--conformance-out taken/out: Not a directory")
+    assert "the whole target conforms" not in done.text
+    assert done.code == 4
+
+
+def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(here: Path) -> None:
+    text = "import os\ndef pytest_sessionfinish():\n    os.makedirs('out/results.jsonl/x')\n"
+    (here / "conftest.py").write_text(text, encoding="utf-8")
+    part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")
+    done = Done(here, "-q", *part, "--conformance-out=out")
+    done.says("was changed while the run wrote it", "not shown: what was asked for as evidence was not written")
     assert "the whole target conforms" not in done.text
     assert done.code == 4
 
