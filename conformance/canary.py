@@ -8,7 +8,7 @@ from .backend import Isolation, opened, run_isolated
 from .conclude import conclude
 from .evidence import Target, Writer, header_of
 from .plan import Plan, Row
-from .planted import CANARIES, IN_PROCESSES
+from .planted import IN_PROCESSES, planted_in
 from .started import Limits
 
 _ROWS = 24
@@ -22,7 +22,7 @@ def caught(plan: Plan, isolation: Isolation, limits: Limits) -> dict[str, int]:
     own = _grouped(plan.rows)
     return {
         backend.rpartition(":")[2]: _failures(plan, backend, [own.get(rule, []) for rule in rules], isolation, limits)
-        for backend, rules in (CANARIES if isolation == "none" else CANARIES | IN_PROCESSES).items()
+        for backend, rules in planted_in(isolation).items()
     }
 
 

@@ -17,7 +17,7 @@ from . import __version__
 from .commands import Usage, located, unknown
 from .commands.examples import EXAMPLES, story
 from .terminal import say
-from .watch import Terminated, heed_termination, watched
+from .watch import Terminated, heed_signals, watched
 
 _CASES = "a folder instead of the bundled cases/, or beside it if it says `extends`"
 _LENGTHS = frozenset({"--src", "--shape", "--declared"})
@@ -477,17 +477,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write_anything()
     gc.set_threshold(100_000)  # what is made stays: looking for garbage would be an eighth of a short run
     if any(word.rpartition("=")[2] == "none" for word in words):  # as in --isolation none, where a backend can end us
-        return watched(lambda: _alone(words), _cut_short)
-    return _alone(words)
-
-
-def _alone(words: Sequence[str]) -> int:
-    """Run a command in a process that is all ours: end what workers leave, and let SIGTERM end them with us."""
-    from .orphans import adopt
-
-    adopt()
-    heed_termination()
-    return _ended(words)
+        return watched(lambda: _ended(words, alone=True), _cut_short)
+    return _ended(words, alone=True)
 
 
 def _cut_short(code: int) -> int:
@@ -497,8 +488,14 @@ def _cut_short(code: int) -> int:
     return 4
 
 
-def _ended(arguments: Sequence[str]) -> int:
+def _ended(arguments: Sequence[str], alone: bool = False) -> int:
+    """Run a command; if the process is all ours, end what workers leave, and let signals end them with us."""
     try:
+        if alone:
+            from .orphans import adopt
+
+            adopt()
+            heed_signals()
         code = _run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -104,7 +104,7 @@ def concluded(plan: Plan, evidence: Evidence) -> Conclusion:
     overdue = waive.overdue(header, results, plan.rows, whole=not partial)
     conclusion = conclude(
         plan, results, claims, target,
-        escaped=planted.escaped(evidence.footer["canaries"]),
+        escaped=planted.escaped(evidence.footer["canaries"], header.get("isolation", "none")),
         overdue=() if partial else overdue, in_process=in_process_of_others(header),
     )  # fmt: skip
     notes = [*conclusion.notes]

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from . import __version__
 from .adapter import digest_of_adapter
-from .files import MOST, read_bytes
+from .files import read_bytes
 from .machine import environment
 from .model import VERDICTS, Claims, Identity, Result, Suite
 from .record import FOOTER, HEADER, ROW, Form, decode, misfit, short
@@ -30,6 +30,8 @@ IDLE: Mapping[str, Any] = {"kind": "none"}
 _ROW = '{"record":"row","row":'
 """How the line of every row begins."""
 PACKED = ".gz"
+MOST = 1 << 28
+"""Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
 PART = ".part"
 """What the name of a file ends in while its run goes on; only a whole file gets its name."""
 _AT_ONCE = 1 << 13
@@ -239,7 +241,7 @@ def read(path: Path) -> Evidence:
 def content(path: Path) -> bytes:
     """The bytes of a file, unpacked if its name ends in .gz."""
     try:
-        data = read_bytes(path)
+        data = read_bytes(path, MOST)
         return _unpack(data, path) if path.suffix == PACKED else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
@@ -420,6 +422,15 @@ def _result(record: Mapping[str, Any]) -> Result:
         record["row"], record["verdicts"], record["outcome"], record.get("diagnosis"), record.get("detail"),
         tuple(record.get("content", ())), record.get("resumed", False),
     )  # fmt: skip
+
+
+def miscounts(evidence: Evidence) -> Iterator[str]:
+    """Say where the verdicts that the footer counts are not those of the rows."""
+    counts = Counter(verdict for result in evidence.results for verdict in result.verdicts.values())
+    said = evidence.footer["verdicts"]
+    for name in dict.fromkeys((*VERDICTS, *said)):
+        if said.get(name) != counts[name]:
+            yield f"the footer counts {said.get(name)} {name}, the rows have {counts[name]}"
 
 
 def complete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:

@@ -64,8 +64,8 @@ def replace_bytes(path: Path, content: bytes) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Like `replace_bytes`, for text, which is written as UTF-8."""
-    replace_bytes(path, text.encode("utf-8"))
+    """Like `replace_bytes`, for text, which is written as UTF-8; half of a surrogate pair is written out."""
+    replace_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def _umask() -> int:
@@ -106,6 +106,9 @@ def _acquire(folder: Path) -> int:
             descriptor = os.open(path, flags, 0o644)
         except FileNotFoundError:  # the holder removed the folder, in which it had written nothing
             continue
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if sys.platform == "win32":
             return descriptor  # a second run is not noticed there
         try:

@@ -16,11 +16,16 @@ IN_PROCESSES: dict[str, tuple[str, ...]] = {
 """The same for those that would take this process with them."""
 
 
-def names() -> tuple[str, ...]:
-    """Those that no run is without, as footers name them."""
-    return tuple(backend.rpartition(":")[2] for backend in CANARIES)
+def planted_in(isolation: str) -> Mapping[str, tuple[str, ...]]:
+    """The planted backends that every run of an isolation is held against."""
+    return CANARIES if isolation == "none" else CANARIES | IN_PROCESSES
 
 
-def escaped(caught: Mapping[str, int]) -> tuple[str, ...]:
-    """Those of which no failure was seen, whether they were driven or not."""
-    return tuple(name for name in dict.fromkeys((*names(), *caught)) if not caught.get(name))
+def names(isolation: str = "none") -> tuple[str, ...]:
+    """The names of the planted backends of an isolation, as footers have them."""
+    return tuple(backend.rpartition(":")[2] for backend in planted_in(isolation))
+
+
+def escaped(caught: Mapping[str, int], isolation: str = "none") -> tuple[str, ...]:
+    """The planted backends of which no failure was seen, whether they were driven or not."""
+    return tuple(name for name in dict.fromkeys((*names(isolation), *caught)) if not caught.get(name))

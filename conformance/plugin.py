@@ -142,6 +142,7 @@ class Conformance:
         self.caught: dict[str, int] = {}
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
+        self.trouble_code = 4
         self.seconds = 0.0
         self.manner: Manner = "phases"
         self.capture: Any = None
@@ -355,15 +356,19 @@ class Conformance:
         if self.results:
             with contained(), heedless():
                 self.caught = canary.caught(self.plan, self.isolation, Limits())
-            escaped = planted.escaped(self.caught)
+            escaped = planted.escaped(self.caught, self.isolation)
         self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=escaped)
+        self.close()  # before anything is written: what still runs could change it
         if self.config.option.conformance_out is not None:
             self.write(self.config.invocation_params.dir / self.config.option.conformance_out)
         if session.exitstatus == 0:
-            session.exitstatus = self.conclusion.exit_code or (4 if self.trouble else 0)
+            session.exitstatus = self.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
 
     def pytest_unconfigure(self) -> None:
-        """Ends the backend's process, if it has one."""
+        self.close()
+
+    def close(self) -> None:
+        """End the backend's process, if it has one."""
         if isinstance(self.adapter, Isolated):
             self.adapter.close()
 
@@ -382,7 +387,7 @@ class Conformance:
         except OSError as error:
             self.trouble = f"{error.filename or out}: {error.strerror or error}: nothing was written"
         except Tampered as tampered:
-            self.trouble = str(tampered)
+            self.trouble, self.trouble_code = str(tampered), 5
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The closing sentences."""
@@ -405,7 +410,7 @@ class Conformance:
             write(f"report: {Path(self.config.option.conformance_out) / 'report.html'}")
         code, why = self.conclusion.exit_code, self.conclusion.why
         if not code and self.trouble:
-            code, why = 4, "not shown: what was asked for as evidence was not written"
+            code, why = self.trouble_code, "not shown: what was asked for as evidence was not written"
         write(why, bold=True, green=code == 0, red=code == 1, yellow=code not in (0, 1))
 
     def stopped(self) -> str:

@@ -18,6 +18,7 @@ from .record import short
 from .rejudge import refuse_unsound
 from .report.compare import html
 from .report.facts import Facts
+from .report.markdown import inert
 
 PUBLISHED = f"{RESULTS}{PACKED}"
 PAGE = "report.html"
@@ -139,7 +140,7 @@ def _counts(runs: Sequence[tuple[Path, Facts]]) -> Iterator[str]:
     for folder, facts in runs:
         called = sum(result.outcome["kind"] != "none" for result in facts.evidence.results)
         counts = [f"{facts.conclusion.counts.get(verdict, 0):,}" for verdict in _COLUMNS]
-        kinds = "; ".join(f"{name} {len(cases)}" for name, cases in facts.failures.items()) or "none"
+        kinds = "; ".join(f"{inert(name)} {len(cases)}" for name, cases in facts.failures.items()) or "none"
         yield f"| [{folder.name}]({folder.name}/{PAGE}) | {called:,} | {' | '.join(counts)} | {kinds} |\n"
 
 

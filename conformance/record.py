@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from .model import VERDICTS
@@ -26,11 +27,20 @@ class Named:
     form: Any
 
 
+@dataclass(frozen=True)
+class Number:
+    """A number between two others."""
+
+    least: float
+    most: float
+
+
 SMALL = range(1 << 63)
 """Numbers that count something."""
 TEXT = (str, type(None))
 Form = Any
-"""A type, a range, a set of words, a pattern, [form], {"key": form, "optional?": form}, Named(form) or OneOf((…))."""
+"""A type, a range, a set of words, a pattern, a function that says yes or no, [form], {"key": form, "optional?": form},
+Named(form), OneOf((…)) or Number(least, most)."""
 
 
 class Misfit(NamedTuple):
@@ -59,8 +69,10 @@ def misfit(value: Any, form: Form, where: str = "") -> Misfit | None:
             fits = isinstance(value, str) and value in form
         case range():
             fits = type(value) is int and value in form
-        case _ if form is float:
-            fits = type(value) in (int, float) and math.isfinite(value)
+        case Number():
+            fits = type(value) in (int, float) and form.least <= value <= form.most
+        case FunctionType():
+            fits = form(value)
         case _:
             fits = type(value) is form
     return None if fits else Misfit(where, f"is {short(value)}")
@@ -116,12 +128,29 @@ _TEXT = OneOf(TEXT)
 CONTENT = re.compile("[0-9a-f]{16}")
 """The first 8 bytes of the SHA-256 of an answer's elements in row-major order."""
 SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)")
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and len(value) <= 40 and _read(datetime.fromisoformat, value)
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and len(value) == 10 and _read(date.fromisoformat, value)
+
+
+def _read(read: Callable[[str], Any], text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
+        return False
+    return True
+
+
 _STEP: Form = {
     "kind": _KIND, "type?": str, "dims?": [int], "stage?": str, "message?": str, "faults?": _WORDS, "shares?": bool,
 }  # fmt: skip
 _WAIVER: Form = {
-    "number": SMALL, "place": str, "reason": str, "link": str, "owner": str, "expires": re.compile(r"\d{4}-\d\d-\d\d"),
+    "number": SMALL, "place": str, "reason": str, "link": str, "owner": str, "expires": _is_date,
     "case?": str, "rule?": str, "row?": str, "backend?": str, "versions?": str,
 }  # fmt: skip
 HEADER: Form = {
@@ -135,11 +164,11 @@ HEADER: Form = {
         "require": _WORDS, "shard": OneOf((SHARD, type(None))),
     },
     "environment": Named(str),
-    "started": _TIME,
+    "started": _is_time,
     "isolation?": frozenset(("worker", "case", "none")),
     "waivers?": [_WAIVER],
     "folders?": Named(str),
-    "shards?": [{"shard": SHARD, "started": _TIME}],
+    "shards?": [{"shard": SHARD, "started": _is_time}],
 }  # fmt: skip
 ROW: Form = {
     "record": frozenset(("row",)),
@@ -159,7 +188,7 @@ FOOTER: Form = {
     "header": str,
     "notes": _WORDS,
     "canaries": Named(SMALL),
-    "seconds": float,
+    "seconds": Number(0, 1e9),
     "resumed?": SMALL,
     "seal": str,
 }

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .evidence import Evidence, Refused, complete, read
+from .evidence import Evidence, Refused, complete, miscounts, read
 from .judge import deciding_step, verdict_of_record, worst
 from .model import Claims, Result, Verdict
 from .plan import Plan, Row
-from .waive import matches
+from .waive import matches, useless
 
 _BAD = ("fail", "error")
 
@@ -25,6 +25,8 @@ def read_judged(path: Path, plan: Plan) -> Evidence:
 def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
     """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
     complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    if wrong := next(miscounts(evidence), None):
+        raise Refused(f"{path}: {wrong}; the file was changed")
     refuse_contradictions(plan, evidence.results, evidence.header, path)
 
 
@@ -38,11 +40,15 @@ def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping
 def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
     """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
     claims = Claims.of(header["claims"])
+    for waiver in header.get("waivers", ()):
+        if why := useless(waiver):
+            yield f"the waiver of {waiver['place']} {why}"
+            return
     for row in rows:
         result = results.get(row.id)
         if result is not None:
             yield from _of(row, result, claims)
-            yield from _of_waiver(row, result, header.get("waivers", ()))
+            yield from _of_waiver(row, result, header)
             for task in row.tasks:
                 task.forget()
 
@@ -99,11 +105,14 @@ def _steps_of(outcome: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return steps
 
 
-def _of_waiver(row: Row, result: Result, waivers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _of_waiver(row: Row, result: Result, header: Mapping[str, Any]) -> Iterator[str]:
     if "waiver" not in result.outcome:
         return
-    number = result.outcome["waiver"]
-    if not any(waiver.get("number") == number and matches(waiver, row) for waiver in waivers):
+    number, ran = result.outcome["waiver"], header.get("started", "")[:10]
+    own = [each for each in header.get("waivers", ()) if each["number"] == number and matches(each, row)]
+    if own and all(each["expires"] < ran for each in own):
+        yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"
+    if not own:
         yield f"{row.id}: is waived by waiver {number!r}, and the run has none of that number for it"
     if "waived" not in result.verdicts.values():
         yield f"{row.id}: has waiver {number!r}, and nothing of it is waived"

@@ -254,6 +254,8 @@ def salvaged(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[
                     raise Refused(f"{path}: its {key} is not that of the sweep that was asked for; begin a new one")
         elif record["calls"] != next(of_block, None):
             raise Refused(f"{path}:{number}: the block does not have the calls that are due; begin a new sweep")
+        elif unknown := {*record["meanings"], *record["verdicts"]} - {*header["suite"]["documents"]}:
+            raise Refused(f"{path}:{number}: there is no document {_short(min(unknown))}; the file is damaged")
         else:
             parts.append(part_of(record))
     return parts

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from . import report
 from .certify import RESULTS
 from .conclude import Conclusion, concluded, in_process_of_others
-from .evidence import PACKED, Evidence, Refused, complete, content, parsed
-from .model import VERDICTS, Result
+from .evidence import PACKED, Evidence, Refused, complete, content, miscounts, parsed
+from .model import Result
 from .plan import Plan
 from .rejudge import contradictions
 from .report import embedded
@@ -83,6 +83,8 @@ def verify(path: Path, plan: Plan) -> Verified:
 def _folder(folder: Path, plan: Plan) -> Verified:
     """The results, and every report that lies beside them."""
     found = [path for path in (folder / RESULTS, folder / f"{RESULTS}{PACKED}") if path.exists()]
+    if len(found) > 1:
+        raise Refused(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:
         if (folder / PAGE).exists():
             return verify(folder / PAGE, plan)
@@ -124,16 +126,8 @@ def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mi
     """Counts in the footer that are not those of the rows, and a footer that the suite did not write."""
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
         yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
-    counted: dict[str, int] = dict.fromkeys(VERDICTS, 0)
-    for result in evidence.results:
-        for verdict in result.verdicts.values():
-            counted[verdict] += 1
-    said = evidence.footer["verdicts"]
-    for name in dict.fromkeys((*counted, *said)):
-        if said.get(name) != counted.get(name):
-            yield Mismatch(
-                path.name, f"the footer counts {said.get(name)} {name}, the rows have {counted.get(name, 0)}"
-            )
+    for wrong in miscounts(evidence):
+        yield Mismatch(path.name, wrong)
 
 
 def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:

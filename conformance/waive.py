@@ -33,7 +33,20 @@ class Waiver:
 def matches(entry: Mapping[str, Any], row: Row) -> bool:
     """Whether a waiver, as it is written, is for a row."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
-    return all(fnmatchcase(name, entry[key]) for key, name in names if key in entry)
+    return all(_matches(name, entry[key]) for key, name in names if key in entry)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """True if a pattern fits a name, its `[` taken as it stands in the ids of rows, or as `fnmatch` takes it."""
+    return fnmatchcase(name, pattern.replace("[", "[[]")) or fnmatchcase(name, pattern)
+
+
+def useless(entry: Mapping[str, Any]) -> str | None:
+    """Say why a waiver says nothing of what is waived; None if it names a case, a rule or a row."""
+    patterns = [entry[key] for key in ("case", "rule", "row") if key in entry]
+    if not patterns:
+        return "names no case, rule or row; say what it is for"
+    return "is for everything; name what fails" if all(set(each) <= set("*?") for each in patterns) else None
 
 
 def load(path: Path, identity: Identity) -> tuple[Waiver, ...]:
@@ -51,10 +64,8 @@ def entries(path: Path) -> list[Waiver]:
     waivers = []
     for number, entry in enumerate(content["waivers"], 1):
         place = Place(str(path), entry.line)
-        if not any(key in entry for key in ("case", "rule", "row")):
-            problems.append(Problem(place, "the waiver names no case, rule or row; say what it is for"))
-        elif all(set(entry[key]) <= set("*?") for key in ("case", "rule", "row") if key in entry):
-            problems.append(Problem(place, "the waiver is for everything; name what fails"))
+        if why := useless(entry):
+            problems.append(Problem(place, f"the waiver {why}"))
         problems += _bad_date(entry, place)
         waivers.append(Waiver(number, dict(entry), place))
     _require(problems, path)
@@ -139,4 +150,4 @@ def _untried(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tupl
     return bool(own) and all(result is None or set(result.verdicts.values()) == {"not run"} for result in own)
 
 
-__all__ = ["Malformed", "Waiver", "entries", "load", "matches", "overdue", "recorded", "waived"]
+__all__ = ["Malformed", "Waiver", "entries", "load", "matches", "overdue", "recorded", "useless", "waived"]

@@ -18,17 +18,26 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came: the command ends as if it was interrupted, and says so in other words."""
 
 
-def heed_termination() -> None:
-    """Have SIGTERM end this process the way an interrupt does, so that nothing of it is left behind."""
+def heed_signals() -> None:
+    """Have SIGTERM end this process the way an interrupt does, and one of either not cut another's cleaning short."""
+    last = 0.0
 
     def end(number: int, frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would cut the cleaning short
-        raise Terminated
+        nonlocal last
+        now = time.monotonic()
+        if now - last > _PATIENCE:
+            last = now
+            raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
-    with contextlib.suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, end)
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    for each, handler in usual.items():
+        if signal.getsignal(each) is handler:  # else whoever started us wants it ignored
+            with contextlib.suppress(ValueError):  # not in the main thread
+                signal.signal(each, end)
 
 
+_PATIENCE = 2.0
+"""Seconds after a signal in which another one does nothing."""
 _GRACE = 5.0
 """Seconds to end in, for a child that has said what it came to, or that was told to end."""
 _GLANCE = 0.05

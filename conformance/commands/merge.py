@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..certify import RESULTS, clear
-from ..evidence import Evidence, Refused, Tampered, Writer
+from ..evidence import Refused, Tampered, Writer, read
 from ..files import InUse, lock_folder
 from ..load_cases import load_suite
 from ..plan import plan_of
@@ -26,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
         with lock_folder(out, "conformance merge"):
             clear(out)
             whole = merge_shards(paths)
-            refuse_unsound(Evidence(whole.header, tuple(whole.results), {}), plan, paths[0])
+            for path in paths:
+                refuse_unsound(read(path), plan, path)
             writer = Writer(out / RESULTS, whole.header)
             for result in whole.results:
                 writer.row(result)

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..evidence import Evidence, Refused, row_record
+from ..evidence import MOST, Evidence, Refused, row_record
 from ..model import Result
 from ..record import decode
 
@@ -113,5 +113,11 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def lines_in(html: str, path: Path) -> bytes:
-    """results.jsonl, from a page."""
-    return "".join(json.dumps(record, separators=_DENSE) + "\n" for record in records_in(html, path)).encode()
+    """The content of results.jsonl, from a page; Refused if it comes to more than any run writes."""
+    lines, size = [], 0
+    for record in records_in(html, path):
+        lines.append(json.dumps(record, separators=_DENSE) + "\n")
+        size += len(lines[-1])
+        if size > MOST:
+            raise Refused(f"{path}: its evidence comes to more than {MOST:,} bytes, which no run writes")
+    return "".join(lines).encode()

@@ -13,7 +13,7 @@ from conformance.evidence import seal_of
 Records = list[dict[str, Any]]
 
 
-def rewrite(path: Path, change: Callable[[Records], None]) -> None:
+def rewrite(path: Path, change: Callable[[Records], object]) -> None:
     """Change the records of a results file, and make every digest right again."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     change(records)

@@ -67,7 +67,7 @@ def finished(
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)
-    writer.close(4321.125, (), dict.fromkeys(planted.names(), 3))
+    writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
     evidence = read(folder / "results.jsonl")
     conclusion = concluded(plan, evidence)
     report.write(folder, plan, evidence, conclusion)

@@ -66,6 +66,12 @@ def test_a_second_holder_is_told_who_has_the_folder(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_a_lock_that_is_no_file_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOCK)
+    with pytest.raises(OSError, match=f"not a regular file.*{LOCK}"), lock_folder(tmp_path, "x"):
+        pass
+
+
 def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     code = f"""import os
 from pathlib import Path

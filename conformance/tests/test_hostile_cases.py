@@ -73,6 +73,8 @@ def named(script: Script) -> str:
     return script.backend + ("-c" if script.in_c else "")
 
 
+WRITERS = tuple(each for each in NODES if each.backend in ("onnxruntime", "openvino", "onednn"))
+"""One of each module that writes such scripts."""
 every_script = pytest.mark.parametrize("script", SCRIPTS, ids=named)
 every_node = pytest.mark.parametrize("script", NODES, ids=named)
 
@@ -298,7 +300,7 @@ def explained(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str
     return code, out, err
 
 
-@every_node
+@pytest.mark.parametrize("script", WRITERS, ids=named)
 def test_no_text_of_a_file_ends_the_comment_at_the_head(
     script: Script, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,7 +129,7 @@ def test_pytest_prints_no_name_message_output_or_warning_of_a_backend_as_it_is(t
         "class Named(It):\n    name = HOSTILE\n",
         encoding="utf-8",
     )
-    for manner in ((), ("-v",), ("--junitxml", "x.xml"), ("-rA", "--show-capture=all")):
+    for manner in (("-v",), ("--junitxml", "x.xml", "-rA", "--show-capture=all")):
         done = Done(tmp_path, *manner, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:It")
         assert done.code == 1, done.text
         done.says("flattens", "::stop-commands::tok")

@@ -63,6 +63,14 @@ def test_the_header_holds_the_waivers(command: Command, tmp_path: Path) -> None:
     assert read(command.out / "results.jsonl").header["waivers"] == [{"number": 1, "place": f"{path}:2", **GIVEN}]
 
 
+def test_a_waiver_for_a_row_takes_its_id_as_every_command_prints_it(command: Command, tmp_path: Path) -> None:
+    assert command.run(FLUSHES).code == 1
+    rows = [result.row for result in read(command.out / "results.jsonl").results if result.diagnosis]
+    assert "patterns[StaticReshape-f32]" in rows
+    path = waivers(tmp_path, *({"case": None, "row": row} for row in rows))
+    assert command.run(FLUSHES, "--waivers", path).code == 0
+
+
 @pytest.mark.parametrize(
     "entry",
     [
