@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 from conformance import report
+from conformance.adapters.numpy_reference import NumpyReference
 from conformance.cli import main
 from conformance.evidence import Refused, seal_of
 from conformance.model import VERDICTS, Array, Result, Verdict
 from conformance.plan import Plan
 from conformance.rejudge import contradictions
 from conformance.report import embedded
-from conformance.run import result_without_call
+from conformance.run import result_without_call, run
 from conformance.verify import OtherSuite, Verified, verify, why_not
 
 from .runs import CASES, Right, Wrong, few, finished
@@ -308,6 +309,25 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
 
     assert {verdict for verdict in VERDICTS if true(verdict)} == {v for v in VERDICTS if v in plain}
     assert {v for v in VERDICTS if true(v, "wrong", "it is wrong")} == {v for v in VERDICTS if v in diagnosed}
+
+
+def test_the_outcome_of_a_row_is_that_of_the_step_that_decided(longer: Plan) -> None:
+    row = next(row for row in longer.rows if row.id == "six-then-seven[StaticReshape-f32]")
+    header = {"claims": {"operations": [row.operation]}}
+    (result,) = run([row], NumpyReference())
+    assert not list(contradictions([row], {row.id: result}, header))
+    told = {**result.outcome, "dims": [7, 7]}
+    wrong = list(contradictions([row], {row.id: result._replace(outcome=told)}, header))
+    assert wrong == [f"{row.id}: the outcome is not that of its step 1"]
+
+
+def test_a_row_of_one_step_is_told_by_no_other(longer: Plan) -> None:
+    row = next(row for row in longer.rows if row.id == "turns[StaticReshape-f32]")
+    header = {"claims": {"operations": [row.operation]}}
+    (result,) = run([row], NumpyReference())
+    told = {**result.outcome, "dims": [7, 7], "step": 1, "steps": [result.outcome]}
+    wrong = list(contradictions([row], {row.id: result._replace(outcome=told)}, header))
+    assert wrong == [f"{row.id}: has 1 steps, and its outcome is not of so many"]
 
 
 @pytest.fixture(scope="module")
