@@ -112,6 +112,7 @@ class RemoteProgram(Compiled):
             self.session, self.number = None, session.new_program()
             self.answers.clear()
             self.sources.clear()
+            self.seen.clear()
         began = time.monotonic()
         try:
             answer = session.run(self, (src, *shapes), may_overwrite)

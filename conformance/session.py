@@ -9,6 +9,7 @@ from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, unfit, unreal, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from .peek import peek
 from .process import Bytes, Process, SharedMemory
 from .protocol import Fault, cut, integer, short
 from .types import WIDTH
@@ -34,12 +35,22 @@ class Compiled:
         self.graph, self.number = graph, number
         self.answers: dict[int, Tensor] = {}
         """The answers so far, by the ids of the requests."""
+        self.seen: dict[tuple[str, int], Seen] = {}
+        """By `changed` or `overwrote` and the id of the request, what lay there when it was last looked at."""
         self.sources: dict[int, Tensor] = {}
         """What each of those requests gave as src."""
 
     def __del__(self) -> None:
         if self.session is not None:
             self.session.closing.append(self.number)
+
+
+class Seen(NamedTuple):
+    """Memory in the worker that has to stay as it is, and the tensor of ours that stands for it."""
+
+    address: int
+    data: bytes
+    tensor: Tensor
 
 
 class Sent(NamedTuple):
@@ -53,6 +64,7 @@ class Sent(NamedTuple):
     room: int
     """Bytes of shared memory that the tensors take; as many lie behind them for the answer."""
     deadline: float
+    may_overwrite: bool
 
 
 class Session:
@@ -65,6 +77,7 @@ class Session:
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
         self._programs, self._large = 0, False
+        self._peeks = False
         try:
             self.described = self._begin(shared)
         except CannotStart:
@@ -89,6 +102,7 @@ class Session:
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
+        self._peeks = hello.get("pid") == self.process.pid  # else it is in a container, where addresses are others
         described = protocol.described(self._ask({"do": "describe"}, "describe"))
         check_description(*described, self.process.name)
         return described
@@ -121,7 +135,7 @@ class Session:
             compiling = new_id()
             parts.append(protocol.compile_line(compiling, program.number, program.graph))
         places, room = self._placed(tensors)
-        sent = Sent(new_id(), tensors, places, room, self._deadline())
+        sent = Sent(new_id(), tensors, places, room, self._deadline(), may_overwrite)
         parts.append(protocol.run_line(sent.call, program.number, may_overwrite, tensors, places, room))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
         program.sources[sent.call] = tensors[0]
@@ -180,6 +194,8 @@ class Session:
                 self._copy_back(sent)
             if len(reply) > 2:
                 self._changed(program, reply, sent)
+            if self._peeks:
+                self._look(program, reply, sent, answer)
         except Fault as fault:
             raise self.process.fault(f"run: {fault}") from None
         self.process.settled("run")
@@ -203,6 +219,41 @@ class Session:
                 if earlier is None:
                     raise Fault(f"{key!r} names the call {short(call)}, which is none of this program")
                 self._replace(earlier.memory, changed, sent.deadline)
+
+    def _look(self, program: Compiled, reply: Mapping[str, Any], sent: Sent, answer: object) -> None:
+        """Read in the worker's memory what it may have kept from us: src, shapes, and what earlier calls left there.
+
+        What the worker itself reports stands: it also knows of memory that was cut off or moved.
+        """
+        told = {("wrote", index) for index, _ in _listed(reply, "wrote", "tensor")}
+        told |= {(key, call) for key in ("changed", "overwrote") for call, _ in _listed(reply, key, "call")}
+        looked = {
+            ("wrote", index): Seen(address, bytes(tensor.memory), tensor)
+            for index, (address, tensor) in enumerate(zip(_addresses(reply, sent), sent.tensors, strict=True))
+            if address
+        }
+        looked |= program.seen
+        found = peek(self.process.pid, [(seen.address, len(seen.data)) for seen in looked.values()])
+        if found is None:
+            return
+        for (key, seen), now in zip(looked.items(), found, strict=True):
+            looked[key] = seen._replace(data=now)
+            if now != seen.data and key not in told:
+                seen.tensor.memory[:] = now
+        if not sent.may_overwrite:
+            self._remember(looked, reply, sent, answer)
+        program.seen = {key: seen for key, seen in looked.items() if key[0] != "wrote"}
+
+    def _remember(
+        self, looked: dict[tuple[str, int], Seen], reply: Mapping[str, Any], sent: Sent, answer: object
+    ) -> None:
+        """Add src and the answer of a call to what is looked at after later calls of the program."""
+        if ("wrote", 0) in looked:
+            looked["overwrote", sent.call] = looked["wrote", 0]
+        if isinstance(answer, Tensor) and 0 < len(answer.memory) < SHARED_FROM:
+            address = reply["result"].get("address")
+            if type(address) is int:
+                looked["changed", sent.call] = Seen(address, bytes(answer.memory), answer)
 
     def _tensor(self, result: Mapping[str, Any], sent: Sent) -> Tensor | RemoteError:
         """The tensor of a result, or how the result contradicts itself. Nothing is read before its size is bounded."""
@@ -257,7 +308,7 @@ class Session:
 
     def _kind(self, reply: Mapping[str, Any], what: str) -> str:
         """Which of the four ways to reply it is."""
-        if len(reply) == 2 and type(reply.get("result")) is dict:
+        if len(reply) == (3 if "addresses" in reply else 2) and type(reply.get("result")) is dict:
             return "result"
         kinds = [kind for kind in _KINDS if kind in reply]
         if len(kinds) != 1:
@@ -302,6 +353,15 @@ def _announcement(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
     if size != due:
         return RemoteError(f"the result has {size} bytes for {type_}{short(list(whole))}, which takes {due}")
     return type_, whole
+
+
+def _addresses(reply: Mapping[str, Any], sent: Sent) -> list[int]:
+    """Where the worker has each tensor that went through the pipe; 0 for the others, or if it does not say."""
+    said = reply.get("addresses")
+    if not isinstance(said, list) or len(said) != len(sent.tensors):
+        return [0] * len(sent.tensors)
+    piped = zip(said, sent.places, sent.tensors, strict=True)
+    return [at if type(at) is int and place is None and tensor.memory else 0 for at, place, tensor in piped]
 
 
 def _listed(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:

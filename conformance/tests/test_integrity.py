@@ -21,6 +21,7 @@ from conformance import report
 from conformance.backend import isolation_of
 from conformance.evidence import part_of, read
 from conformance.files import lock_folder
+from conformance.peek import peek
 
 from . import small
 from .forged import Records, count, flatter, mutations, put, rewrite, signed
@@ -163,6 +164,35 @@ class Zeros(NumpyReference):
     )  # fmt: skip
     assert done.code == 1
     assert read(tmp_path / "out" / "results.jsonl").footer["verdicts"]["fail"] > 0
+
+
+PATCHES = {
+    "what the call wrote into src": (
+        "run = Server.run\ndef quiet(self, request):\n    record, sent = run(self, request)\n"
+        "    kept = len(sent) - len(record.pop('wrote', ()))\n    return record, sent[:kept]\nServer.run = quiet\n",
+        "SpoilsSrc", "src changed",
+    ),
+    "that an earlier answer changed": (
+        "Server.look_again = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
+    ),
+    "nothing": ("", "SpoilsSrc", "src changed"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(peek(os.getpid(), [(id(0), 8)]) is None, reason="the kernel lets nobody read other processes")
+@pytest.mark.parametrize("what", PATCHES)
+def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
+    command: Command, tmp_path: Path, what: str
+) -> None:
+    patch, name, fault = PATCHES[what]
+    text = f"from conformance.worker import Server\nfrom conformance.tests.miniatures import {name}\n{patch}"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    said = command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker")
+    assert said.code == 1
+    assert fault in said.text
+    honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
+    command.run(mini(name), "--isolation", "none")
+    assert honest == {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
 
 
 def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) -> None:
