@@ -336,7 +336,7 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
     text = head + scalar.splitlines()[0] + "\n"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canary, "caught", lambda *_: dict.fromkeys(planted.names(), 1))
+        patch.setattr(canary, "caught", lambda *_: dict.fromkeys(planted.names("worker"), 1))
         said = command.run("numpy", "--json")
     never_conforms(said)
     assert words(said) == {"nothing shown"}
@@ -652,7 +652,7 @@ for line in sys.stdin:
 def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canary, "caught", lambda *_: dict.fromkeys(planted.names(), 1))
+    monkeypatch.setattr(canary, "caught", lambda *_: dict.fromkeys(planted.names("worker"), 1))
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
     said = command.run(backend, "--isolation", "worker", "--json")
