@@ -9,7 +9,7 @@ from . import protocol
 from .adapter import CannotStart, check_description
 from .memory import strides_of, unfit, unreal, volume_of
 from .model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
-from .peek import peek
+from .peek import Window
 from .process import Bytes, Process, SharedMemory
 from .protocol import Fault, cut, integer, short
 from .types import WIDTH
@@ -35,8 +35,8 @@ class Compiled:
         self.graph, self.number = graph, number
         self.answers: dict[int, Tensor] = {}
         """The answers so far, by the ids of the requests."""
-        self.seen: dict[tuple[str, int], Seen] = {}
-        """By `changed` or `overwrote` and the id of the request, what lay there when it was last looked at."""
+        self.seen: list[Seen] = []
+        """Sources and answers of earlier calls."""
         self.sources: dict[int, Tensor] = {}
         """What each of those requests gave as src."""
 
@@ -49,7 +49,12 @@ class Seen(NamedTuple):
     """Memory in the worker that has to stay as it is, and the tensor of ours that stands for it."""
 
     address: int
-    data: bytes
+    size: int
+    data: bytearray
+    """What lay there when it was last looked at."""
+    key: str
+    """What a worker calls it that this changed: `changed` of an answer, `overwrote` of a src."""
+    call: int
     tensor: Tensor
 
 
@@ -77,7 +82,7 @@ class Session:
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
         self._programs, self._large = 0, False
-        self._peeks = False
+        self._window: Window | None = None
         try:
             self.described = self._begin(shared)
         except CannotStart:
@@ -102,7 +107,8 @@ class Session:
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
-        self._peeks = hello.get("pid") == self.process.pid  # else it is in a container, where addresses are others
+        if hello.get("pid") == self.process.pid:  # else it is in a container, where addresses are others
+            self._window = Window(self.process.pid)
         described = protocol.described(self._ask({"do": "describe"}, "describe"))
         check_description(*described, self.process.name)
         return described
@@ -194,8 +200,8 @@ class Session:
                 self._copy_back(sent)
             if len(reply) > 2:
                 self._changed(program, reply, sent)
-            if self._peeks:
-                self._look(program, reply, sent, answer)
+            if self._window:
+                self._look(self._window, program, reply, sent, answer)
         except Fault as fault:
             raise self.process.fault(f"run: {fault}") from None
         self.process.settled("run")
@@ -220,40 +226,37 @@ class Session:
                     raise Fault(f"{key!r} names the call {short(call)}, which is none of this program")
                 self._replace(earlier.memory, changed, sent.deadline)
 
-    def _look(self, program: Compiled, reply: Mapping[str, Any], sent: Sent, answer: object) -> None:
+    def _look(self, window: Window, program: Compiled, reply: Mapping[str, Any], sent: Sent, answer: object) -> None:
         """Read in the worker's memory what it may have kept from us: src, shapes, and what earlier calls left there.
 
         What the worker itself reports stands: it also knows of memory that was cut off or moved.
         """
-        told = {("wrote", index) for index, _ in _listed(reply, "wrote", "tensor")}
-        told |= {(key, call) for key in ("changed", "overwrote") for call, _ in _listed(reply, key, "call")}
-        looked = {
-            ("wrote", index): Seen(address, bytes(tensor.memory), tensor)
-            for index, (address, tensor) in enumerate(zip(_addresses(reply, sent), sent.tensors, strict=True))
-            if address
-        }
-        looked |= program.seen
-        found = peek(self.process.pid, [(seen.address, len(seen.data)) for seen in looked.values()])
-        if found is None:
+        if not (given := _addresses(reply, sent)):
             return
-        for (key, seen), now in zip(looked.items(), found, strict=True):
-            looked[key] = seen._replace(data=now)
-            if now != seen.data and key not in told:
-                seen.tensor.memory[:] = now
+        spans = [(at, len(tensor.memory)) for at, tensor in given] + [seen[:2] for seen in program.seen]
+        if (found := window.read(spans)) is None:
+            return
+        wrote = {index for index, _ in _listed(reply, "wrote", "tensor")} if "wrote" in reply else ()
+        for index, ((_, tensor), now) in enumerate(zip(given, found, strict=False)):
+            if now != tensor.memory and index not in wrote:
+                tensor.memory[:] = now
+        if program.seen:
+            self._look_back(program, reply, found[len(given) :])
         if not sent.may_overwrite:
-            self._remember(looked, reply, sent, answer)
-        program.seen = {key: seen for key, seen in looked.items() if key[0] != "wrote"}
+            program.seen.append(Seen(*spans[0], found[0], "overwrote", sent.call, given[0][1]))
+            address = reply["result"].get("address") if isinstance(answer, Tensor) else None
+            if type(address) is int and isinstance(answer, Tensor) and 0 < len(answer.memory) < SHARED_FROM:
+                data = bytearray(answer.memory)
+                program.seen.append(Seen(address, len(data), data, "changed", sent.call, answer))
 
-    def _remember(
-        self, looked: dict[tuple[str, int], Seen], reply: Mapping[str, Any], sent: Sent, answer: object
-    ) -> None:
-        """Add src and the answer of a call to what is looked at after later calls of the program."""
-        if ("wrote", 0) in looked:
-            looked["overwrote", sent.call] = looked["wrote", 0]
-        if isinstance(answer, Tensor) and 0 < len(answer.memory) < SHARED_FROM:
-            address = reply["result"].get("address")
-            if type(address) is int:
-                looked["changed", sent.call] = Seen(address, bytes(answer.memory), answer)
+    def _look_back(self, program: Compiled, reply: Mapping[str, Any], found: Sequence[bytearray]) -> None:
+        """Compare what earlier calls left in the worker with what lay there when it was last looked at."""
+        told = {(key, call) for key in ("changed", "overwrote") for call, _ in _listed(reply, key, "call")}
+        for number, (seen, now) in enumerate(zip(program.seen, found, strict=True)):
+            if now != seen.data:
+                program.seen[number] = seen._replace(data=now)
+                if (seen.key, seen.call) not in told:
+                    seen.tensor.memory[:] = now
 
     def _tensor(self, result: Mapping[str, Any], sent: Sent) -> Tensor | RemoteError:
         """The tensor of a result, or how the result contradicts itself. Nothing is read before its size is bounded."""
@@ -355,13 +358,12 @@ def _announcement(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
     return type_, whole
 
 
-def _addresses(reply: Mapping[str, Any], sent: Sent) -> list[int]:
-    """Where the worker has each tensor that went through the pipe; 0 for the others, or if it does not say."""
+def _addresses(reply: Mapping[str, Any], sent: Sent) -> list[tuple[int, Tensor]]:
+    """Each tensor with its address in the worker; none if one of them lies in shared memory, or it does not say."""
     said = reply.get("addresses")
-    if not isinstance(said, list) or len(said) != len(sent.tensors):
-        return [0] * len(sent.tensors)
-    piped = zip(said, sent.places, sent.tensors, strict=True)
-    return [at if type(at) is int and place is None and tensor.memory else 0 for at, place, tensor in piped]
+    if sent.room or not isinstance(said, list) or [*map(type, said)] != [int] * len(sent.tensors):
+        return []
+    return list(zip(said, sent.tensors, strict=True))
 
 
 def _listed(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:

@@ -21,7 +21,7 @@ from conformance import report
 from conformance.backend import isolation_of
 from conformance.evidence import part_of, read
 from conformance.files import lock_folder
-from conformance.peek import peek
+from conformance.peek import Window
 
 from . import small
 from .forged import Records, count, flatter, mutations, put, rewrite, signed
@@ -179,7 +179,9 @@ PATCHES = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(peek(os.getpid(), [(id(0), 8)]) is None, reason="the kernel lets nobody read other processes")
+@pytest.mark.skipif(
+    Window(os.getpid()).read([(id(0), 8)]) is None, reason="the kernel lets nobody read other processes"
+)
 @pytest.mark.parametrize("what", PATCHES)
 def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
     command: Command, tmp_path: Path, what: str
