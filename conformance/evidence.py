@@ -42,6 +42,10 @@ class Refused(Exception):
     """A results file that proves nothing, and why."""
 
 
+class OtherFormat(Refused):
+    """A results file of another version of the suite, which only that version reads."""
+
+
 class Tampered(Exception):
     """Somebody changed a results file while its run wrote it, so that nothing in it holds."""
 
@@ -295,7 +299,8 @@ def check_format(header: Mapping[str, Any], path: Path) -> None:
     if format_ != FORMAT:
         made = header.get("suite", {}).get("version") if isinstance(header.get("suite"), dict) else None
         by = f", as suite {short(made)} wrote it" if made else ""
-        raise Refused(f"{path}:1: is in the format {short(format_)}{by}, and this suite reads {FORMAT}; run again")
+        what = f"is in the format {short(format_)}{by}, and this suite reads {FORMAT}"
+        raise OtherFormat(f"{path}:1: {what}; read it with that version, or run again")
 
 
 def _records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:

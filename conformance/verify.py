@@ -13,7 +13,7 @@ from typing import NamedTuple
 from . import report
 from .certify import RESULTS
 from .conclude import Conclusion, concluded, in_process_of_others
-from .evidence import PACKED, Evidence, Refused, complete, content, miscounts, parsed
+from .evidence import PACKED, Evidence, OtherFormat, Refused, complete, content, miscounts, parsed
 from .model import Result
 from .plan import Plan
 from .rejudge import contradictions
@@ -107,6 +107,8 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
         evidence = parsed(lines, path)
         _same_suite(path, evidence, plan)
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    except OtherFormat:
+        raise
     except Refused as refused:
         return Verified(files, None, None, (Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip()),))
     found = list(_find_miscounts(path, lines, evidence))

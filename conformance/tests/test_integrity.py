@@ -252,6 +252,15 @@ def test_evidence_of_answers_with_other_bytes_is_refused_by_every_reader(reading
     assert "pass in static-20" in said.out + said.err
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_evidence_of_an_older_format_is_told_from_damaged_evidence(reading: Command, reader: str) -> None:
+    rewrite(made(reading), lambda records: records[0].update(format="reshape-conformance-results-1"))
+    said = read_by(reading, reader, reading.out)
+    assert said.code == 2
+    assert 'is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it' in said.err
+    assert "read it with that version, or run again" in said.err
+
+
 def test_a_row_with_right_dims_and_no_content_is_refused(reading: Command) -> None:
     def bare(records: Records) -> None:
         for record in records[1:-1]:
