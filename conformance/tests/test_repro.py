@@ -177,12 +177,8 @@ def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
     seen = {}
     for result in results:
         outcome = result.outcome
-        if "steps" in outcome:
-            seen[result.row] = list(outcome["steps"])
-        elif outcome["kind"] == "tensor":
-            seen[result.row] = [f"{outcome['type']}{list(outcome['dims'])}"]
-        else:
-            seen[result.row] = [outcome["kind"]]
+        each = outcome.get("steps", [outcome])
+        seen[result.row] = [f"{e['type']}{list(e['dims'])}" if e["kind"] == "tensor" else e["kind"] for e in each]
     return seen
 
 
