@@ -416,7 +416,7 @@ def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(here: P
     done = Done(here, "-q", *part, "--conformance-out=out")
     done.says("was changed while the run wrote it", "not shown: what was asked for as evidence was not written")
     assert "the whole target conforms" not in done.text
-    assert done.code == 4
+    assert done.code == 5
 
 
 def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backend: str) -> None:
