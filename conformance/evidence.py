@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from . import __version__
 from .adapter import digest_of_adapter
-from .files import read_bytes
+from .files import create, read_bytes
 from .machine import environment
 from .model import VERDICTS, Claims, Identity, Result, Suite
 from .record import FOOTER, HEADER, ROW, Form, decode, misfit, short
@@ -131,7 +131,7 @@ class Writer:
 
     def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
         self._path = path
-        self._stream: BinaryIO = io.BytesIO() if path is None else _create(part_of(path))
+        self._stream: BinaryIO = io.BytesIO() if path is None else create(part_of(path), _AT_ONCE)
         self._all, self._digest = hashlib.sha256(), hashlib.sha256()
         self._rows, self._resumed = 0, 0
         self._counts: Counter[str] = Counter()
@@ -201,14 +201,6 @@ class Writer:
     def leave(self) -> None:
         """Close the file as it is, under its temporary name, to be resumed."""
         self._stream.close()
-
-
-def _create(path: Path) -> BinaryIO:
-    """A new file in place of whatever bears the name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    return os.fdopen(descriptor, "w+b", _AT_ONCE)
 
 
 def part_of(path: Path) -> Path:

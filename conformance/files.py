@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
@@ -29,11 +30,8 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
 
     Raise OSError for anything else, such as a pipe, a device or a folder. This never waits for a writer.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(descriptor, "rb") as stream:
+    with open_regular(path) as stream:
         status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         content = stream.read(most + 1) if status.st_size <= most else b""
         if len(content) > most or status.st_size > most:
             raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
@@ -46,6 +44,30 @@ def leaves_its_folder(path: Path) -> bool:
         return os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent)
     except (OSError, ValueError):
         return True
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; OSError for anything else. This never waits for a writer."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _refuse_irregular(descriptor, path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _refuse_irregular(descriptor: int, path: Path) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def create(path: Path, buffering: int = -1) -> BinaryIO:
+    """Create a file in place of whatever bears the name, for writing and reading, without following a link."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o666), "w+b", buffering)
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
@@ -106,9 +128,11 @@ def _acquire(folder: Path) -> int:
             descriptor = os.open(path, flags, 0o644)
         except FileNotFoundError:  # the holder removed the folder, in which it had written nothing
             continue
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        try:
+            _refuse_irregular(descriptor, path)
+        except OSError:
             os.close(descriptor)
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+            raise
         if sys.platform == "win32":
             return descriptor  # a second run is not noticed there
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .evidence import Evidence, Refused, find_difference, read
+from .evidence import Evidence, Refused, find_difference
 from .machine import joined, shared
 from .model import Result
 
@@ -22,9 +22,11 @@ class Merged(NamedTuple):
     seconds: float
 
 
-def merge_shards(paths: Sequence[Path]) -> Merged:
-    """Put the shards of one run together; Refused if they are not all the shards of one run, each once."""
-    parts = [read(path) for path in paths]
+def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
+    """Put the shards of one run together; Refused if they are not all the shards of one run, each once.
+
+    `paths` are those of the parts, for messages.
+    """
     header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
     first_header = _in_common(header)
     for path, part in zip(paths, parts, strict=True):

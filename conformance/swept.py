@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import itertools
 import json
 import math
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from . import __version__
 from .evidence import Refused, encoded
+from .files import create, open_regular
 from .machine import environment
 from .model import LAYOUTS, VERDICTS, Claims, Identity, Spec
 from .sweep import NOTHING, Failure, Order, Part, joined
@@ -85,7 +84,7 @@ class Writer:
         self._blocks = self.resumed = 0
         self.total = NOTHING
         name = PART if sys.platform == "win32" else _NEW  # an open file cannot be renamed there
-        self._stream = _create(folder / name)
+        self._stream = create(folder / name)
         try:
             self._header_digest = hashlib.sha256(self._line(header)).hexdigest()
             for part in done:
@@ -136,7 +135,7 @@ class Writer:
         path, digest = self._folder / FILE, hashlib.sha256()
         with contextlib.suppress(OSError):  # somebody removed it, or put something else there
             os.replace(self._folder / PART, path)
-            with _open(path) as named:
+            with open_regular(path) as named:
                 while chunk := named.read(_CHUNK):
                     digest.update(chunk)
         if digest.digest() != self._whole.digest():
@@ -153,13 +152,6 @@ def clear(folder: Path, resuming: bool) -> None:
     """Remove what an earlier sweep left in a folder, except, when resuming, what is resumed."""
     for name in (FILE, _NEW) if resuming else (FILE, PART, _NEW):
         (folder / name).unlink(missing_ok=True)
-
-
-def _create(path: Path) -> BinaryIO:
-    """A new file of this name, whatever bore the name before."""
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    return os.fdopen(os.open(path, flags, 0o666), "wb")
 
 
 def _digest(footer: Mapping[str, Any]) -> str:
@@ -261,18 +253,9 @@ def salvaged(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[
     return parts
 
 
-def _open(path: Path) -> BinaryIO:
-    """A regular file, opened for reading; OSError for anything else. It never waits for a writer."""
-    stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        stream.close()
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    return stream
-
-
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        with _open(path) as stream:
+        with open_regular(path) as stream:
             for number in itertools.count(1):
                 line = stream.readline(_LONGEST_LINE + 1)
                 if len(line) > _LONGEST_LINE:

@@ -25,9 +25,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         with lock_folder(out, "conformance merge"):
             clear(out)
-            whole = merge_shards(paths)
-            for path in paths:
-                refuse_unsound(read(path), plan, path)
+            parts = [read(path) for path in paths]
+            whole = merge_shards(paths, parts)
+            for path, part in zip(paths, parts, strict=True):
+                refuse_unsound(part, plan, path)
             writer = Writer(out / RESULTS, whole.header)
             for result in whole.results:
                 writer.row(result)
