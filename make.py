@@ -34,7 +34,7 @@ JOBS = {
     "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
     "test": [["pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"]],
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
-    "bench": [["conformance.bench"]],
+    "bench": [["benchmarks"]],
 }
 EXTRAS = {"test": "[test]", "lint": "[test]"}
 CLEAN = ["build", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "**/__pycache__"]

@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def suite() -> Any:
-    """`conformance.plugin`, or one line that says what stands in its place."""
+    """`conformance.pytest_plugin.hooks`, or one line that says what stands in its place."""
     package = importlib.import_module("conformance")
     if getattr(package, "DISTRIBUTION", None) != "reshape-conformance":
         place = getattr(package, "__file__", None) or ", ".join(package.__path__)
@@ -114,4 +114,4 @@ def suite() -> Any:
             f"--adapter needs the package conformance of reshape-conformance, and {place} hides it: "
             "run pytest from another directory"
         )
-    return importlib.import_module("conformance.plugin")
+    return importlib.import_module("conformance.pytest_plugin.hooks")

@@ -107,7 +107,7 @@ within() { # a command in the environment of a group
 
 tried() { # the tests of a group
     within "$1" -m pytest -q -p no:cacheprovider -k "$(words "$1")" \
-        conformance/tests/test_golden.py conformance/tests/test_repro.py conformance/tests/test_adapters_*.py
+        conformance/tests/certify/test_golden.py conformance/tests/adapters/test_repro.py conformance/tests/adapters/test_adapters_*.py
 }
 
 published() { # 1 says that folders of an earlier suite are left, which later groups write anew

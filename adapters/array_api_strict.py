@@ -7,8 +7,7 @@ from typing import Any
 import array_api_strict as xp  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
-from conformance.adapter import array_of
-from conformance.model import Array, Tensor, Unsupported
+from conformance import Array, Tensor, Unsupported, array_of
 
 from .shared import ArrayLibrary
 

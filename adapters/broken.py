@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from conformance.memory import strides_of
 from conformance.model import Array, Declared, Graph, Identity, Layout, Node, Operand, Program, Rejected, Tensor
-from conformance.types import WIDTH, dtype_of
+from conformance.model.types import WIDTH, dtype_of
+from conformance.plan.memory import strides_of
 
 from .numpy_reference import Compiled, Illegal, NumpyReference, dense, elements, resolve
 

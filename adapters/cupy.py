@@ -6,8 +6,7 @@ from typing import Any
 
 import cupy  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import CannotStart, array_of
-from conformance.model import Array, Tensor, Unsupported
+from conformance import Array, CannotStart, Tensor, Unsupported, array_of
 
 from .shared import ArrayLibrary
 

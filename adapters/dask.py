@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.adapter import array_of
-from conformance.model import Tensor
+from conformance import Tensor, array_of
 
 from .shared import ArrayLibrary, Calls
 

@@ -11,9 +11,9 @@ import jax  # type: ignore[import-not-found,unused-ignore]
 import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
-from conformance.adapter import CannotStart, array_of, rank_in_numpy
-from conformance.model import Array, Tensor
-from conformance.types import dtype_of, name_of
+from conformance import Array, CannotStart, Tensor, array_of
+from conformance.adapter import rank_in_numpy
+from conformance.model.types import dtype_of, name_of
 
 from .shared import ArrayLibrary, Calls, without_elements
 

@@ -11,9 +11,8 @@ import ai_edge_litert.schema_py_generated as schema  # type: ignore[import-not-f
 import flatbuffers  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
 
-from conformance.adapter import array_of
-from conformance.model import Array, Graph, Tensor
-from conformance.types import name_of
+from conformance import Array, Graph, Tensor, array_of
+from conformance.model.types import name_of
 
 from .shared import ArrayLibrary, ArrayProgram, Calls, copied_zeros
 

@@ -9,9 +9,8 @@ import MNN.expr as mnn  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 from MNN import version  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import array_of
-from conformance.model import Array, Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import Array, Tensor, Unsupported, array_of
+from conformance.model.types import WIDTH
 
 from .shared import ArrayLibrary, Calls, has_elements, without_elements
 

@@ -8,9 +8,9 @@ from typing import Any
 import ncnn  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
-from conformance.adapter import array_of
-from conformance.model import LAYOUTS, Array, Rejected, Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import Array, Rejected, Tensor, Unsupported, array_of
+from conformance.model import LAYOUTS
+from conformance.model.types import WIDTH
 
 from .shared import ArrayLibrary, Calls, has_elements, without_elements
 

@@ -8,8 +8,7 @@ import ndonnx as ndx  # type: ignore[import-not-found,unused-ignore]
 import onnxruntime  # type: ignore[import-not-found,unused-ignore]
 from onnx import shape_inference  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import array_of
-from conformance.model import Array, Tensor, Unsupported
+from conformance import Array, Tensor, Unsupported, array_of
 
 from .shared import ArrayLibrary, Calls
 

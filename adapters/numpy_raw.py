@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conformance.model import Array
+from conformance import Array
 
 from .shared import ArrayLibrary
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.model import Array, Claims, Declared, Graph, Identity, Node, Operand, Program, Rejected, Tensor
-from conformance.types import dtype_of
+from conformance import Array, Claims, Declared, Graph, Identity, Node, Operand, Program, Rejected, Tensor
+from conformance.model.types import dtype_of
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 MOST_DIMS = 32

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.model.types import WIDTH
 
 from . import onednn_api as api
 from .onednn_api import Dims, InplacePair, Library, LogicalTensor

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.adapter import CannotStart
-from conformance.model import Rejected
+from conformance import CannotStart, Rejected
 
 # ── the library's numbers ─────────────────────────────────────────────────────────────────────────
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, ValueInfoProto, helper  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.model import Declared, Graph, Node, Operand, Tensor, Unsupported
-from conformance.types import dtype_of
+from conformance import Declared, Graph, Node, Operand, Tensor, Unsupported
+from conformance.model.types import dtype_of
 
 TYPES = {
     "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE,

@@ -7,7 +7,7 @@ from typing import Any
 import onnx  # type: ignore[import-not-found,unused-ignore]
 from onnx.reference import ReferenceEvaluator  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
 
 from .onnx_model import arguments, model
 

@@ -10,9 +10,8 @@ import numpy as np
 import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
 from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import CannotStart
-from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import CannotStart, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance.model.types import WIDTH
 
 from .onnx_model import TYPES, arguments, model
 from .shared import strides_of

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from conformance.model import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
-from conformance.types import WIDTH, dtype_of
+from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.model.types import WIDTH, dtype_of
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # or the import is reported to its makers
 

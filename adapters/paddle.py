@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from conformance.adapter import array_of, rank_in_numpy
-from conformance.model import Array, Tensor, Unsupported
-from conformance.types import dtype_of
+from conformance import Array, Tensor, Unsupported, array_of
+from conformance.adapter import rank_in_numpy
+from conformance.model.types import dtype_of
 
 from .shared import ArrayLibrary, Calls, has_elements, without_elements
 

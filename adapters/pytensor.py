@@ -10,9 +10,8 @@ import numpy as np
 import pytensor  # type: ignore[import-not-found,unused-ignore]
 from pytensor import tensor as pt
 
-from conformance.adapter import array_of
-from conformance.model import Array, Tensor, Unsupported
-from conformance.types import dtype_of
+from conformance import Array, Tensor, Unsupported, array_of
+from conformance.model.types import dtype_of
 
 from .shared import ArrayLibrary, Call, Calls
 

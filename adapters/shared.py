@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from conformance.adapter import array_of
-from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance.model.types import WIDTH
 
 
 class Call(NamedTuple):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conformance.adapter import FunctionAdapter
-from conformance.model import Array
+from conformance import Array, FunctionAdapter
 
 
 class Template(FunctionAdapter):

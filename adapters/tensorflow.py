@@ -11,9 +11,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # else it writes to the term
 import numpy as np
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-from conformance.adapter import CannotStart, array_of, rank_in_numpy
-from conformance.model import Array, Tensor, Unsupported
-from conformance.types import dtype_of, name_of
+from conformance import Array, CannotStart, Tensor, Unsupported, array_of
+from conformance.adapter import rank_in_numpy
+from conformance.model.types import dtype_of, name_of
 
 from .shared import ArrayLibrary, Calls, copied_zeros, without_elements
 

@@ -7,9 +7,8 @@ from functools import lru_cache
 
 import torch  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import CannotStart
-from conformance.model import Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import CannotStart, Tensor, Unsupported
+from conformance.model.types import WIDTH
 
 from .shared import ArrayLibrary, Calls
 

@@ -11,9 +11,8 @@ from typing import Any
 os.environ["RUST_LIB_BACKTRACE"] = "0"  # it would take longer to tell a refusal than to find it
 import tract  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import array_of
-from conformance.model import Claims, Graph, Identity, Rejected, Tensor, Unsupported
-from conformance.types import WIDTH
+from conformance import Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance.model.types import WIDTH
 
 from .onnx_model import arguments, model
 from .shared import strides_of

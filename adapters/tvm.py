@@ -10,8 +10,7 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx  # type: ignore[import-not-found,unused-ignore]
 from tvm_ffi import StructuralKey  # type: ignore[import-not-found,unused-ignore]
 
-from conformance.adapter import array_of
-from conformance.model import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
 
 from .onnx_model import arguments, model
 

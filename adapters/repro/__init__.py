@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from conformance.memory import EDGES, Source, around, edges, patterns, strides_of, volume_of
 from conformance.model import Node, Operand, Unsupported
-from conformance.plan import Row, Task
-from conformance.types import WIDTH
+from conformance.model.types import WIDTH
+from conformance.plan.memory import EDGES, Source, around, edges, patterns, strides_of, volume_of
+from conformance.plan.rows import Row, Task
 
 from .literals import VALUES, python
 from .plain import tasks_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.plan import Row
+from conformance.plan.rows import Row
 
 from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
 from .literals import python

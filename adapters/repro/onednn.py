@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.memory import volume_of
 from conformance.model import Unsupported
-from conformance.plan import Row, Task
+from conformance.plan.memory import volume_of
+from conformance.plan.rows import Row, Task
 
 from ..onednn import Attribute, Blueprint, Op, Said, blueprint
 from . import Parts, laid, memory, script

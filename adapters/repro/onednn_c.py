@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.memory import Source, volume_of
 from conformance.model import Unsupported
-from conformance.plan import Row, Task
-from conformance.types import WIDTH
+from conformance.model.types import WIDTH
+from conformance.plan.memory import Source, volume_of
+from conformance.plan.rows import Row, Task
 
 from ..onednn import Attribute, Blueprint, Op, Said, blueprint
 from . import cycle_of, laid

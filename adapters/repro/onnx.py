@@ -7,10 +7,10 @@ from itertools import count
 from textwrap import indent
 from typing import Any
 
-from conformance.memory import Source, volume_of
 from conformance.model import Declared, Graph, Node, Operand, Unsupported
-from conformance.plan import Row, Task
-from conformance.types import WIDTH
+from conformance.model.types import WIDTH
+from conformance.plan.memory import Source, volume_of
+from conformance.plan.rows import Row, Task
 
 from . import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
 from .literals import python

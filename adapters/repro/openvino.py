@@ -6,9 +6,9 @@ from itertools import pairwise
 from math import prod
 from textwrap import indent
 
-from conformance.memory import Source
 from conformance.model import Declared, Graph, Node, Operand, Unsupported
-from conformance.plan import Row, Task
+from conformance.plan.memory import Source
+from conformance.plan.rows import Row, Task
 
 from . import NUMPY, Parts, first, laid, memory, numpy_imports, script
 from .literals import python

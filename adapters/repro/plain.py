@@ -6,10 +6,10 @@ import re
 import sys
 from collections.abc import Iterable
 
-from conformance.memory import EDGES, Source, volume_of
 from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Unsupported
-from conformance.plan import Row, Task
-from conformance.types import WIDTH
+from conformance.model.types import WIDTH
+from conformance.plan.memory import EDGES, Source, volume_of
+from conformance.plan.rows import Row, Task
 
 from .literals import VALUES
 

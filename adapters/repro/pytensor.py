@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.model import Unsupported
-from conformance.plan import Row, Task
+from conformance.plan.rows import Row, Task
 
 from . import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 from .literals import python

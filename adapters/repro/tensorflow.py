@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.model import Unsupported
-from conformance.plan import Row
+from conformance.plan.rows import Row
 
 from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
 from .literals import python

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.memory import Source, volume_of
 from conformance.model import Unsupported
-from conformance.plan import Row
+from conformance.plan.memory import Source, volume_of
+from conformance.plan.rows import Row
 
 from . import Parts, body, compiled, dense, function_calls, laid, script
 from .literals import python

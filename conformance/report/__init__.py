@@ -6,32 +6,25 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..files import replace_text
+from ..certify.folder import REPORTS
+from ..system.files import replace_text
 
 if TYPE_CHECKING:
-    from ..conclude import Conclusion
-    from ..evidence import Evidence
-    from ..plan import Plan
+    from ..certify.conclude import Conclusion
+    from ..certify.evidence import Evidence
+    from ..plan.rows import Plan
     from .facts import Facts
-
-FILES = ("report.html", "junit.xml", "summary.md", "ctrf.json", "badge.json", "badge.svg")
-
-
-def forget(folder: Path) -> None:
-    """Removes the reports on an earlier run, so that they cannot pass for those of one that has only begun."""
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
 
 
 def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[Path, ...]:
     """Writes every report into the folder that holds results.jsonl."""
     for name, text in texts(plan, evidence, conclusion).items():
         replace_text(folder / name, text)
-    return tuple(folder / name for name in FILES)
+    return tuple(folder / name for name in REPORTS)
 
 
 def texts(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = FILES, brief: bool = False
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
 ) -> Mapping[str, str]:
     """The reports by the names of their files; `brief`: the page for results that lie beside it."""
     from . import badge, ctrf, junit, markdown, page

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import VERDICTS, Verdict
-from ..plan import Row
+from ..plan.rows import Row
 from .facts import (
     BAD,
     Facts,

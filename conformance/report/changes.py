@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from ..model import VERDICTS
-from ..terminal import BAD, OK, lines
-from ..terminal import plain as plain_text
+from ..system.terminal import BAD, OK, lines
+from ..system.terminal import plain as plain_text
+from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from .facts import MARKS, cut, grouped
 from .markdown import code, inert
 from .parts import mark, number_of, plain, quote, table_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..judge import WORST
 from ..model import Case, Rule, Verdict
+from ..run.judge import WORST
 from .facts import Facts, Shown, answer_of, call_of, cut, grouped, worst
 from .look import script
 from .parts import code, mark, number_of, plain, quote, table_of

@@ -9,9 +9,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..evidence import MOST, Evidence, Refused, row_record
+from ..certify.evidence import MOST, Evidence, Refused, row_record
+from ..certify.record import decode
 from ..model import Result
-from ..record import decode
 
 BEGIN, END = '<script type="application/json" id="evidence">', "</script>"
 _DENSE = (",", ":")

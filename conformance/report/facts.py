@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..conclude import Conclusion, Standing, in_target, reach
-from ..evidence import IDLE, Evidence, Refused, Target, folder_words
-from ..judge import WORST
+from ..certify.conclude import Conclusion, Standing, in_target, reach
+from ..certify.evidence import IDLE, Evidence, Refused, Target, folder_words
 from ..model import VERDICTS, Case, Claims, Meaning, Operand, Result, Rule, Step, Verdict
-from ..plan import Plan, Row
-from ..terminal import printable
+from ..plan.rows import Plan, Row
+from ..run.judge import WORST
+from ..system.terminal import printable
 
 MARKS: Mapping[str, str] = {
     "pass": "✓", "fail": "✗", "observed": "◆", "not claimed": "○", "error": "▲", "waived": "◐", "not run": "□",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model import Result, Rule
-from ..plan import Row
+from ..plan.rows import Row
 from .facts import Shown, answer_of, call_of, lines_of, visible, wants, worst
 
 _GAP = 11

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
-from ..conclude import Conclusion
-from ..evidence import Evidence
-from ..plan import Plan
+from ..certify.conclude import Conclusion
+from ..certify.evidence import Evidence
+from ..plan.rows import Plan
 from .facts import BAD, SKIPPED, Facts, Shown, answer_of, call_of, grouped, lines_of, visible, wants
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..conclude import Conclusion
-from ..evidence import Evidence
-from ..plan import Plan
+from ..certify.conclude import Conclusion
+from ..certify.evidence import Evidence
+from ..plan.rows import Plan
 from .facts import MARKS, Facts, Shown, answer_of, call_of, clauses, counts_of, cut, sum_of, visible, wants
 
 MOST_BYTES = 1 << 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..conclude import Conclusion
-from ..evidence import Evidence
+from ..certify.conclude import Conclusion
+from ..certify.evidence import Evidence
 from ..model import Verdict
-from ..plan import Plan
+from ..plan.rows import Plan
 from . import embedded
 from .cases import cases
 from .facts import Facts

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..model import Rule
-from ..plan import Row
+from ..plan.rows import Row
 from .facts import BAD, Facts, Kind, Share, Shown, answer_of, call_of, counts_of, cut, grouped, lines_of, sum_of
 from .parts import SHORT, case_link, code, mark, number_of, plain, quote, rule_link, section, table_of
 

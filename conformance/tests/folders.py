@@ -6,8 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
-from conformance.contract import contracts
-from conformance.load import SPEC_FILES, load_spec, spec_folder
+from conformance.load.folders import spec_folder
+from conformance.load.spec import SPEC_FILES, load_spec
+from conformance.meaning.contract import contracts
 from conformance.model import Malformed, Problem
 
 TINY = {

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conformance.adapter import load_adapter
-from conformance.plan import Row
-from conformance.run import run
+from conformance.plan.rows import Row
+from conformance.run.row import run
 
 POSSIBLE = hasattr(os, "fork")
 CANNOT_START = 3

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,3 +25,12 @@ def _all() -> Iterator[tuple[int, int, str]]:
     listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], check=True, capture_output=True, text=True).stdout
     for one, its, state in map(str.split, listed.splitlines()):
         yield int(one), int(its), state[0]
+
+
+def peak_memory(command: Sequence[str]) -> int:
+    """Run a command that may exit with 0 or 1, and return the most bytes that it held at once."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (0, 1)
+    return used.ru_maxrss << 10

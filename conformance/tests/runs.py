@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance import planted, report
+from conformance import report
 from conformance.adapter import FunctionAdapter
-from conformance.conclude import concluded
-from conformance.evidence import Target, Writer, header_of, read
-from conformance.load import load_spec
-from conformance.load_cases import load_cases
+from conformance.certify import planted
+from conformance.certify.conclude import concluded
+from conformance.certify.evidence import Target, Writer, header_of, read
+from conformance.load.cases import load_cases
+from conformance.load.spec import load_spec
 from conformance.model import Array, Result, Suite
-from conformance.plan import Plan, plan_of
+from conformance.plan.rows import Plan, plan_of
 from conformance.report.facts import Facts
-from conformance.run import run
+from conformance.run.row import run
 
 CASES = """about: A few.
 cases:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance import cli
-from conformance.load import load_spec, spec_folder
-from conformance.load_cases import with_cases
+from conformance.cli import main as cli
+from conformance.load.cases import with_cases
+from conformance.load.folders import spec_folder
+from conformance.load.spec import load_spec
 from conformance.model import Suite
-from conformance.plan import Plan, plan_of
+from conformance.plan.rows import Plan, plan_of
 
 CASES = """about: A few.
 cases:
@@ -78,7 +79,7 @@ cases:
     expect: T[4]
 """
 DOCUMENTS = ("static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020")
-ROOT = Path(cli.__file__).resolve().parents[1]
+ROOT = Path(cli.__file__).resolve().parents[2]
 spec = cache(load_spec)
 
 
@@ -173,8 +174,8 @@ def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     for module in ("run", "merge"):
-        monkeypatch.setattr(f"conformance.commands.{module}.load_suite", suite)
-        monkeypatch.setattr(f"conformance.commands.{module}.plan_of", plan_once)
+        monkeypatch.setattr(f"conformance.cli.{module}.load_suite", suite)
+        monkeypatch.setattr(f"conformance.cli.{module}.plan_of", plan_once)
     return Command(tmp_path, capsys)
 
 

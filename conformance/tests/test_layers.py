@@ -1,9 +1,10 @@
-"""Who may import whom: the nouns nothing of ours, commands and hooks everything, and nobody an adapter by name."""
+"""The ladder of rooms: a module imports only rooms below its own, and there are no circles."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,49 +12,100 @@ import pytest
 import conformance
 
 PACKAGE = Path(conformance.__file__).parent
-RANKS = dict.fromkeys(("types", "model"), 0)
-RANKS |= dict.fromkeys(
-    ("plan", "run", "select", "conclude", "remote", "session", "nursery", "worker", "backend", "waive", "canary"), 2
+LADDER = (
+    ("system",),
+    ("model",),
+    ("load", "meaning", "adapter"),
+    ("plan",),
+    ("run",),
+    ("isolate",),
+    ("certify", "prove"),
+    ("report", "explore"),
+    ("cli",),
+    ("pytest_plugin",),
+    ("tests",),
 )
-RANKS |= dict.fromkeys(("certify", "check_cases", "reasons", "mutants", "check_adapter", "check_program"), 2)
-RANKS |= dict.fromkeys(("report", "publish", "diff", "verify", "rejudge", "repeat", "shards"), 2)
-RANKS |= dict.fromkeys(("sweep", "swept", "pieces", "found", "hunt", "invent", "spread", "tabulate"), 2)
-RANKS |= dict.fromkeys(("plugin", "items", "asked", "cli", "commands", "bench", "measured", "__main__"), 3)
-RANKS |= dict.fromkeys(("tests",), 4)
-ORDINARY = 1
-MODULES = sorted(
-    path.relative_to(PACKAGE).with_suffix("").as_posix()
+"""Rooms, the lowest first; rooms of one line do not import one another."""
+RANK = {room: rank for rank, rooms in enumerate(LADDER) for room in rooms}
+FACE = ("__init__", "__main__", "adapters")
+"""Modules beside the rooms: the public face, the command, and the way to adapters/."""
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
     for path in PACKAGE.rglob("*.py")
-    if not {"adapters", "cases", "spec", "__pycache__"} & set(path.relative_to(PACKAGE).parts)
-)
+    if path.relative_to(PACKAGE).parts[0] not in ("adapters", "cases", "spec")
+}
 
 
-def imported(module: str) -> Iterator[str]:
-    """The parts of the suite that a module imports anywhere in its text, by their name under `conformance`."""
-    here = ["conformance", *module.split("/")]
-    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+def imports_of(module: str, text: str) -> Iterator[str]:
+    """Every module or name of the suite that a module imports, also inside functions; TYPE_CHECKING apart."""
+    here = ["conformance", *module.split(".")]
+    nodes: list[ast.AST] = [ast.parse(text)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            nodes += node.orelse
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("conformance."))
         elif isinstance(node, ast.ImportFrom):
-            prefix = here[: -node.level] if node.level else []
-            stem = ".".join([*prefix, *filter(None, [node.module])])
-            names = [f"{stem}.{alias.name}" for alias in node.names]
+            source = ".".join([*(here[: -node.level] if node.level else []), *filter(None, [node.module])])
+            if source.partition(".")[0] == "conformance":
+                yield from (f"{source}.{alias.name}".partition(".")[2] for alias in node.names)
         else:
-            continue
-        yield from (name.split(".")[1] for name in names if name.startswith("conformance."))
+            nodes += ast.iter_child_nodes(node)
 
 
-def rank(name: str) -> int:
-    return RANKS.get(name, ORDINARY)
+def misplaced(module: str, text: str) -> list[str]:
+    """The imports of a module that climb the ladder or leave it."""
+    room = module.partition(".")[0]
+    rooms = {name: name.partition(".")[0] for name in imports_of(module, text)}
+    return sorted(
+        name
+        for name, other in rooms.items()
+        if other != room and not (other in RANK and RANK[other] < RANK[room]) and name != "__version__"
+    )
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_nothing_above_it(module: str) -> None:
-    part = module.partition("/")[0]
-    above = {name for name in imported(module) if rank(name) > rank(part)}
-    assert not above, f"conformance/{module}.py imports {sorted(above)}, which may import it"
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in FACE])
+def test_a_module_imports_only_rooms_below_its_own(module: str) -> None:
+    if module.partition(".")[0] == "tests":
+        return  # tests may import everything
+    assert not misplaced(module, MODULES[module].read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("tests")])
-def test_no_module_names_an_adapter(module: str) -> None:
-    assert "adapters" not in set(imported(module))
+def test_every_module_is_in_a_room() -> None:
+    assert {name.partition(".")[0] for name in MODULES} - {*FACE} == RANK.keys()
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    graph = {
+        name.removesuffix(".__init__"): {
+            part
+            for imported in imports_of(name, path.read_text(encoding="utf-8"))
+            for part in (imported, imported.rpartition(".")[0])
+            if part in MODULES and part != name
+        }
+        for name, path in MODULES.items()
+        if name.partition(".")[0] in RANK and not name.startswith("tests")
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("run.judge", "from ..report import pages"),
+        ("run.judge", "from ..certify.evidence import read"),
+        ("run.judge", "def f():\n    from ..system import terminal\n    import conformance.report.page"),
+        ("run.row", "from conformance.report import page"),
+        ("load.spec", "from ..meaning.contract import contracts"),
+        ("model.calls", "from conformance.adapters import numpy_reference"),
+        ("certify.certify", "from .. import report"),
+        ("plan.rows", "from .. import DISTRIBUTION"),
+    ],
+)
+def test_an_import_that_climbs_the_ladder_is_seen(module: str, line: str) -> None:
+    assert misplaced(module, line)
+
+
+def test_imports_for_the_type_checker_alone_are_free() -> None:
+    assert not misplaced("run.judge", "if TYPE_CHECKING:\n    from ..report import pages")

@@ -331,7 +331,7 @@ def test_an_installed_wheel_runs_a_part_of_the_suite_under_pytest(guest: Environ
 
 
 def test_an_installed_wheel_tests_itself(guest: Environment, tmp_path: Path) -> None:
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "conformance.tests.test_strict_yaml")
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "conformance.tests.load.test_strict_yaml")
     assert "passed" in run(guest.python, *words, cwd=tmp_path)
 
 
@@ -376,7 +376,7 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
 
 
 def test_the_readme_shows_commands_that_there_are() -> None:
-    from conformance.cli import commands_and_options
+    from conformance.cli.main import commands_and_options
 
     known = commands_and_options()
     text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))

@@ -20,7 +20,8 @@ NAMED = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 
 
 def functions(file: str) -> set[str]:
-    tree = ast.parse((Path(__file__).parent / file).read_text(encoding="utf-8"))
+    (path,) = Path(__file__).parent.rglob(file)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

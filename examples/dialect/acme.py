@@ -1,7 +1,7 @@
 """The Acme accelerator, played by the NumPy reference: one operation, and no shape past six entries."""
 
+from conformance import Claims, Graph, Identity, Program, Rejected
 from conformance.adapters.numpy_reference import NumpyReference
-from conformance.model import Claims, Graph, Identity, Program, Rejected
 
 
 class Acme(NumpyReference):

@@ -1,0 +1,1 @@
+"""What the suite costs, beside baselines: `python -m benchmarks`. Not installed."""

@@ -1,0 +1,332 @@
+"""Measures the suite's own speed: `python -m benchmarks [--json]` prints what it costs beside a baseline.
+
+Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
+slows both. To add a measurement, write a function that returns a Measured, under `@measurement` or in whole_runs.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from conformance.system.terminal import say, say_raw
+
+from .clock import REPEATS, Measured, cpu, cpu_of_command
+from .whole_runs import MEASURED
+
+
+class Measurement(NamedTuple):
+    """Something that can be measured."""
+
+    what: str
+    take: Callable[[], Measured]
+    budget: float | None
+    """The most it should cost on an ordinary machine, in seconds."""
+
+
+MEASUREMENTS: list[Measurement] = []
+
+
+def measurement(what: str, budget: float | None = None) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
+    """Adds a measurement to those that are taken."""
+
+    def add(take: Callable[[], Measured]) -> Callable[[], Measured]:
+        MEASUREMENTS.append(Measurement(what, take, budget))
+        return take
+
+    return add
+
+
+# ── what is measured ──────────────────────────────────────────────────────────────────────────────
+
+
+_IMPORTS = "import yaml, conformance.meaning.contract as contract, conformance.load.spec as load"
+
+
+@measurement("load and check spec/", budget=0.3)
+def load_and_check() -> Measured:
+    """Reading, schemas, cross-checks and compiling every rule, once and cold, beyond interpreter and imports."""
+    import yaml
+
+    from conformance.load.folders import spec_folder
+    from conformance.load.spec import SPEC_FILES
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    def bare() -> None:
+        for file in SPEC_FILES:
+            yaml.load((spec_folder() / f"{file}.yaml").read_bytes(), Loader=loader)
+
+    whole = cpu_of_command([sys.executable, "-c", f"{_IMPORTS}; contract.contracts(load.load_spec())"])
+    imports = cpu_of_command([sys.executable, "-c", _IMPORTS])
+    return Measured(whole - imports, cpu(bare), f"yaml.load with {loader.__name__}")
+
+
+@measurement("`conformance check`, cases and all")
+def check_command() -> Measured:
+    """The whole command in a process of its own, beside an interpreter that imports what it needs."""
+    ours = cpu_of_command([sys.executable, "-m", "conformance", "check"])
+    return Measured(ours, cpu_of_command([sys.executable, "-c", _IMPORTS]), "python -c 'import …'")
+
+
+@measurement("meaning of a call", budget=10e-6)
+def meaning_of_a_call() -> Measured:
+    """A mix of calls, legal and not, in the strictest document."""
+    from conformance.load.spec import load_spec
+    from conformance.meaning.contract import contracts
+
+    meaning = contracts(load_spec())["static-2021"].meaning
+    return Measured(_per_call(meaning), _per_call(bare_meaning), "the same written by hand")
+
+
+_CALLS = (
+    ((2, 3, 4), (3, 2, 4), False),
+    ((2, 3, 4), (4, -1), False),
+    ((2, 3, 4), (3, 2, 0), True),
+    ((0, 3), (0, -1), True),
+    ((5,), (2, 3), False),
+    ((), (1, 1), False),
+    ((8, 8, 8, 8), (0, 0, -1), True),
+    ((4,), (-1, -1), False),
+)
+
+
+def _per_call(meaning: Callable[[tuple[int, ...], tuple[int, ...], bool], object], rounds: int = 500) -> float:
+    def work() -> None:
+        for _ in range(rounds):
+            for src, shape, special_zero in _CALLS:
+                meaning(src, shape, special_zero)
+
+    return cpu(work) / (rounds * len(_CALLS))
+
+
+def bare_meaning(
+    src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool
+) -> tuple[str, tuple[int | None, ...] | None]:
+    """The kind and the answer of a StaticReshape of 2021, in plain Python that knows no rules by name."""
+    volume = 1
+    for dim in src:
+        volume *= dim
+    infer = -1 in shape
+    if shape.count(-1) > 1 or any(entry < -1 for entry in shape) or (infer and not special_zero and 0 in shape):
+        return "illegal", None
+    dst: list[int | None] = []
+    known, free, past = 1, [], False
+    for i, entry in enumerate(shape):
+        length: int | None = entry
+        if entry == 0 and special_zero:
+            length = src[i] if i < len(src) else None
+            past = past or length is None
+        if entry == -1 or length is None:
+            free.append(i)
+            dst.append(None)
+        else:
+            known *= length
+            dst.append(length)
+    if ((not free or known == 0) and known != volume) or (known and volume % known):
+        return "illegal", None
+    many = bool(free) and known == 0
+    if free and not many:
+        many = len(free) > 1 and volume != known
+        if not many:
+            for i in free:
+                dst[i] = volume // known
+    unsure = many or past or not src or not shape or len(src) > 12 or len(shape) > 12
+    if volume == 0 and not unsure:
+        unsure = _positive(src) > 2147483647 or _positive(shape) > 2147483647
+    return "unspecified" if unsure else "legal", tuple(dst)
+
+
+def _positive(lengths: Iterable[int]) -> int:
+    total = 1
+    for length in lengths:
+        total *= max(length, 1)
+    return total
+
+
+@measurement("`conformance --help`", budget=0.1)
+def start_up() -> Measured:
+    """What a person waits for before anything happens."""
+    ours = cpu_of_command([sys.executable, "-m", "conformance", "--help"])
+    return Measured(ours, cpu_of_command([sys.executable, "-c", "pass"]), "python -c pass")
+
+
+# ── isolation ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
+    """CPU seconds that a row takes on both sides of the process border."""
+    from conformance.isolate.backend import opened
+    from conformance.isolate.remote import Remote
+    from conformance.run.row import run
+
+    with opened(backend, isolation) as adapter:  # type: ignore[arg-type]
+
+        def clock() -> float:
+            theirs = _clock_of(adapter.session().process.pid) if isinstance(adapter, Remote) else 0.0
+            return time.process_time() + theirs
+
+        def once() -> float:
+            began = clock()
+            for _ in run(rows, adapter):
+                pass
+            return clock() - began
+
+        once()
+        return min(once() for _ in range(REPEATS)) / len(rows)
+
+
+def _clock_of(pid: int) -> float:
+    """CPU seconds of a process; Linux makes the number of its clock from its own."""
+    return time.clock_gettime((~pid << 3) | 2) if sys.platform == "linux" else 0.0
+
+
+def _small_rows() -> list[Any]:
+    from conformance.load.cases import load_suite
+    from conformance.plan.rows import plan_of
+
+    rows = [row for row in plan_of(load_suite()).rows if not row.case.large and len(row.tasks) == 1]
+    return [row for row in rows if len(row.tasks[0].src.elements) < 4096][::12]
+
+
+@measurement("a small call through a worker, beyond one in this process", budget=150e-6)
+def call_through_a_worker() -> Measured:
+    """Both sides of the border together; compile and run are one round trip."""
+    rows = _small_rows()
+    bare = _through("numpy", "none", rows)
+    return Measured(_through("numpy", "worker", rows) - bare, bare, "the same call in this process")
+
+
+@measurement("a call in a process of its own, as isolation `case` has it")
+def call_in_its_own_process() -> Measured:
+    """What a worker that lives on saves."""
+    ours = cpu_of_command(
+        [sys.executable, "-c", "import conformance.isolate.worker, conformance.adapters.numpy_reference"], 3
+    )
+    return Measured(ours, _through("numpy", "worker", _small_rows()), "the same call through a worker")
+
+
+@measurement("16 MiB through the pipe, each way (at most 10 times)")
+def large_through_the_pipe() -> Measured:
+    return _large(share=False)
+
+
+@measurement("16 MiB through shared memory, each way (at most 4 times)")
+def large_through_shared_memory() -> Measured:
+    return _large(share=True)
+
+
+def _large(share: bool) -> Measured:
+    """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
+    from conformance.isolate.remote import worker
+    from conformance.model import Declared, Graph, Node, Operand
+    from conformance.plan.memory import Source, image_of
+
+    count = 1 << 22
+    node = Node("StaticReshape", Operand("s64", (2,), (1, count)), Operand("bool", (), (False,)))
+    graph = Graph(Declared("f32", (count,)), (node,))
+    image, target = image_of(Source("f32", (count,))), bytearray(4 * count)
+
+    def copy() -> None:
+        target[:] = image.elements
+
+    remote = worker("numpy", share=share)
+    try:
+        bare = cpu(copy)
+
+        def once() -> float:
+            pid = remote.session().process.pid
+            began = time.process_time() + _clock_of(pid)
+            remote.compile(graph).run(image.tensor, (), False)
+            return time.process_time() + _clock_of(pid) - began
+
+        once()
+        return Measured((min(once() for _ in range(REPEATS)) - bare) / 2, bare, "a copy of 16 MiB")
+    finally:
+        remote.close()
+
+
+# ── the table ─────────────────────────────────────────────────────────────────────────────────────
+
+
+for what, needs, take, budget in MEASURED:
+    if needs is None or find_spec(needs) is not None:
+        measurement(what, budget)(take)
+
+
+class Row(NamedTuple):
+    """A measurement, taken."""
+
+    what: str
+    ours: float
+    baseline: float
+    against: str
+    ratio: float
+    budget: float | None
+    within: bool | None
+    """Whether it keeps its budget; None where it has none."""
+    unit: str = "s"
+
+
+def taken(each: Measurement) -> Row:
+    ours, baseline, against, unit = each.take()
+    within = None if each.budget is None else ours <= each.budget
+    return Row(each.what, ours, baseline, against, ours / max(baseline, 1e-9), each.budget, within, unit)
+
+
+def seconds(value: float) -> str:
+    """A duration as people say it: 4.1 µs, 23 ms."""
+    value = float(f"{value:.3g}")
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def amount(value: float, unit: str) -> str:
+    """A figure with its unit: 12 ms, 12 ms elapsed, 3.4 MB."""
+    if unit == "B":
+        return f"{value / 1e6:.3g} MB"
+    return seconds(value) + unit.removeprefix("s")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows under their headings, in columns."""
+    lines = [("what", "ours", "baseline", "ratio", "budget", "the baseline is")]
+    for row in rows:
+        budget = "" if row.budget is None else seconds(row.budget)
+        verdict = {None: "", True: " kept", False: " exceeded"}[row.within]
+        figures = (amount(row.ours, row.unit), amount(row.baseline, row.unit), f"{row.ratio:.2f}×")
+        lines.append((row.what, *figures, f"{budget}{verdict}", row.against))
+    widths = [max(len(line[column]) for line in lines) for column in range(6)]
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.rjust(w) if 1 <= n <= 3 else cell.ljust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="what the suite's own work costs")
+    parser.add_argument("--json", action="store_true", help="for machines: seconds, one object a measurement")
+    parser.add_argument("-k", dest="select", default="", metavar="WORD", help="only those with that in their name")
+    chosen = parser.parse_args(arguments)
+    rows = [taken(each) for each in MEASUREMENTS if chosen.select in each.what]
+    if chosen.json:
+        say_raw(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) + "\n")
+    else:
+        say_raw(table(rows) + "\n")
+        say("CPU time, the least of several runs, but where it says elapsed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""Check that an adapter says who it is and claims only what exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..model import LAYOUTS, Adapter, Claims, Identity
+from ..model.types import WIDTH
+from ..system.text import short
+from .function import OPERATIONS, FunctionAdapter
+
+# ── finding one ───────────────────────────────────────────────────────────────────────────────────
+
+
+class CannotStart(Exception):
+    """The adapter cannot be started: what is wrong and what to do, for exit code 3."""
+
+
+def checked(adapter: Any, backend: str) -> Adapter:
+    """The adapter, if it has what the protocol asks for and claims nothing that does not exist."""
+    for member in ("identity", "claims", "compile"):
+        if not hasattr(adapter, member):
+            what = f"the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md"
+            raise CannotStart(f"{backend}: {what}")
+    if not callable(adapter.compile):
+        raise CannotStart(f"{backend}: `compile` is not a method")
+    if type(adapter) is FunctionAdapter or (
+        isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape
+    ):
+        raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
+    check_description(adapter.identity, adapter.claims, backend)
+    if isinstance(adapter, FunctionAdapter):
+        if not isinstance(adapter.refusals, tuple):
+            raise CannotStart(f"{backend}: `refusals` is no tuple; write (ValueError,), with the comma")
+        for refusal in adapter.refusals:
+            if refusal in (BaseException, Exception, TypeError, AttributeError):
+                what = f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
+                raise CannotStart(f"{backend}: {what}")
+    return adapter  # type: ignore[no-any-return]
+
+
+_LONGEST_NAME, _LONGEST_DETAIL = 200, 2000
+"""Characters of a backend's name, its version or a name in its claims; and of one detail, which may be a build line."""
+_MOST_DETAILS, _MOST_CLAIMS = 100, 200
+"""Details of an identity, and names in each list of the claims: all of it goes into every report."""
+
+
+def check_description(identity: Any, claims: Any, backend: str) -> None:
+    """CannotStart where a backend does not say who it is, or claims what does not exist."""
+    _check_identity(identity, backend)
+    _check_claims(claims, backend)
+
+
+def _check_identity(identity: Any, backend: str) -> None:
+    said: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
+    if len(said) != 3 or not all(isinstance(part, str) for part in said[:2]) or not said[0]:
+        raise CannotStart(
+            f"{backend}: `identity` is {short(identity)}; give Identity(name, version), both text, and a name not empty"
+        )
+    for what, part in zip(("name", "version"), said[:2], strict=True):
+        if len(part) > _LONGEST_NAME:
+            raise CannotStart(
+                f"{backend}: the {what} has {len(part):,} characters: {short(part)}; give at most {_LONGEST_NAME}"
+            )
+        if not part.isprintable():
+            raise CannotStart(
+                f"{backend}: `identity` has {part!r}, with a line break or a character that does not show; "
+                "give one line of plain text"
+            )
+    pairs = isinstance(said[2], tuple) and all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2])
+    if not pairs:
+        raise CannotStart(f"{backend}: the detail of `identity` is {short(said[2])}; give pairs of text, a tuple each")
+    if len(said[2]) > _MOST_DETAILS:
+        raise CannotStart(f"{backend}: the detail has {len(said[2]):,} entries; give at most {_MOST_DETAILS}")
+    for key, value in said[2]:
+        if len(key) > _LONGEST_NAME or len(value) > _LONGEST_DETAIL:
+            raise CannotStart(
+                f"{backend}: the detail {short(key)} has {len(value):,} characters: {short(value)}; "
+                f"give a name of at most {_LONGEST_NAME} and at most {_LONGEST_DETAIL} for it"
+            )
+
+
+def _check_claims(claims: Any, backend: str) -> None:
+    if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
+        raise CannotStart(
+            f"{backend}: `claims` is {short(claims)}; give Claims(operations, leaves_out, mapped), all tuples"
+        )
+    for field, names in zip(Claims._fields, claims, strict=True):
+        if len(names) > _MOST_CLAIMS:
+            raise CannotStart(f"{backend}: {field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}")
+    everything: list[Any] = [name for part in claims for name in part]
+    for name in everything:
+        if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+            raise CannotStart(
+                f"{backend}: `claims` has {short(name)}, where the name of an operation or a facet was due"
+            )
+    for operation in claims.operations:
+        if operation not in OPERATIONS:
+            raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")
+    for facet in claims.leaves_out:
+        family, colon, member = facet.partition(":")
+        if family not in FAMILIES:
+            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; there are {', '.join(FAMILIES)}")
+        known = MEMBERS.get(family, ())
+        if colon and member not in known and not (family == "rank" and member.isdecimal()):
+            near = f"there are {', '.join(known)}" if known else f"the facet is {family!r}"
+            raise CannotStart(f"{backend}: leaves out {facet!r}, and {member!r} is no {family}; {near}")
+    for mapped in claims.mapped:
+        if mapped not in MAPPED:
+            raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
+
+
+FAMILIES = (
+    "type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank", "unknown-rank",
+)  # fmt: skip
+"""The families of facets; `layout:reversed` is a member of one."""
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "type": tuple(WIDTH),
+    "shape-type": (*WIDTH, "string"),
+    "given": ("attribute", "constant", "runtime"),
+    "layout": LAYOUTS,
+    "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "types"),
+}
+"""Families that have members; those of `rank` are numbers."""
+MAPPED = ("special_zero",)

@@ -1,0 +1,153 @@
+"""Find an adapter by the name that a person gave."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..model import Adapter
+from .bundled import BUNDLED, INSTALL
+from .check import CannotStart, checked
+
+_ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
+"""`torch@cuda`, `package.module:Class@cuda:1`."""
+
+
+def load_adapter(backend: str) -> Adapter:
+    """A backend by bundled name, `package.module:Class` or `path/to/file.py:Class`; checked to be an adapter.
+
+    What follows an `@` is a device, which the class gets as its argument.
+    """
+    name, device = name_and_device(backend)
+    try:
+        adapter_class = _class(name)
+        if device is None:
+            return checked(adapter_class(), backend)
+        if not inspect.signature(adapter_class).parameters:
+            raise CannotStart(f"{backend}: {name} has no choice of device")
+        return checked(adapter_class(device), backend)
+    except CannotStart:
+        raise
+    except ImportError as error:
+        remedy = INSTALL.get(BUNDLED[name][0]) if name in BUNDLED else None
+        raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy or 'install what it needs'}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        what = f"{type(error).__name__}: {error}{place_in(file_of(backend), error)}"
+        raise CannotStart(f"{backend}: cannot be started: {what}") from error
+
+
+def import_adapter(backend: str) -> None:
+    """Imports what `load_adapter` imports, and makes no adapter."""
+    _class(name_and_device(backend)[0])
+
+
+def name_and_device(backend: str) -> tuple[str, str | None]:
+    on_device = _ON_DEVICE.fullmatch(backend)
+    return (on_device["backend"], on_device["device"]) if on_device else (backend, None)
+
+
+def place_in(file: Path | str | None, error: BaseException) -> str:
+    """` (mine.py:25)`: where in a file an exception went through last; nothing where it did not."""
+    line, trace = 0, error.__traceback__
+    while trace is not None and file is not None:
+        if os.path.abspath(trace.tb_frame.f_code.co_filename) == os.path.abspath(file):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f" ({os.path.basename(file)}:{line})" if file is not None and line else ""
+
+
+def file_of(backend: str) -> Path | None:
+    if backend.startswith("cmd:"):
+        program = next(iter(backend.removeprefix("cmd:").split()), "")
+        return Path(shutil.which(program) or program)
+    name, _ = name_and_device(backend)
+    module = f"conformance.adapters.{BUNDLED[name][0]}" if name in BUNDLED else name.rpartition(":")[0]
+    if module == "broken":
+        module = "conformance.adapters.broken"
+    if module.endswith(".py"):
+        return Path(module)
+    try:
+        found = importlib.util.find_spec(module) if module else None
+    except (ImportError, ValueError):
+        return None
+    return Path(found.origin) if found is not None and found.origin else None
+
+
+def _class(backend: str) -> Any:
+    module, separator, name = backend.rpartition(":")
+    if module == "broken":
+        return _broken(name)
+    if not separator:
+        if backend not in BUNDLED:
+            raise CannotStart(_unknown(backend))
+        file, name = BUNDLED[backend]
+        module = f"conformance.adapters.{file}"
+    if separator and not module.endswith(".py") and _beside(module):
+        raise CannotStart(f"{backend}: no module {module!r}, but a file; write {_beside(module)}:{name}")
+    found = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    if not hasattr(found, name):
+        own = {n: value for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_"}
+        near = ", ".join(sorted(n for n, value in own.items() if value.__module__ == found.__name__)) or "none"
+        raise CannotStart(f"{backend}: {module} has no class {name!r}; its classes are {near}")
+    if inspect.isfunction(getattr(found, name)):
+        raise CannotStart(
+            f"{backend}: {name!r} is a function; an adapter is a class, as `conformance new-adapter` writes"
+        )
+    if not callable(getattr(found, name)):
+        raise CannotStart(f"{backend}: {name!r} is no class; name the adapter's class")
+    return getattr(found, name)
+
+
+def is_own(backend: str) -> bool:
+    """True for the reference and the planted backends, plain Python of ours that a run may hold in its own process."""
+    return backend == "numpy" or backend.startswith("broken:")
+
+
+def _beside(module: str) -> str:
+    """The file that is meant where there is no module of that name, such as ./mine.py; else nothing."""
+    path = Path(f"{module}.py")
+    return f"./{path}" if module.isidentifier() and path.is_file() and not importlib.util.find_spec(module) else ""
+
+
+def _broken(name: str) -> Any:
+    """A backend with one false belief, by name: `broken:zero-flag-ignored`."""
+    known = importlib.import_module("conformance.adapters.broken").BROKEN
+    if name not in known:
+        import difflib
+
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "`conformance mutants` shows them"
+        raise CannotStart(f"unknown planted backend {name!r}; {hint}")
+    return known[name]
+
+
+def _unknown(backend: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(backend, BUNDLED, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"bundled are {', '.join(sorted(BUNDLED))}"
+    if Path(backend).suffix == ".py" or _beside(backend):
+        return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
+    return f"unknown backend {backend!r}; {hint}; or give package.module:Class or path/to/file.py:Class"
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise CannotStart(f"{path}: no such file; give the path of the adapter, then :Class")
+    spec = importlib.util.spec_from_file_location(f"adapter_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,85 @@
+"""Adapters written as one Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
+
+OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
+
+
+class FunctionAdapter:
+    """A backend that is one function from an array to an array; subclass it and write `reshape`."""
+
+    name: str = ""
+    version: str = ""
+    operations: tuple[str, ...] = OPERATIONS
+    leaves_out: tuple[str, ...] = ("declared", "form", "rank:65")
+    """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
+    mapped: tuple[str, ...] = ()
+    """What `reshape` answers itself because the library has no notion of it, such as `special_zero`."""
+    refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
+    """The exceptions by which the library refuses a call; never Exception, TypeError or AttributeError."""
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} does not define reshape(self, src, shape, special_zero)")
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.name, self.version)
+
+    @property
+    def claims(self) -> Claims:
+        listed: Mapping[str, object] = {
+            "operations": self.operations,
+            "leaves_out": self.leaves_out,
+            "mapped": self.mapped,
+        }
+        for name, names in listed.items():
+            if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
+                raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
+        return Claims(tuple(self.operations), tuple(self.leaves_out), tuple(self.mapped))
+
+    def compile(self, graph: Graph) -> FunctionProgram:
+        for node in graph.nodes:
+            if not node.well_formed:
+                raise Unsupported("form")
+            if node.result is not None:
+                raise Unsupported("declared")
+        return FunctionProgram(self, graph.nodes)
+
+
+class FunctionProgram:
+    """The nodes of a graph, called one after another."""
+
+    def __init__(self, adapter: FunctionAdapter, nodes: tuple[Node, ...]) -> None:
+        self.adapter, self.nodes = adapter, nodes
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
+        array, arriving = array_of(src), iter(shapes)
+        for node in self.nodes:
+            assert node.shape is not None
+            assert node.special_zero is not None
+            assert node.special_zero.values is not None
+            shape = node.shape.values if node.shape.values is not None else tuple(next(arriving).array().tolist())
+            try:
+                array = self.adapter.reshape(array, shape, node.special_zero.values[0])
+            except self.adapter.refusals as refusal:
+                raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
+        return array
+
+
+def array_of(src: Tensor) -> Array:
+    """src as a NumPy array, which some cannot be; lengths that NumPy refuses are refused by all that takes arrays."""
+    rank_in_numpy(src.dims)
+    try:
+        return src.array()
+    except ValueError as refusal:
+        raise Rejected("run", f"src cannot be a NumPy array: {refusal}") from refusal
+
+
+def rank_in_numpy(dims: Sequence[int]) -> None:
+    """Past 64 dims nothing goes in or out through NumPy."""
+    if len(dims) > 64:
+        raise Unsupported(f"rank:{len(dims)}")

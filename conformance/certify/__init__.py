@@ -1,0 +1,1 @@
+"""A whole run: planted backends, evidence, waivers, standing and exit code."""

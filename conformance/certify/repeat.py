@@ -1,0 +1,78 @@
+"""Call drawn rows of some evidence again, and say where the backend does not do what the evidence says."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..adapter import CannotStart
+from ..isolate.backend import isolation_of, opened, run_isolated
+from ..model import Adapter, Claims, Result
+from ..plan.rows import Plan
+from .evidence import Evidence
+
+
+class Repeated(NamedTuple):
+    """How many rows were called again on which backend, and where it differed from the evidence."""
+
+    backend: str
+    rows: int
+    differences: tuple[str, ...]
+
+
+def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repeated:
+    """Call `number` rows, drawn anew each time among those that were called.
+
+    CannotStart if the backend does not start, or is not the one that the evidence names.
+    """
+    called = {result.row: result for result in evidence.results if result.outcome["kind"] != "none"}
+    drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
+    rows = [row for row in plan.rows if row.id in drawn]
+    isolation = isolation_of(backend)
+    with opened(backend, isolation) as adapter:
+        _refuse_another(adapter, evidence, backend)
+        again = run_isolated(rows, adapter, adapter.claims, isolation)
+        differences = tuple(_differences(called, again))
+    return Repeated(backend, len(rows), differences)
+
+
+def _refuse_another(adapter: Adapter, evidence: Evidence, backend: str) -> None:
+    """Raise CannotStart if a backend has another name, version or claims than the evidence says."""
+    said = evidence.header["backend"]
+    identity = adapter.identity
+    if (identity.name, identity.version) != (said["name"], said["version"]):
+        raise CannotStart(
+            f"{backend} is {identity.name} {identity.version}, the evidence is of {said['name']} {said['version']}"
+        )
+    if adapter.claims != Claims.of(evidence.header["claims"]):
+        raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
+
+
+def _differences(before: dict[str, Result], again: Iterator[Result]) -> Iterator[str]:
+    for now in again:
+        was = before[now.row]
+        if _comparable(was) != _comparable(now):
+            told = f"{answer(was)}, now {answer(now)}"
+            same = answer(was) == answer(now)
+            yield f"{now.row}: the evidence says {told}{', with other content or in another step' if same else ''}"
+
+
+def _comparable(result: Result) -> Any:
+    """The part of a result that is the same in every run: no message, no waiver."""
+    kept = {key: value for key, value in result.outcome.items() if key not in ("message", "waiver")}
+    return json.loads(json.dumps([kept, result.content, result.diagnosis]))
+
+
+def answer(result: Result) -> str:
+    """What the backend did, in a few words."""
+    outcome = result.outcome
+    if outcome["kind"] == "tensor":
+        told = f"{outcome.get('type')}{list(outcome.get('dims') or ())}"
+    else:
+        told = {"none": "not called", "rejected": f"refused at {outcome.get('stage')}"}.get(
+            outcome["kind"], str(outcome["kind"])
+        )
+    wrong = f" ({result.diagnosis})" if result.diagnosis and outcome["kind"] == "tensor" else ""
+    return told + "".join(f", {fault}" for fault in outcome.get("faults", ())) + wrong

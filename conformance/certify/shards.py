@@ -1,0 +1,92 @@
+"""Put the shards of one run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..model import Result
+from .evidence import Evidence, Refused, find_difference
+from .machine import joined, shared
+
+
+class Merged(NamedTuple):
+    """The shards of a run put together."""
+
+    header: Mapping[str, Any]
+    results: Sequence[Result]
+    notes: tuple[str, ...]
+    canaries: Mapping[str, int]
+    """By planted backend, the fewest failures that a shard saw."""
+    seconds: float
+
+
+def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
+    """Put the shards of one run together; Refused if they are not all the shards of one run, each once.
+
+    `paths` are those of the parts, for messages.
+    """
+    header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
+    first_header = _in_common(header)
+    for path, part in zip(paths, parts, strict=True):
+        its_header = _in_common(part.header)
+        for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
+            if its_header.get(key) != first_header.get(key):
+                what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
+                raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
+        if {**part.header["target"], "shard": None} != header["target"]:
+            raise Refused(f"{path}: its target is not that of {paths[0]}")
+    shards = [str(part.header["target"].get("shard")) for part in parts]
+    _complete_shards(paths, shards)
+    header["environment"] = joined([part.header["environment"] for part in parts])
+    header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
+    footers = [part.footer for part in parts]
+    return Merged(
+        header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
+        {name: min(footer["canaries"].get(name, 0) for footer in footers) for name in footers[0]["canaries"]},
+        sum(footer["seconds"] for footer in footers),
+    )  # fmt: skip
+
+
+def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
+    """A header without what may differ between the parts of a run that are on several machines."""
+    return {**header, "environment": shared(header["environment"])}
+
+
+def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
+    """Refuse anything but each of N parts once."""
+    count = shards[0].partition("/")[2]
+    for path, shard in zip(paths, shards, strict=True):
+        if "/" not in shard or shard.partition("/")[2] != count:
+            what = f"shard {shard}" if "/" in shard else "a whole run and no shard"
+            raise Refused(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
+        if int(shard.partition("/")[0]) > int(count):
+            raise Refused(f"{path}: is shard {shard}, which there cannot be; the file is damaged")
+    for part in range(1, int(count) + 1):
+        named = [str(path) for path, shard in zip(paths, shards, strict=True) if shard == f"{part}/{count}"]
+        if not named:
+            raise Refused(
+                f"shard {part}/{count} is missing; run it with --shard {part}/{count}, and name its folder too"
+            )
+        if len(named) > 1:
+            raise Refused(f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one")
+
+
+def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
+    """Each row from the part that ran it."""
+    joined: dict[str, Result] = {}
+    for path, part in zip(paths, parts, strict=True):
+        if joined and list(joined) != [result.row for result in part.results]:
+            raise Refused(f"{path}: its rows are not those of {paths[0]}")
+        for result in part.results:
+            before = joined.get(result.row)
+            if before is None or _idle(before):
+                joined[result.row] = result
+            elif not _idle(result):
+                raise Refused(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
+    return list(joined.values())
+
+
+def _idle(result: Result) -> bool:
+    return set(result.verdicts.values()) == {"not run"}

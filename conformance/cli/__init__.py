@@ -1,0 +1,1 @@
+"""The `conformance` command: one module for each subcommand."""

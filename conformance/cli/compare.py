@@ -1,0 +1,92 @@
+"""`conformance compare DIR…`: several runs of one suite on one page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..certify.conclude import concluded
+from ..certify.evidence import PACKED, Evidence, Refused, read
+from ..certify.folder import RESULTS
+from ..certify.rejudge import refuse_unsound
+from ..load.cases import load_suite
+from ..plan.rows import Plan, plan_of
+from ..report.compare import differs, html, names_of, one_fails
+from ..report.facts import MARKS, Facts
+from ..system.terminal import counted, say, table
+from .arguments import Usage, emit, folder_given
+
+DEFAULT_OUT = Path("conformance-compare.html")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the page; the exit code says nothing of the backends, for their own runs did."""
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    runs = [gathered(path, plan) for path in args.folders]
+    out = args.out or DEFAULT_OUT
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(html(runs), encoding="utf-8", newline="\n")
+    if args.json:
+        emit(_data(runs, out))
+    else:
+        _show(runs, out)
+    return 0
+
+
+def results_at(path: Path) -> Path:
+    """The results file that a folder, or its own path, stands for."""
+    if not path.is_dir():
+        return path
+    plain, short = path / RESULTS, path / f"{RESULTS}{PACKED}"
+    return short if short.exists() and not plain.exists() else plain
+
+
+def evidence_at(path: Path) -> Evidence:
+    """Read what lies there; it is whole, and not yet judged again."""
+    try:
+        return read(results_at(path))
+    except Refused as refused:
+        raise Usage(str(refused)) from None
+
+
+def gathered(path: Path, plan: Plan) -> Facts:
+    """Read a run of the suite at hand, judge every row again, and conclude."""
+    evidence = evidence_at(path)
+    try:
+        refuse_unsound(evidence, plan, results_at(path))
+    except Refused as refused:
+        raise Usage(str(refused)) from None
+    return Facts(plan, evidence, concluded(plan, evidence))
+
+
+def _data(runs: Sequence[Facts], out: Path) -> dict[str, object]:
+    cases = list(runs[0].cases)
+    return {
+        "out": str(out),
+        "backends": [
+            {
+                "name": name,
+                "exit_code": run.conclusion.exit_code,
+                "documents": {d: w for d, (w, _) in run.documents.items()},
+            }
+            for name, run in zip(names_of(runs), runs, strict=True)
+        ],
+        "cases": len(cases),
+        "disagreements": [case for case in cases if differs([run.cases[case] for run in runs])],
+        "one_fails": [case for case in cases if one_fails([run.cases[case] for run in runs])],
+    }
+
+
+def _show(runs: Sequence[Facts], out: Path) -> None:
+    names = names_of(runs)
+    documents = runs[0].plan.suite.spec.documents
+    rows = [(d, *(f"{MARKS[run.documents[d][0]]} {run.documents[d][0]}" for run in runs)) for d in documents]
+    say(table(rows, ("document", *names)))
+    data = _data(runs, out)
+    say()
+    for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
+        found = data[key]
+        assert isinstance(found, list)
+        say(f"{counted(len(found), 'case')} of {data['cases']} {what}")
+    say(f"page: {out}")

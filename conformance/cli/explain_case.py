@@ -1,0 +1,104 @@
+"""`conformance explain CASE`: a case or one of its rows, what it means in each document, and how to run it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..model import Case, Expected, Step, Suite
+from ..plan.rows import Row, Task, plan_of
+from ..system.terminal import labelled, paint, say, table
+from .facts import of_meaning
+from .meaning import bracketed, show
+
+
+def things(suite: Suite, name: str) -> list[dict[str, Any]]:
+    """The case that bears the name, or the one whose row does; at most one."""
+    rows = plan_of(suite).rows
+    wanted = name.strip().rpartition("::")[2]
+    case = suite.cases.get(wanted) or next((row.case for row in rows if row.id == wanted), None)
+    if case is None:
+        return []
+    own = [row for row in rows if row.case is case and wanted in (row.id, case.id)]
+    return [_of_case(suite, case, own)]
+
+
+def _of_case(suite: Suite, case: Case, rows: list[Row]) -> dict[str, Any]:
+    return {
+        "case": case.id,
+        "place": str(case.place),
+        "rule": case.rule,
+        "sentence": suite.spec.rules[case.rule].sentence,
+        "steps": [_of_step(suite, rows, case, number) for number in range(len(case.steps))],
+        "rows": {row.id: sorted(row.facets) for row in rows},
+    }
+
+
+def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str, Any]:
+    step = case.steps[number]
+    meanings: dict[str, Any] = {}
+    for row in rows:
+        for document, meaning in _meanings(row.tasks[number]):
+            meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
+    return {
+        "call": _call(case, step),
+        "expect": {document: _expected(each) for document, each in step.expect.items()},
+        "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
+    }
+
+
+def _meanings(task: Task) -> Iterator[tuple[str, Any]]:
+    for judged in task.meanings:
+        for document in judged.documents:
+            yield document, judged.meaning
+
+
+def _call(case: Case, step: Step) -> str:
+    """The call in a line."""
+    chain = " then ".join(
+        f"{bracketed(shape)} (special_zero {str(zero).lower()})"
+        for shape, zero in zip(step.shapes, step.special_zero, strict=True)
+    )
+    more = [f"layout {step.layout}"] if step.layout != "dense" else []
+    more += ["in place"] if step.in_place else []
+    more += [f"declared {bracketed(case.declared) if isinstance(case.declared, tuple) else case.declared}"] * (
+        case.declared is not None
+    )
+    more += [f"shape of type {case.shape_type}"] * bool(case.shape_type) + [f"shape of rank {case.shape_rank}"] * (
+        case.shape_rank != 1
+    )
+    more += [f"dst of type {case.dst_type}"] * bool(case.dst_type)
+    for name, operand in case.attributes.items():
+        more.append(f"{name} {'missing' if operand is None else f'given as {operand.type} {operand.values}'}")
+    for kind, counts in (("input", case.inputs), ("output", case.outputs)):
+        more += [f"{kind} {name} missing" if not n else f"{n} more {kind}" for name, n in counts.items()]
+    return ", ".join([f"reshape {step.src_type}{bracketed(step.src)} by {chain}", *more])
+
+
+def _expected(expected: Expected) -> str:
+    if expected.kind == "legal":
+        return f"{expected.type}{bracketed(expected.dims)}"
+    return "reject" if expected.kind == "illegal" else "unspecified"
+
+
+def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
+    """The case for a person."""
+    say(f"{paint('bold', case['case'])}  {paint('dim', 'case · ' + case['place'])}")
+    say(labelled("rule", f"{case['rule']}: {case['sentence']}"))
+    for number, step in enumerate(case["steps"], 1):
+        say()
+        say(labelled(f"step {number}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
+        expected = step["expect"]
+        said = (
+            expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {text}" for name, text in expected.items())
+        )
+        say(labelled("expect", said))
+        say()
+        show(suite.spec, step["meanings"])
+    say()
+    say(paint("bold", "rows"))
+    say(table([(f"  {row}", " ".join(facets)) for row, facets in case["rows"].items()]))
+    say()
+    say(paint("dim", f"conformance run BACKEND -k {shlex.quote(case['case'])}"))
+    say(paint("dim", f"pytest --adapter BACKEND -k {shlex.quote(case['case'])}"))

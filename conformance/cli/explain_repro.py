@@ -1,0 +1,105 @@
+"""`conformance explain CASE --backend NAME`: a script that repeats it in the library's own Python, or in C."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
+
+from ..adapter import BUNDLED, INSTALL, name_and_device
+from ..model import Suite, Unsupported
+from ..plan.rows import Row, plan_of
+from ..report.facts import call_of, visible, wants
+from ..system.terminal import say_raw
+from .arguments import Usage, emit, unknown
+
+_PREFERRED = "f32"
+
+
+def run(args: argparse.Namespace, suite: Suite) -> int:
+    """Prints the script, ready to be put into a file."""
+    row, body = _written(_rows(suite, args.name), args.backend, args.c)
+    text = _commented(_about(row, args.backend, args.c), body, args.c)
+    if args.json:
+        emit({"row": row.id, "backend": args.backend, "language": "c" if args.c else "python", "text": text})
+    else:
+        say_raw(text)
+    return 0
+
+
+def _rows(suite: Suite, name: str) -> list[Row]:
+    """The row of that name, or those of the case: of f32 first, which most libraries have."""
+    wanted = name.strip().rpartition("::")[2]
+    rows = [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
+    if not rows:
+        raise Usage(unknown("case", name, suite.cases, "conformance list cases"))
+    return sorted(rows, key=lambda row: row.type != _PREFERRED)
+
+
+def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
+    """The first row that the backend can be asked, and its script."""
+    name, device = name_and_device(backend)
+    if name not in BUNDLED:
+        raise Usage(unknown("backend", name, BUNDLED, "conformance list backends"))
+    folder = "conformance.adapters.repro"
+    repro: Any = importlib.import_module(folder)
+    writer = repro.WRITERS.get(BUNDLED[name][0])
+    if writer is None:
+        own = name == "numpy"
+        why = "is the suite’s own reference and no library; try numpy-raw" if own else "has nobody to write its scripts"
+        raise Usage(f"--backend {name}: {name} {why}")
+    if device is not None and name not in repro.WITH_DEVICE:
+        raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
+    if in_c and writer != "onednn":
+        raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
+    write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").of
+    facets = []
+    for row in rows:
+        try:
+            return row, write(row) if in_c else write(row, backend)
+        except Unsupported as unsupported:  # noqa: PERF203 - which row it has words for is seen by trying
+            facets.append(unsupported.facet)
+    raise Usage(f"{name} has no words for {rows[0].case.id}: it does not offer {', '.join(dict.fromkeys(facets))}")
+
+
+def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
+    """The head of the script: what is called, what is due, and how to run it."""
+    yield f"{row.id} on {backend}: what the library does, without the conformance suite."
+    yield "It is made from a case: run it only if you trust where the case comes from."
+    yield ""
+    for number, step in enumerate(row.case.steps):
+        yield f"step {number + 1}: {call_of(row.case, step)}"
+        for want, documents in wants([row], number).items():
+            yield f"    due in {', '.join(documents)}: {want}"
+    yield ""
+    name = backend.partition("@")[0]
+    if in_c:
+        yield "Build: cc FILE.c -o FILE PATH/libdnnl.so.3 -Wl,-rpath,PATH; OMP_NUM_THREADS=1 ./FILE"
+    elif name == "onednn":
+        yield "Run: ONEDNN_LIBRARY=PATH/libdnnl.so.3 python3 FILE.py"
+    else:
+        needs = (INSTALL.get(BUNDLED[name][0]) or "pip install numpy").removeprefix("pip install ")
+        bf16 = " ml_dtypes" if row.type == "bf16" else ""
+        yield f"Run: pip install {needs}{bf16}; python3 FILE.py"
+
+
+def _commented(about: Iterator[str], body: str, in_c: bool) -> str:
+    """The script under a comment that nothing in it can end."""
+    lines = [part for line in about for part in _folded(_ascii(line))]
+    if in_c:
+        inside = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /") for line in lines]
+        return "/* " + "\n * ".join(inside).rstrip() + "\n */\n" + body
+    text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
+    return f'"""{text}\n"""\n\n{body}'
+
+
+def _ascii(line: str) -> str:
+    """A line of ASCII, in which every character that is no plain one is written out."""
+    return visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode()
+
+
+def _folded(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return wrap(line, 118, subsequent_indent=indent, drop_whitespace=True) if len(line) > 118 else [line]

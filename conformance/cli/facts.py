@@ -1,0 +1,193 @@
+"""Rules, findings, documents, operations and meanings as plain data: what --json prints and the commands lay out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..meaning.contract import Contract
+from ..model import Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
+
+FORMS = ("requires", "where", "gives", "ensures", "when")
+
+
+def contract_of(rule: Rule) -> dict[str, str]:
+    """The rule's expressions by what they are."""
+    found = ((form, getattr(rule, form)) for form in FORMS)
+    return {form: expression.text for form, expression in found if expression}
+
+
+def spots(pointers: Iterable[Pointer], document: str) -> list[dict[str, Any]]:
+    """Where in one document the pointers stand."""
+    return [{"line": each.line, "words": each.words} for each in pointers if each.document == document]
+
+
+def standing(rule: Rule, document: str) -> dict[str, Any]:
+    """How a rule stands to a document, the reason where that is our ruling, and the lines."""
+    at = spots(rule.stated, document)
+    kind, reason = "not bound", None
+    if rule.level == "may":
+        kind = "allowed" if at else "not bound"
+    elif document in rule.decided_for:
+        kind, reason = "our ruling", rule.decided_for[document]
+    elif document in rule.documents:
+        kind = {"must": "stated", "silent": "silent"}.get(rule.level, "our ruling")
+        reason = rule.because if kind == "our ruling" else None
+    return {"standing": kind, "reason": reason, "at": at}
+
+
+def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
+    """All about a rule."""
+    return {
+        "rule": rule.id,
+        "level": rule.level,
+        "sentence": rule.sentence,
+        "contract": contract_of(rule),
+        "implied": rule.implied,
+        "because": rule.because,
+        "place": str(rule.place),
+        "documents": {document: standing(rule, document) for document in spec.documents},
+        "findings": [each.id for each in spec.findings.values() if rule.id in each.rules],
+    }
+
+
+def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) -> dict[str, Any]:
+    """All about a finding; its example with what that means in every document."""
+    example = None
+    if finding.example:
+        call = Call(*finding.example)
+        example = {"call": of_call(call), "meanings": meanings(spec, call, contracts)}
+    return {
+        "finding": finding.id,
+        "kind": finding.kind,
+        "about": finding.about,
+        "documents": {name: at for name in spec.documents if (at := spots(finding.at, name))},
+        "readings": list(finding.readings),
+        "follows": finding.follows,
+        "ruling": finding.ruling,
+        "rules": list(finding.rules),
+        "example": example,
+        "place": str(finding.place),
+    }
+
+
+def of_document(spec: Spec, document: Document) -> dict[str, Any]:
+    """All about a document."""
+    stands = {rule.id: standing(rule, document.id) for rule in spec.rules.values()}
+    return {
+        "document": document.id,
+        "operation": document.operation,
+        "title": document.title,
+        "year": document.year,
+        "licence": document.licence,
+        "file": document.file,
+        "sha256": document.sha256,
+        "lines": document.lines,
+        "statements": document.statements,
+        "rules": {name: each for name, each in stands.items() if each["standing"] != "not bound"},
+        "findings": [each.id for each in spec.findings.values() if spots(each.at, document.id)],
+        "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],
+        "place": str(document.place),
+    }
+
+
+def of_operation(operation: Operation) -> dict[str, Any]:
+    """All about an operation: its whole entry in operations.yaml."""
+    entry = {key: value for key, value in operation.detail.items() if key != "id"}
+    return {"operation": operation.id, **entry, "place": str(operation.place)}
+
+
+# ── calls and what they mean ──────────────────────────────────────────────────────────────────────
+
+
+def of_call(call: Call) -> dict[str, Any]:
+    """A call, and its form where it has one."""
+    data: dict[str, Any] = {"src": list(call.src), "shape": list(call.shape), "special_zero": call.special_zero}
+    if call.form is not None:
+        data["form"] = {name: list(v) if isinstance(v, tuple) else v for name, v in call.form._asdict().items()}
+    return data
+
+
+INEXPRESSIBLE = "not expressible"
+
+
+def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
+    """What a call means in a document, or why the document's operation has no such call."""
+    operation = spec.operations[spec.documents[document].operation]
+    if reason := inexpressible(operation, call):
+        return {"operation": operation.id, "kind": INEXPRESSIBLE, "dst": None, "because": [], "reason": reason}
+    return of_meaning(spec, document, contract.meaning(*call))
+
+
+def meanings(spec: Spec, call: Call, contracts: Mapping[str, Contract]) -> dict[str, Any]:
+    """What one call means in every document."""
+    return {name: meaning_in(spec, name, call, contracts[name]) for name in spec.documents}
+
+
+def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
+    """A meaning, with the sentence of each rule that makes it so."""
+    return {
+        "operation": spec.documents[document].operation,
+        "kind": meaning.kind,
+        "dst": None if meaning.dst is None else list(meaning.dst),
+        "because": [
+            {"rule": name, "sentence": spec.rules[name].sentence, **standing(spec.rules[name], document)}
+            for name in meaning.rules
+        ],
+    }
+
+
+def command_of(call: Call) -> str:
+    """The command that shows what a call means, ready to be pasted."""
+    words = ["conformance meaning", f"--src {_typed(call.src)}", f"--shape={_typed(call.shape)}"]
+    words.append(f"--special-zero {str(call.special_zero).lower()}")
+    if call.form is not None:
+        words += _form_options(call.form)
+    return " ".join(words)
+
+
+def _typed(lengths: Iterable[int | None]) -> str:
+    return ",".join("?" if each is None else str(each) for each in lengths) or "'()'"
+
+
+def _form_options(form: Form) -> Iterable[str]:
+    for name in ("src_type", "dst_type", "shape_type", "shape_rank", "special_zero_type"):
+        value = getattr(form, name)
+        if value != Form._field_defaults.get(name) and not (name == "dst_type" and value == form.src_type):
+            yield f"--{name.replace('_', '-')} {shlex.quote(str(value))}"
+    missing = ",".join((*form.missing_attributes, *form.missing_operands))
+    extra, operands = ",".join(form.extra_attributes), ",".join(form.extra_operands)
+    named = (("missing", missing), ("extra-attributes", extra), ("extra-operands", operands))
+    yield from (f"--{name} {shlex.quote(value)}" for name, value in named if value)
+    if form.declared is not None:
+        yield f"--declared='{_typed(form.declared).strip(chr(39))}'" if form.declared else "--declared='()'"
+
+
+# ── what an operation can express ─────────────────────────────────────────────────────────────────
+
+
+def _bounds(integer: str) -> tuple[int, int]:
+    bits = int(integer[1:])
+    return (0, 2**bits - 1) if integer[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _misfit(integer: str, shape: tuple[int, ...]) -> int | None:
+    """The first entry that a type of integers cannot hold."""
+    if integer[0] not in "su" or not integer[1:].isdigit():
+        return None
+    lowest, highest = _bounds(integer)
+    return next((d for d in shape if not lowest <= d <= highest), None)
+
+
+def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:
+    """The first listed type that holds every entry, or else the first."""
+    fitting = (each for each in operation.shape_types if _misfit(each, shape) is None)
+    return next(fitting, operation.shape_types[0])
+
+
+def inexpressible(operation: Operation, call: Call) -> str | None:
+    """Why the operation has no such call, or None where it has."""
+    shape_type = call.form.shape_type if call.form else holding_type(operation, call.shape)
+    misfit = _misfit(shape_type, call.shape)
+    return None if misfit is None else f"its shape is {shape_type}, which cannot hold {misfit}"

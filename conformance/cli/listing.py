@@ -1,0 +1,186 @@
+"""`conformance list`: all rules, documents, operations, findings, cases or backends, one a line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+from ..adapter import bundled
+from ..load.cases import load_cases
+from ..load.folders import cases_folder
+from ..meaning.contract import contracts
+from ..model import Spec
+from ..system.terminal import columns, counted, cut, is_terminal, paint, say, table, width
+from .arguments import Usage, emit, folder_given, pick, spec_of
+from .facts import contract_of, of_document, of_finding, of_operation, of_rule, spots, standing
+
+LEVELS = ("must", "may", "decided", "silent")
+KINDS = ("defect", "disagreement", "silence")
+_COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow"}
+
+
+class _Listing(NamedTuple):
+    """How to list one kind of thing."""
+
+    filters: tuple[str, ...]
+    entries: Callable[[Spec, argparse.Namespace], list[dict[str, Any]]]
+    header: tuple[str, ...]
+    row: Callable[[Spec, dict[str, Any]], Sequence[str]]
+    right: tuple[int, ...] = ()
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lists what is asked for."""
+    if args.what is None:
+        raise Usage(f"say what to list: {', '.join(_LISTINGS)}; for example `conformance list rules`")
+    plural = args.what if args.what.lower().endswith("s") else f"{args.what}s"
+    what = pick("list", plural, _LISTINGS)
+    listing = _LISTINGS[what]
+    for name in ("document", "level", "kind", "rule"):
+        if getattr(args, name) is not None and name not in listing.filters:
+            fitting = [each for each, other in _LISTINGS.items() if name in other.filters]
+            raise Usage(f"--{name} does not filter {what}; it filters {' and '.join(fitting)}")
+    spec = spec_of(args)
+    _resolve(spec, args)
+    entries = listing.entries(spec, args)
+    if args.json:
+        emit({what: entries})
+    else:
+        _show(spec, what, listing, entries)
+    return 0
+
+
+def _resolve(spec: Spec, args: argparse.Namespace) -> None:
+    """Replaces what was typed for the filters by what is meant."""
+    for name, known in (("document", spec.documents), ("level", LEVELS), ("kind", KINDS), ("rule", spec.rules)):
+        if getattr(args, name) is not None:
+            setattr(
+                args, name, pick(name, getattr(args, name), known, "conformance list rules" if name == "rule" else "")
+            )
+
+
+def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]]) -> None:
+    rows = [list(listing.row(spec, each)) for each in entries]
+    say(table(_fitting(rows, listing.header), listing.header, listing.right))
+    say()
+    noun = what[:-1]
+    first = next(iter(entries[0].values())) if entries else ""
+    more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
+    say(paint("dim", f"{counted(len(entries), noun)}{more}"))
+
+
+def _fitting(rows: list[list[str]], header: Sequence[str]) -> list[list[str]]:
+    """The rows with the last column cut to a person's terminal; a pipe gets all of it."""
+    if not is_terminal(sys.stdout) or not rows:
+        return rows
+    before = [max(columns(row[at]) for row in [*rows, header]) + 2 for at in range(len(header) - 1)]
+    return [[*row[:-1], cut(row[-1], max(20, width() - sum(before)))] for row in rows]
+
+
+# ── what can be listed ────────────────────────────────────────────────────────────────────────────
+
+
+def _rules(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    return [
+        of_rule(spec, rule)
+        for rule in spec.rules.values()
+        if args.level in (None, rule.level)
+        and (args.document is None or standing(rule, args.document)["standing"] != "not bound")
+    ]
+
+
+def _documents(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    return [of_document(spec, each) for each in spec.documents.values()]
+
+
+def _operations(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    chosen = (op for op in spec.operations.values() if args.document is None or args.document in op.documents)
+    return [of_operation(each) for each in chosen]
+
+
+def _findings(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    compiled = contracts(spec)
+    return [
+        of_finding(spec, each, compiled)
+        for each in spec.findings.values()
+        if args.kind in (None, each.kind) and (args.document is None or spots(each.at, args.document))
+    ]
+
+
+def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    cases = load_cases(folder_given("--cases", args.cases) or cases_folder(), spec)
+    return [
+        {
+            "case": each.id,
+            "place": str(each.place),
+            "rule": each.rule,
+            "steps": len(each.steps),
+            "calls": [
+                f"{s.src_type}{list(s.src)} by {' then '.join(str(list(shape)) for shape in s.shapes)}"
+                for s in each.steps
+            ],
+        }
+        for each in cases.values()
+        if args.rule is None or each.rule == args.rule
+    ]
+
+
+def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return each["case"], each["rule"], each["place"], "; ".join(each["calls"])
+
+
+def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    return [each._asdict() for each in bundled()]
+
+
+def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return (
+        each["backend"],
+        each["version"] or paint("dim", "not installed"),
+        each["about"],
+        each["install"] or "comes along",
+    )
+
+
+def _rule_row(spec: Spec, rule: dict[str, Any]) -> Sequence[str]:
+    forms = [form for form in contract_of(spec.rules[rule["rule"]]) if form != "where"]
+    bound = [name for name, each in rule["documents"].items() if each["standing"] != "not bound"]
+    level = paint(_COLOURS[rule["level"]], rule["level"])
+    return rule["rule"], level, "".join(forms) or "-", _where(spec, bound), rule["sentence"]
+
+
+def _where(spec: Spec, documents: Collection[str]) -> str:
+    return "all" if len(documents) == len(spec.documents) else " ".join(documents) or "-"
+
+
+def _document_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    names = ("document", "operation", "year", "lines", "statements")
+    return *(str(each[name]) for name in names), each["licence"] or "no licence stated", each["title"]
+
+
+def _operation_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return each["operation"], *(", ".join(each[name]) for name in ("given", "types", "shape_types", "documents"))
+
+
+def _finding_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return each["finding"], each["kind"], _where(spec, each["documents"]), each["about"]
+
+
+_LISTINGS = {
+    "rules": _Listing(("document", "level"), _rules, ("rule", "level", "contract", "documents", "sentence"), _rule_row),
+    "documents": _Listing(
+        (),
+        _documents,
+        ("document", "operation", "year", "lines", "statements", "licence", "title"),
+        _document_row,
+        (2, 3, 4),
+    ),
+    "operations": _Listing(
+        ("document",), _operations, ("operation", "shape given as", "types", "shape types", "documents"), _operation_row
+    ),
+    "findings": _Listing(("document", "kind"), _findings, ("finding", "kind", "documents", "about"), _finding_row),
+    "cases": _Listing(("rule",), _cases, ("case", "rule", "place", "calls"), _case_row),
+    "backends": _Listing((), _backends, ("backend", "version", "what it is", "install"), _backend_row),
+}

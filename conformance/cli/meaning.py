@@ -1,0 +1,173 @@
+"""`conformance meaning`: what one reshape call means in each document, and why."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..meaning.contract import contracts
+from ..model import Call, Form, Operation, Spec
+from ..model.types import WIDTH
+from ..system.terminal import paint, say, table, wrapped
+from .arguments import Usage, emit, pick, spec_of
+from .facts import holding_type, meaning_in, of_call
+from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
+
+_EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
+_TYPES = (*WIDTH, "string")
+_MISSING = {"shape": "shape", "special-zero": "special_zero", "src": "src", "dst": "dst"}
+_COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow"}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what the call means."""
+    typed = _Typed(args)
+    spec = spec_of(args)
+    chosen = [pick("document", args.document, spec.documents)] if args.document else list(spec.documents)
+    compiled = contracts(spec)
+    found = {}
+    for name in chosen:
+        operation = spec.operations[spec.documents[name].operation]
+        call = typed.call(operation)
+        found[name] = meaning_in(spec, name, call, compiled[name])
+        found[name]["call"] = of_call(call)
+    plain = Call(typed.src, typed.shape, typed.special_zero)
+    if args.json:
+        emit({"call": of_call(plain), "meanings": found})
+    else:
+        say(paint("bold", typed.sentence()))
+        say()
+        show(spec, found)
+    return 0
+
+
+# ── what was typed ────────────────────────────────────────────────────────────────────────────────
+
+
+class _Typed:
+    """The call that the command line describes, read once and put in the terms of each operation."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        for option in ("src", "shape", "special_zero"):
+            if getattr(args, option) is None:
+                raise Usage(f"--{option.replace('_', '-')} is missing; {_EXAMPLE}")
+        written, self.src = typed_lengths("--src", args.src)
+        if negative := next((d for d in self.src if d < 0), None):
+            raise Usage(f"--src holds {negative}, and no tensor has a length below 0; only --shape takes -1")
+        self.shape = lengths("--shape", args.shape)
+        self.special_zero = boolean("--special-zero", args.special_zero)
+        self.form = self._form(args, written)
+
+    def _form(self, args: argparse.Namespace, written: str | None) -> dict[str, Any]:
+        """What was said of the form of the call, by the names of `Form`."""
+        form: dict[str, Any] = {}
+        for option in ("src_type", "dst_type", "shape_type", "special_zero_type"):
+            if getattr(args, option) is not None:
+                form[option] = type_name(f"--{option.replace('_', '-')}", getattr(args, option), _TYPES)
+        if written is not None:
+            read = type_name("--src", written, _TYPES)
+            if form.setdefault("src_type", read) != read:
+                raise Usage(f"--src says {read} and --src-type {form['src_type']}; say it once")
+        if args.shape_rank is not None:
+            form["shape_rank"] = _rank(args.shape_rank)
+        if args.declared is not None:
+            form["declared"] = partial_lengths("--declared", args.declared)
+            if any(d is not None and d < 0 for d in form["declared"]):
+                raise Usage(f"--declared {args.declared!r}: a length is not below 0; write ? where it is not known")
+        for option in ("extra_attributes", "extra_operands"):
+            if getattr(args, option) is not None:
+                form[option] = names(getattr(args, option))
+        if args.missing is not None:
+            form["missing"] = [_MISSING[pick("name for --missing:", name, _MISSING)] for name in names(args.missing)]
+        return form
+
+    def call(self, operation: Operation) -> Call:
+        """The call as one of an operation; shape is an attribute of some and an operand of others."""
+        if not self.form:
+            return Call(self.src, self.shape, self.special_zero)
+        given = dict(self.form)
+        missing = given.pop("missing", [])
+        attributes = ["special_zero", *(["shape"] if "attribute" in operation.given else [])]
+        src_type = given.pop("src_type", operation.types[0])
+        shape_type = given.pop("shape_type", None) or holding_type(operation, self.shape)
+        form = Form(
+            src_type,
+            given.pop("dst_type", src_type),
+            shape_type,
+            missing_attributes=tuple(name for name in missing if name in attributes),
+            missing_operands=tuple(name for name in missing if name not in attributes),
+            **given,
+        )
+        return Call(self.src, self.shape, self.special_zero, form)
+
+    def sentence(self) -> str:
+        """The call in words, so that a person sees how it was read."""
+        flag = str(self.special_zero).lower()
+        parts = [f"reshape {bracketed(self.src)} by {bracketed(self.shape)}, special_zero {flag}"]
+        for name, value in self.form.items():
+            text = bracketed(value) if name == "declared" else value if isinstance(value, str) else _listed(value)
+            parts.append(f"{name.replace('_', ' ')} {text}")
+        return ", ".join(parts)
+
+
+def _listed(value: Any) -> str:
+    return str(value) if isinstance(value, int) else " and ".join(value) or "none"
+
+
+def _rank(text: str) -> int:
+    if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
+        raise Usage(f"--shape-rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
+    return int(text)
+
+
+def bracketed(lengths: Any) -> str:
+    """`[3, ?]`, as the cases write it."""
+    return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
+
+
+# ── for people ────────────────────────────────────────────────────────────────────────────────────
+
+
+def show(spec: Spec, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Prints a table of meanings, and below it each rule they name, once."""
+    say(table([_row(name, each) for name, each in found.items()]))
+    for rule, documents in _named(found).items():
+        say()
+        say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
+        say(wrapped(spec.rules[rule].sentence, 2))
+        say(table([("", name, *source(each)) for name, each in documents.items()]))
+
+
+def _row(name: str, each: Mapping[str, Any]) -> tuple[str, ...]:
+    kind, dst = each["kind"], each["dst"]
+    rules = ", ".join(reason["rule"] for reason in each["because"])
+    if kind == "legal":
+        what = bracketed(dst)
+    elif kind == "illegal":
+        what = f"breaks {rules}"
+    elif kind == "unspecified":
+        known = f"all that is known of dst: {bracketed(dst)}" if None in dst else f"if answered, {bracketed(dst)}"
+        what = f"{rules or 'more than one dst keeps every rule'}; {known}"
+    else:
+        what = each["reason"]
+    return paint("bold", name), paint(_COLOURS.get(kind, "dim"), kind), what
+
+
+def _named(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """The rules that meanings name, each with how it stands to those documents."""
+    named: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for document, each in found.items():
+        for reason in each["because"]:
+            named.setdefault(reason["rule"], {})[document] = reason
+    return named
+
+
+def source(standing: Mapping[str, Any]) -> tuple[str, str]:
+    """How a rule stands to a document, and the lines or the reason."""
+    lines = ", ".join(f'line {at["line"]} "{at["words"]}"' for at in standing["at"])
+    parts = [
+        part for part in (standing["reason"], f"(near {lines})" if standing["reason"] and lines else lines) if part
+    ]
+    return standing["standing"], " ".join(parts)

@@ -1,0 +1,42 @@
+"""`conformance merge DIR… --out DIR`: the shards of one run as if it had never been divided."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..certify.evidence import Refused, Tampered, Writer, read
+from ..certify.folder import RESULTS, clear
+from ..certify.rejudge import refuse_unsound
+from ..certify.shards import merge_shards
+from ..load.cases import load_suite
+from ..plan.rows import plan_of
+from ..system.files import InUse, lock_folder
+from .arguments import Usage, folder_given
+from .run import conclude_and_report
+
+
+def run(args: argparse.Namespace) -> int:
+    """Merge, write, and conclude as `run` does."""
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    paths = [folder / RESULTS for folder in args.folders]
+    out = args.out.resolve()
+    if any(path.resolve().parent == out for path in paths):
+        raise Usage(f"--out {args.out} holds one of the shards; name another folder")
+    try:
+        with lock_folder(out, "conformance merge"):
+            clear(out)
+            parts = [read(path) for path in paths]
+            whole = merge_shards(paths, parts)
+            for path, part in zip(paths, parts, strict=True):
+                refuse_unsound(part, plan, path)
+            writer = Writer(out / RESULTS, whole.header)
+            for result in whole.results:
+                writer.row(result)
+            evidence = writer.close(whole.seconds, whole.notes, whole.canaries)
+            return conclude_and_report(args, plan, evidence, out)
+    except Refused as refused:
+        raise Usage(str(refused)) from None
+    except InUse as in_use:
+        raise Usage(f"--out {in_use}") from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=5) from None

@@ -1,0 +1,108 @@
+"""Reads what a person typed for a list of lengths, a boolean or a type, in any of the ways people write those."""
+
+from __future__ import annotations
+
+import re
+
+from .arguments import Usage
+
+LARGEST = 2**63 - 1
+MOST = 1000
+_SPELLINGS = str.maketrans(
+    dict.fromkeys("−‐‑‒–—﹣", "-")
+    | dict.fromkeys("×✕⨯∗·", "x")
+    | {chr(0xFEE0 + code): chr(code) for code in range(33, 127)}
+)
+"""Characters that keyboards and web pages put for others; the last ones are as wide as Chinese characters."""
+_QUOTES = "'\"`‘’“”"
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_TYPED = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*(?=[\[({<])")
+_SEPARATOR = re.compile(r"\s*[,;xX*]\s*|\s+")
+_ENTRY = re.compile(r"[+-]?[0-9]+(?:_[0-9]+)*")
+_TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
+_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
+_ALIASES = {
+    "float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "half": "f16", "float16": "f16", "fp16": "f16",
+    "bfloat16": "bf16", "double": "f64", "float64": "f64", "fp64": "f64", "boolean": "bool", "str": "string",
+} | {
+    f"{long}{bits}": f"{short}{bits}"
+    for long, short in (("int", "s"), ("i", "s"), ("uint", "u"))
+    for bits in (8, 16, 32, 64)
+}  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """The text without the ways in which a keyboard or a web page spells the same thing."""
+    return text.translate(_SPELLINGS).strip().strip(_QUOTES).strip()
+
+
+def typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int, ...]]:
+    """`f32[3, 4]` as a type and lengths; the type is None where none is written, or `T`."""
+    plain = _plain(text)
+    match = _TYPED.match(plain)
+    if match is None:
+        return None, lengths(option, text)
+    return None if match[1] == "T" else match[1], lengths(option, plain[match.end() :])
+
+
+def lengths(option: str, text: str) -> tuple[int, ...]:
+    """`3,4,5`, `3x4x5`, `[3, 4, 5]`, `(3,4,5)`, `3 4 5`; nothing or `()` for rank 0."""
+    return tuple(_number(option, entry, text) for entry in _entries(option, text))
+
+
+def partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
+    """Like `lengths`, with `?` for a length that is not known."""
+    return tuple(None if entry == "?" else _number(option, entry, text) for entry in _entries(option, text))
+
+
+def _entries(option: str, text: str) -> list[str]:
+    body = _plain(text)
+    if body[:1] in _PAIRS and body[:1]:
+        if body[-1:] != _PAIRS[body[0]]:
+            raise _nonsense(option, text, f"{body[0]!r} is not closed")
+        body = body[1:-1].strip()
+    if body[-1:] in (",", ";"):  # a tuple of one, as Python writes it
+        body = body[:-1].rstrip()
+        if not body:
+            raise _nonsense(option, text, "there is a comma without a number")
+    entries = _SEPARATOR.split(body) if body else []
+    if len(entries) > MOST:
+        raise Usage(f"{option} has {len(entries)} entries; at most {MOST} are read")
+    return entries
+
+
+def _number(option: str, entry: str, text: str) -> int:
+    if not entry:
+        raise _nonsense(option, text, "an entry is empty")
+    if not _ENTRY.fullmatch(entry):
+        raise _nonsense(option, text, f"{entry[:40]!r} is no whole number")
+    digits = entry.lstrip("+-").replace("_", "").lstrip("0")
+    if len(digits) > 19 or int(digits or "0") > LARGEST + (entry[0] == "-"):
+        raise Usage(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {LARGEST}")
+    return int(entry)
+
+
+def _nonsense(option: str, text: str, why: str) -> Usage:
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    return Usage(f"{option} {shown!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
+
+
+def boolean(option: str, text: str) -> bool:
+    """true or false, however it is written."""
+    plain = _plain(text).lower()
+    if plain in _TRUE | _FALSE:
+        return plain in _TRUE
+    raise Usage(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
+
+
+def type_name(option: str, text: str, known: tuple[str, ...]) -> str:
+    """An element type by the specification's name or a library's, such as `float32`."""
+    from .arguments import pick
+
+    plain = _plain(text).lower()
+    return pick(f"type for {option}:", _ALIASES.get(plain, plain), known)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """A list of names with commas or blanks between them."""
+    return tuple(filter(None, re.split(r"[,;\s]+", _plain(text).strip("()[]{}"))))

@@ -1,0 +1,288 @@
+"""`conformance run BACKEND`: every row of the suite on one backend, the evidence, the reports and the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from .. import report
+from ..adapter import CannotStart
+from ..certify.certify import Differs, Order, certify, difference
+from ..certify.conclude import Conclusion, concluded, in_target, lost
+from ..certify.evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
+from ..certify.folder import RESULTS, clear
+from ..isolate.backend import isolation_of
+from ..isolate.started import Limits
+from ..isolate.watch import Terminated
+from ..load.cases import load_suite
+from ..load.schema import validated
+from ..load.strict_yaml import require
+from ..model import VERDICTS, Claims, Place, Result
+from ..plan.rows import Plan, Row, plan_of
+from ..plan.select import BadExpression, chooser, ids
+from ..system.files import InUse, lock_folder
+from ..system.terminal import Progress, counted, paint, say, table, wrapped
+from .arguments import Usage, emit, folder_given, unknown
+
+__all__ = ["claims_in", "conclude_and_report", "difference", "requirements", "run"]
+
+DEFAULT_OUT = "conformance-report"
+_SHOWN = 12
+"""Groups of failures that are shown on the terminal; the report has all."""
+_BAD = ("fail", "error", "waived")
+_STYLES = {"pass": "green", "observed": "cyan", "fail": "red", "error": "red", "not run": "yellow", "waived": "yellow"}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs, writes, and says what was shown; the exit code is the conclusion's."""
+    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    if plan.suite.lost:
+        raise Usage(lost(plan.suite))
+    order = _order(args, plan)
+    with ExitStack() as held:
+        return _run(args, plan, order, _Folder(args, held))
+
+
+class _Folder:
+    """The folder of a run: locked, and cleared of what an earlier run left there, before anything else happens."""
+
+    def __init__(self, args: argparse.Namespace, held: ExitStack) -> None:
+        self._args, self._held = args, held
+        self.path: Path | None = None
+        if args.out is not None or args.resume is not None:
+            self.claim("")
+
+    def claim(self, backend: str) -> Path:
+        """The folder, which is named after the backend unless the command line says where it is."""
+        if self.path is None:
+            path = _folder(self._args, backend)
+            if self._args.resume is not None and not path.is_dir():
+                raise Usage(f"--resume {self._args.resume}: is no folder; there is no run to resume")
+            try:
+                self._held.enter_context(lock_folder(path, f"conformance run {self._args.backend}"))
+            except InUse as in_use:
+                raise Usage(str(in_use)) from None
+            if self._args.resume is None:
+                clear(path)
+            self.path = path
+        return self.path
+
+
+def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
+    progress = Progress("running", len(plan.rows))
+    evidence: Evidence | None = None
+    try:
+        with closing(progress):
+            evidence = certify(order, folder.claim, args.resume is not None, progress.at)
+        assert folder.path is not None
+        return conclude_and_report(args, plan, evidence, folder.path)
+    except CannotStart as cannot:
+        raise Usage(str(cannot), code=3) from None
+    except Differs as differs:
+        raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
+    except Refused as refused:
+        raise Usage(f"--resume: {refused}") from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=5) from None
+    except KeyboardInterrupt as error:
+        if folder.path is None:
+            raise
+        how, code = ("terminated", 143) if isinstance(error, Terminated) else ("interrupted", 130)
+        raise Usage(f"{how}; {_how_to_go_on(folder.path, evidence)}", code=code) from None
+
+
+def _how_to_go_on(folder: Path, evidence: Evidence | None) -> str:
+    near = shlex.quote(_near(folder))
+    if evidence is not None or (folder / RESULTS).exists():
+        return f"the results are whole; `conformance report {near}` writes their reports"
+    return f"to go on, give --resume {near} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
+
+
+def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path) -> int:
+    """Write the reports on evidence into a folder, say what it shows, and return the exit code."""
+    conclusion = concluded(plan, evidence)
+    report.write(out, plan, evidence, conclusion)
+    if args.json:
+        emit(_data(conclusion, evidence, out))
+    else:
+        again = ["conformance", "run", evidence.header["backend"]["adapter"], *folder_words(evidence.header)]
+        _show(shlex.join(again), plan, evidence, conclusion, out)
+    return conclusion.exit_code
+
+
+# ── what to run ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _order(args: argparse.Namespace, plan: Plan) -> Order:
+    isolation = isolation_of(args.backend, args.isolation)
+    if args.jobs > 1 and isolation == "none":
+        raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
+    for option, given in (("--out", args.out), ("--resume", args.resume)):
+        if given is not None and given.is_file():
+            raise Usage(f"{option} {str(given)!r} is a file; name a folder")
+    if args.out is not None and args.resume is not None:
+        raise Usage("--resume names the folder already; drop --out")
+    try:
+        chosen = chooser(args.select, ids(plan.rows)) if args.select is not None else lambda row: True
+    except BadExpression as bad:
+        raise Usage(f"-k: {bad}") from None
+    return Order(
+        backend=args.backend,
+        plan=plan,
+        target=_target(args, plan),
+        chosen=chosen,
+        isolation=isolation,
+        limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget),
+        jobs=args.jobs,
+        waivers=args.waivers,
+        pinned=None if args.claims is None else claims_in(args.claims),
+        dask=args.dask,
+        spec=args.spec,
+        cases=args.cases,
+    )
+
+
+def _target(args: argparse.Namespace, plan: Plan) -> Target:
+    spec = plan.suite.spec
+    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
+    for what, given, known in (
+        ("operation", args.operation, spec.operations),
+        ("document", args.document, spec.documents),
+        ("type", args.type, types),
+    ):
+        for name in given or ():
+            if name not in known:
+                raise Usage(unknown(what, name, sorted(known)))
+    return Target(
+        operations=tuple(args.operation or ()),
+        documents=tuple(args.document or ()),
+        types=tuple(args.type or ()),
+        select=args.select,
+        large=args.large,
+        require=requirements(args.require, plan),
+        shard=args.shard,
+    )
+
+
+def requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
+    """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
+    spec = plan.suite.spec
+    facets = {facet for row in plan.rows for facet in row.facets}
+    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
+    known = {*facets, *(facet.partition(":")[0] for facet in facets), *spec.operations, *spec.documents, *types}
+    for name in names or ():
+        if name not in known:
+            raise Usage(unknown("requirement", name, sorted(known)))
+    return tuple(names or ())
+
+
+def claims_in(path: Path) -> Claims:
+    """The claims that a file pins."""
+    content, problems = validated(path, "claims")
+    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    return Claims.of(content)
+
+
+def _folder(args: argparse.Namespace, name: str) -> Path:
+    return Path(args.resume or args.out or Path(DEFAULT_OUT) / _folder_name(name)).resolve()
+
+
+def _folder_name(name: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
+    return kept.strip(".-")[:80] or "backend"
+
+
+# ── what to say ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _data(conclusion: Conclusion, evidence: Evidence, out: Path) -> dict[str, Any]:
+    return {
+        "backend": evidence.header["backend"],
+        "exit_code": conclusion.exit_code,
+        "why": conclusion.why,
+        "sentences": list(conclusion.sentences),
+        "notes": [*conclusion.notes, *evidence.footer["notes"]],
+        "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS},
+        "standings": [
+            {
+                "document": s.document, "operation": s.operation, "type": s.type, "verdict": s.word,
+                "required": s.required, "counts": dict(s.counts), "left_out": dict(s.optional),
+            }
+            for s in conclusion.standings
+        ],
+        "out": str(out),
+    }  # fmt: skip
+
+
+def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
+    who = evidence.header["backend"]
+    say(paint("bold", f"{who['name']} {who['version']}"))
+    say()
+    for sentence in conclusion.sentences:
+        say(wrapped(sentence, 2, 4))
+    say()
+    rows = [
+        (paint(_STYLES.get(v, "dim"), v), f"{conclusion.counts.get(v, 0):,}")
+        for v in VERDICTS
+        if conclusion.counts.get(v)
+    ]
+    say(table([("  " + name, number) for name, number in rows], right=[1]))
+    say(f"  {counted(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
+    for note in (*conclusion.notes, *evidence.footer["notes"]):
+        say(paint("yellow", f"  note: {note}"))
+    _show_failures(again, plan, evidence)
+    say()
+    say(f"exit {conclusion.exit_code}: {conclusion.why}")
+    say(f"report: {_near(out / 'report.html')}")
+
+
+def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
+    groups, outside = _failures(plan, evidence)
+    if outside:
+        say(
+            paint(
+                "yellow", f"  note: of the verdicts that failed {outside:,} are outside the target; the report has all"
+            )
+        )
+    if not groups:
+        return
+    say()
+    alive = any({"fail", "error"} & set(result.verdicts.values()) for group in groups.values() for _, result in group)
+    say(paint("bold", "what failed" if alive else "what failed and is waived"))
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    for (diagnosis, rule), members in ordered[:_SHOWN]:
+        row, result = members[0]
+        say(f"  {paint('red', diagnosis)} · {rule} · {counted(len(members), 'row')}")
+        say(wrapped(f"{row.case.place}: {row.id}: {result.detail}", 6))
+        say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
+    if len(ordered) > _SHOWN:
+        say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
+
+
+def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], list[tuple[Row, Result]]], int]:
+    """Rows that failed in the target, by diagnosis and rule; and how many verdicts failed outside it."""
+    by_row = {row.id: row for row in plan.rows}
+    target = Target.of(evidence.header["target"])
+    claims = Claims.of(evidence.header["claims"])
+    groups: dict[tuple[str, str], list[tuple[Row, Result]]] = {}
+    outside = 0
+    for result in evidence.results:
+        if result.diagnosis:
+            row = by_row[result.row]
+            failed = [document for document, verdict in result.verdicts.items() if verdict in _BAD]
+            inside = [document for document in failed if in_target(row, document, target, claims)]
+            outside += len(failed) - len(inside)
+            if inside:
+                groups.setdefault((result.diagnosis, row.case.rule), []).append((row, result))
+    return groups, outside
+
+
+def _near(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

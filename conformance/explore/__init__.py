@@ -1,0 +1,1 @@
+"""Calls that nobody wrote: sweeps and hunts."""

@@ -1,0 +1,1 @@
+"""A backend in a process of its own: protocol, workers, parallel runs."""

@@ -1,0 +1,229 @@
+"""How a process answers for a backend: lines of JSON, each followed by the raw bytes that it counts.
+
+adapters/README.md describes it for those who write such a process in another language. Nothing that is expected is
+ever sent, and no case is named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
+from ..system.text import short
+
+VERSION = "reshape-conformance/1"
+LONGEST_LINE = 1 << 20
+"""Bytes in which any header fits; a longer line is a fault."""
+"""Characters of a backend's message that are kept."""
+_EXACT = 2**53
+"""Integers from here on are sent as decimal text, for readers whose numbers are doubles."""
+_WHOLE = re.compile(r"-?[0-9]{1,39}")
+
+
+class Fault(Exception):
+    """What a process said is not in the protocol."""
+
+
+def number(value: int) -> int | str:
+    """An integer as it is sent."""
+    return value if -_EXACT < value < _EXACT else str(value)
+
+
+def integer(value: Any) -> int:
+    """An integer as it was received."""
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
+    if type(value) is int:
+        return value
+    raise Fault(f"{short(value)} where a whole number was due")
+
+
+_decode = json.JSONDecoder().decode
+_begin = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def line(record: Mapping[str, Any]) -> bytes:
+    """A header, ready to be written."""
+    return _encode(record).encode() + b"\n"
+
+
+def done(number: int) -> bytes:
+    """The reply to a request that asks for nothing in return, without its line feed."""
+    return b'{"id":%d,"result":{}}' % number
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """A header that was read."""
+    try:
+        words = text.decode()
+        if words[:1] == "{":  # nearly always; this is half the work of decode
+            record, end = _begin(words)
+            record = record if end == len(words) else _decode(words)
+        else:
+            record = _decode(words)
+    except UnicodeDecodeError as error:
+        raise Fault(f"byte {error.start} of the line is not UTF-8: {short(text)}") from None
+    except (ValueError, RecursionError):
+        if text.startswith(b"\xef\xbb\xbf"):
+            raise Fault("the line begins with a byte order mark; send plain UTF-8") from None
+        raise Fault(f"the line is no JSON: {short(text)}; if a library printed it, {_AWAY}") from None
+    if not isinstance(record, dict):
+        raise Fault(f"the line is no JSON object: {short(text)}; if a library printed it, {_AWAY}")
+    if text.endswith(b"\r"):
+        raise Fault("the line ends with a carriage return; end lines with a line feed alone")
+    return record
+
+
+_AWAY = "move the real standard output away before anything else (adapters/README.md)"
+
+
+# ── graphs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def graph_text(graph: Graph) -> str:
+    """A graph as it is sent."""
+    return f'{{"src":{_declared(graph.src)},"nodes":[{",".join([_node(node) for node in graph.nodes])}]}}'
+
+
+def compile_line(asked: int, program: int, graph: Graph) -> bytes:
+    """The request to compile a graph, put together by hand, which takes half of what an encoder does."""
+    return f'{{"id":{asked},"do":"compile","program":{program},"graph":{graph_text(graph)}}}\n'.encode()
+
+
+def run_line(
+    asked: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int
+) -> bytes:
+    """The request to run a program on tensors, each in its place in shared memory or None, with room for the answer."""
+    given = ",".join([_tensor(tensor, at) for tensor, at in zip(tensors, places, strict=True)])
+    answer = f',"answer":{{"at":{room},"room":{room}}}' if room else ""
+    leave = "true" if may_overwrite else "false"
+    text = f'{{"id":{asked},"do":"run","program":{program},"may_overwrite":{leave},"tensors":[{given}]{answer}}}\n'
+    return text.encode()
+
+
+def _tensor(tensor: Tensor, at: int | None) -> str:
+    place = "" if at is None else f',"at":{at}'
+    return (
+        f'{{"type":{_quoted(tensor.type)},"dims":{_numbers(tensor.dims)},"strides":{_numbers(tensor.strides)},'
+        f'"offset":{tensor.offset},"bytes":{len(tensor.memory)}{place}}}'
+    )
+
+
+_quoted = lru_cache(256)(_encode)
+
+
+def _declared(declared: Declared | None) -> str:
+    if declared is None:
+        return "null"
+    type_, dims, strides = declared
+    return f'{{"type":{_quoted(type_)},"dims":{_numbers(dims)},"strides":{_numbers(strides)}}}'
+
+
+@lru_cache(1 << 12)
+def _numbers(values: tuple[int | None, ...] | None) -> str:
+    return "null" if values is None else _encode([None if value is None else number(value) for value in values])
+
+
+def _values(values: tuple[Any, ...] | None) -> str:
+    if values is None:
+        return "null"
+    if len(values) == 1 and type(values[0]) is bool:
+        return "[true]" if values[0] else "[false]"
+    if set(map(type, values)) <= {int}:  # a bool is equal to an int, and written differently
+        return _numbers(values)
+    return _encode([number(value) if type(value) is int else value for value in values])
+
+
+def _operand(operand: Operand | None) -> str:
+    if operand is None:
+        return "null"
+    type_, dims, values = operand
+    return f'{{"type":{_quoted(type_)},"dims":{_numbers(dims)},"values":{_values(values)}}}'
+
+
+def _node(node: Node) -> str:
+    operation, shape, special_zero, result, attributes, inputs, outputs = node
+    extra = ",".join([f"{_quoted(name)}:{_operand(operand)}" for name, operand in attributes]) if attributes else ""
+    return (
+        f'{{"operation":{_quoted(operation)},"shape":{_operand(shape)},"special_zero":{_operand(special_zero)},'
+        f'"result":{_declared(result)},"attributes":{{{extra}}},"inputs":{inputs},"outputs":{outputs}}}'
+    )
+
+
+def graph_of(record: Mapping[str, Any]) -> Graph:
+    """A graph as it was received."""
+    src = _declared_of(record["src"])
+    assert src is not None
+    return Graph(src, tuple([_node_of(node) for node in record["nodes"]]))
+
+
+def dims_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Lengths, entries or strides as they were received."""
+    if str in map(type, values):
+        return tuple([integer(value) if type(value) is str else value for value in values])
+    return tuple(values)
+
+
+def _dims_of(values: Any) -> Any:
+    return None if values is None else dims_of(values)
+
+
+def _declared_of(record: Any) -> Declared | None:
+    return record and Declared(record["type"], _dims_of(record["dims"]), _dims_of(record["strides"]))
+
+
+def _operand_of(record: Any) -> Operand | None:
+    if record is None:
+        return None
+    type_, values = record["type"], record["values"]
+    if values is not None:
+        values = dims_of(values) if type_[0] in "su" and type_ != "string" else tuple(values)
+    return Operand(type_, _dims_of(record["dims"]), values)
+
+
+def _node_of(record: Mapping[str, Any]) -> Node:
+    extra = record["attributes"]
+    attributes = tuple(
+        [(name, operand) for name, each in extra.items() if (operand := _operand_of(each))] if extra else ()
+    )
+    return Node(
+        record["operation"], _operand_of(record["shape"]), _operand_of(record["special_zero"]),
+        _declared_of(record["result"]), attributes, record["inputs"], record["outputs"],
+    )  # fmt: skip
+
+
+# ── who it is ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def description(identity: Identity, claims: Claims) -> dict[str, Any]:
+    """What `describe` is answered with."""
+    return {
+        "name": identity.name, "version": identity.version, "detail": dict(identity.detail),
+        "operations": claims.operations, "leaves_out": claims.leaves_out, "mapped": claims.mapped,
+    }  # fmt: skip
+
+
+def described(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
+    """The same as it was received."""
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = record.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise Fault(f"describe: {key!r} is {short(value)}, where a list of names was due")
+        return tuple(value)
+
+    for key in ("name", "version"):
+        if not isinstance(record.get(key), str):
+            raise Fault(f"describe: {key!r} is {short(record.get(key))}, where text was due")
+    detail = record.get("detail", {})
+    if not isinstance(detail, dict):
+        raise Fault(f"describe: 'detail' is {short(detail)}, where an object was due")
+    facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
+    return Identity(record["name"], record["version"], facts), Claims(
+        texts("operations"), texts("leaves_out"), texts("mapped")
+    )

@@ -1,0 +1,1 @@
+"""YAML → Suite: strict, and every error names the file and the line."""

@@ -1,0 +1,222 @@
+"""cases/*.yaml → Cases, and with a Spec the Suite; as strict as `load`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
+from ..model.types import WIDTH
+from .folders import cases_folder, content_of, digest_of, layers, spec_folder
+from .schema import validated, without_secrets
+from .spec import extending, load_spec, tensor
+from .strict_yaml import Map, quote, require
+
+
+def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
+    """Spec and cases from two folders; the bundled ones where none is given."""
+    return with_cases(load_spec(spec), spec or spec_folder(), cases or cases_folder())
+
+
+def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
+    """The suite of a spec already loaded and a folder of cases."""
+    folders = layers(cases_path, cases_folder())
+    digest = digest_of([*layers(spec_path, spec_folder()), *folders])
+    cases, own = _load(folders, spec)
+    bundled = [spec_folder(), cases_folder()]
+    whole = [layers(spec_path, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
+    lost = tuple(name for name in locked(cases_folder()) or [LOCK] if name not in cases) if whole else ()
+    return Suite(spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost)
+
+
+LOCK = "ids.lock"
+_FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""What a case file may be called; its name is part of the names of its rows."""
+_MOST_ELEMENTS = 1 << 28
+"""Elements that src may have where a case does not say `large`: 1 GiB of f32."""
+_MOST_ENTRIES = 1000
+"""Dims of src, entries of shape, nodes of a chain, and steps of a case."""
+_MOST_EXTRA = 100
+"""Inputs or outputs beyond those of an operation."""
+
+
+def locked(folder: Path) -> list[str]:
+    """The ids that the cases of a folder have had."""
+    path = folder / LOCK
+    return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
+
+
+def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
+    """Every case of a folder by id, in file order; Malformed, with every problem, where anything is wrong."""
+    return _load(layers(folder, cases_folder()), spec)[0]
+
+
+def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozenset[str]]:
+    """The cases of some folders, each of which adds to the one before it; and the ids that the last one adds."""
+    problems: list[Problem] = []
+    cases: dict[str, Case] = {}
+    before: set[str] = set()
+    for number, folder in enumerate(folders):
+        paths = sorted(folder.glob("*.yaml"))
+        if not paths:
+            raise Malformed((Problem(Place(str(folder), 1), "holds no *.yaml; give the folder that holds the cases"),))
+        before = set(cases)
+        for path in paths:
+            if not _FILE_NAME.fullmatch(path.name):
+                what = f"the file name {path.name!r} has more than letters, digits, _, . and -; rename the file"
+                raise Malformed((Problem(Place(str(folder), 1), what),))
+            problems += _load_file(path, number > 0, spec, cases)
+    require(problems)
+    return cases, frozenset(cases.keys() - before)
+
+
+def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) -> list[Problem]:
+    """Puts the cases of a file beside the others; what is wrong with them."""
+    content, problems = validated(path, "cases")
+    name = f"{path.parent.name}/{path.name}"
+    if content is None or problems or (problems := extending(content, extends, name)):
+        return problems
+    for entry in content["cases"]:
+        reader = _CaseReader(entry, name, spec)
+        case = reader.case()
+        if case.id in cases:
+            reader.wrong("id", f"the id {quote(case.id)} is taken by {cases[case.id].place}; choose another")
+        problems += without_secrets(reader.problems, [path])
+        cases.setdefault(case.id, case)
+    return list(dict.fromkeys(problems))
+
+
+class _CaseReader:
+    """One entry of a case file."""
+
+    def __init__(self, entry: Map, path: str, spec: Spec) -> None:
+        self.entry, self.path, self.spec = entry, path, spec
+        self.problems: list[Problem] = []
+
+    def wrong(self, key: str, what: str, entry: Map | None = None) -> None:
+        entry = self.entry if entry is None else entry
+        self.problems.append(Problem(Place(self.path, entry.lines.get(key, entry.line)), what))
+
+    def case(self) -> Case:
+        entry = self.entry
+        if entry["rule"] not in self.spec.rules:
+            self.wrong("rule", f"unknown rule {quote(entry['rule'])}; `conformance list rules` shows them")
+        if "steps" in entry and "expect" in entry:
+            self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
+        self.check_lengths()
+        steps = entry.get("steps", [entry])
+        return Case(
+            id=entry["id"],
+            file=self.path,
+            rule=entry["rule"],
+            steps=tuple(self.step(step) for step in steps),
+            place=Place(self.path, entry.line),
+            shape_type=entry.get("shape_type"),
+            shape_rank=entry.get("shape_rank", 1),
+            dst_type=entry.get("dst_type"),
+            declared=self.declared(),
+            attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
+            inputs=self.counts("inputs", ("src", "shape", "extra")),
+            outputs=self.counts("outputs", ("dst", "extra")),
+            large=entry.get("large", False),
+        )
+
+    def check_lengths(self) -> None:
+        """More entries, steps or operands than any call needs would only take memory and time."""
+        steps = self.entry.get("steps", ())
+        for written in (self.entry, *steps):
+            for key in ("shape", "declared", "chain", "steps"):
+                value = written.get(key)
+                if isinstance(value, list) and len(value) > _MOST_ENTRIES:
+                    what = f"{key} has {len(value):,} entries; at most {_MOST_ENTRIES:,} are tried"
+                    self.wrong(key, what, written)
+        for link in self.entry.get("chain", ()):
+            if len(link["shape"]) > _MOST_ENTRIES:
+                what = f"shape has {len(link['shape']):,} entries; at most {_MOST_ENTRIES:,} are tried"
+                self.wrong("shape", what, link)
+
+    def declared(self) -> Any:
+        value = self.entry.get("declared")
+        return tuple(value) if isinstance(value, list) else value
+
+    def operand(self, name: str, value: Any) -> Operand | None:
+        if value == "missing":
+            return None
+        written = value["values"]
+        values = tuple(written) if isinstance(written, list) else (written,)
+        dims = (len(values),) if value["type"].endswith("[]") else ()
+        type_ = value["type"].removesuffix("[]")
+        for each in values:
+            if isinstance(each, str) and type_ != "string":
+                self.wrong("attributes", f"{name}: the text {each!r} is no {type_}; write a number, or type: string")
+        return Operand(type_, dims, values)
+
+    def counts(self, key: str, names: tuple[str, ...]) -> dict[str, int]:
+        result = {}
+        for name, value in self.entry.get(key, {}).items():
+            if name not in names:
+                self.wrong(key, f"unknown {key[:-1]} {quote(name)}; {key} are {', '.join(names)}")
+            if value != "missing" and value > _MOST_EXTRA:
+                self.wrong(key, f"{value:,} extra {key} are too many; at most {_MOST_EXTRA} are tried")
+            result[name] = 0 if value == "missing" else value
+        return result
+
+    def step(self, written: Map) -> Step:
+        whole = {**self.entry, **written} if written is not self.entry else written
+        for key in ("src", "shape", "special_zero", "expect"):
+            if key not in whole:
+                self.wrong(key, f"missing key {key!r}; add it to the case or to the step", written)
+        src_type, src = self.tensor(whole, "src", written)
+        chain = whole.get("chain", [])
+        shapes = [whole.get("shape", []), *(link["shape"] for link in chain)]
+        zeros = [whole.get("special_zero", False), *(link["special_zero"] for link in chain)]
+        return Step(
+            src_type=src_type,
+            src=src,
+            shapes=tuple(tuple(shape) for shape in shapes),
+            special_zero=tuple(zeros),
+            expect=self.expected(whole.get("expect", "unspecified"), written, src_type),
+            bits=whole.get("bits"),
+            layout=whole.get("layout", "dense"),
+            in_place=whole.get("in_place", False),
+        )
+
+    def tensor(self, whole: Mapping[str, Any], key: str, written: Map) -> tuple[str, tuple[int, ...]]:
+        text = whole.get(key, "T[]")
+        found = tensor(text)
+        if found is None or (found[0] != "T" and found[0] not in WIDTH):
+            self.wrong(key, f"{quote(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written)
+            return "T", ()
+        place = written if key in written else self.entry
+        if len(found[1]) > _MOST_ENTRIES:
+            self.wrong(key, f"{key} has {len(found[1]):,} dims; at most {_MOST_ENTRIES:,} are tried", place)
+            return "T", ()
+        if (volume := math.prod(found[1])) > _MOST_ELEMENTS and not self.entry.get("large", False):
+            what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
+            self.wrong(key, f"{key} has {what} elements; write `large: true`, or fewer", place)
+        return found
+
+    def expected(self, value: Any, written: Map, src_type: str) -> dict[str, Expected]:
+        by_document = value if isinstance(value, Map) else {"*": value}
+        result = {}
+        for document, text in by_document.items():
+            if document != "*" and document not in self.spec.documents:
+                self.wrong(
+                    "expect", f"unknown document {quote(document)}; `conformance list documents` shows them", written
+                )
+            result[document] = self.one_expected(text, written, src_type)
+        return result
+
+    def one_expected(self, text: str, written: Map, src_type: str) -> Expected:
+        if text == "reject":
+            return Expected("illegal")
+        if text == "unspecified":
+            return Expected("unspecified")
+        found = tensor(text)
+        if found is None or found[0] != src_type:
+            self.wrong("expect", f"{quote(text)} is neither {src_type}[…], reject nor unspecified", written)
+            return Expected("unspecified")
+        return Expected("legal", *found)

@@ -1,0 +1,53 @@
+"""The folders that spec and cases are read from, and their digest."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+
+from ..model import Malformed, Place, Problem
+from ..system.files import read_bytes
+from .strict_yaml import MOST
+
+_EXTENDS = re.compile(rb"^extends:", re.MULTILINE)
+
+
+def spec_folder() -> Path:
+    """The bundled spec/."""
+    return Path(import_module("conformance.spec").__path__[0])
+
+
+def cases_folder() -> Path:
+    """The bundled cases/."""
+    return Path(import_module("conformance.cases").__path__[0])
+
+
+def layers(folder: Path | None, bundled: Path) -> list[Path]:
+    """The folders to read: the bundled one, another in its place, or both where the other says `extends: bundled`."""
+    if folder is None:
+        return [bundled]
+    extends = any(_EXTENDS.search(content_of(path)) for path in folder.glob("*.yaml"))
+    return [bundled, folder] if extends else [folder]
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file of a folder that somebody named; Malformed if it is a pipe, a device or far too large."""
+    try:
+        return read_bytes(path, MOST)
+    except OSError as error:
+        name = f"{path.parent.name}/{path.name}"
+        raise Malformed((Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path"),)) from None
+
+
+def digest_of(folders: Iterable[Path]) -> str:
+    """One sha256 over the names and bytes of every YAML file of some folders."""
+    total = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.glob("*.yaml")):
+            content = content_of(path)
+            total.update(f"{path.name}\0{len(content)}\0".encode())
+            total.update(content)
+    return total.hexdigest()

@@ -1,0 +1,150 @@
+"""Read a YAML file strictly and check it against its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from conformance.load.folders import spec_folder
+
+from ..model import Place, Problem
+from ..system.files import leaves_its_folder
+from .accepts import Accepts, accepts
+from .strict_yaml import line_of, quote, read, shorten
+
+# ── schemas ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def schema_of(name: str) -> Mapping[str, Any]:
+    """A JSON Schema, without references."""
+    written = json.loads((spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
+    inlined: Mapping[str, Any] = _inlined(written, written.get("$defs", {}))
+    return inlined
+
+
+@cache
+def _accepts(schema: str) -> Accepts:
+    return accepts(schema_of(schema))
+
+
+@cache
+def _validator(schema: str) -> Any:
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(schema_of(schema))
+
+
+_MOST_ERRORS = 1000
+"""Errors of a schema that are explained of one file."""
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """A schema with each definition in its place; to follow references takes the validator half of its time."""
+    if isinstance(schema, list):
+        return [_inlined(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        return _inlined({**definitions[schema["$ref"].rpartition("/")[2]], **own}, definitions)
+    inlined = {key: _inlined(value, definitions) for key, value in schema.items() if key != "$defs"}
+    if isinstance(pattern := inlined.get("pattern"), str):  # to Python alone `$` is also before a last line feed
+        inlined["pattern"] = pattern.replace("$", r"\Z")
+    return inlined
+
+
+def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
+    """A file's content, read strictly and checked against its JSON Schema, with every problem found."""
+    name = f"{path.parent.name}/{path.name}"
+    if not name.isprintable() or "::" in name:
+        return None, [Problem(Place(name, 1), "the name of the file or folder could be taken for output; rename it")]
+    content, problems = read(path, name)
+    if content is None:
+        problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
+    elif not problems and not _accepts(schema)(content):  # the schema would only complain of the gaps problems leave
+        for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
+            problems += _explained(error, content, name)
+        problems = sorted(dict.fromkeys(problems))[:_MOST_ERRORS]
+    return content, without_secrets(problems, [path])
+
+
+def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str = "") -> list[Problem]:
+    """The problems, but only one, which quotes nothing, for a file that is a symbolic link to another folder.
+
+    Such a file may be no input of ours at all, but a secret that a stranger linked to in the hope that it is printed.
+    `called`: what problems call the file, if not by its folder and name.
+    """
+    if not problems:
+        return problems
+    linked = {called or f"{path.parent.name}/{path.name}" for path in paths if leaves_its_folder(path)}
+    what = "is a symbolic link to another folder and cannot be used as it is; its content is not shown"
+    hidden = {name: Problem(Place(name, 1), what) for name in linked}
+    return list(dict.fromkeys(hidden.get(problem.place.path, problem) for problem in problems))
+
+
+def _explained(error: Any, content: Any, name: str) -> list[Problem]:
+    """A schema error in words a person can act on."""
+    path = tuple(error.absolute_path)
+    named = "propertyNames" in error.absolute_schema_path  # then the instance is a key
+    line = line_of(content, (*path, error.instance) if named else path)
+    where = f"{shorten('.'.join(str(step) for step in path))}: " if path else ""
+    match error.validator:
+        case "additionalProperties" | "unevaluatedProperties":
+            known = error.schema.get("properties", {})
+            unknown = [key for key in error.instance if key not in known]
+            places = {key: Place(name, line_of(content, (*path, key))) for key in unknown}
+            return [Problem(places[key], _unknown("key", key, known)) for key in unknown]
+        case "required":
+            missing = [key for key in error.validator_value if key not in error.instance]
+            return [Problem(Place(name, line), f"missing key {quote(key)}; add it") for key in missing]
+        case "anyOf" | "oneOf":
+            telling = ("additionalProperties", "required", "enum", "pattern")
+            deeper = [e for e in error.context or () if len(e.absolute_path) > len(path)]
+            likely = [e for e in deeper if e.validator in telling]
+            if likely:
+                return _explained(likely[0], content, name)
+            what = error.schema.get("description", "one of the forms that the schema lists")
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+        case "enum":
+            return [Problem(Place(name, line), f"{where}{_unknown('value', error.instance, error.validator_value)}")]
+        case "pattern":
+            what = error.schema.get("description", f"text of the form {error.validator_value}")
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+        case "minItems" if not error.instance:
+            return [Problem(Place(name, line), f"{where}an empty list, which should be non-empty; fill it")]
+        case "type":
+            kinds = error.validator_value
+            wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
+            write = _WRITE.get(wanted, "correct the value")
+            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is no {wanted}; {write}")]
+        case "const":
+            what = f"{_short(error.instance)} is not {_short(error.validator_value)}, which alone may stand there"
+            return [Problem(Place(name, line), f"{where}{what}")]
+    return [Problem(Place(name, line), f"{where}{shorten(error.message, 160)}")]
+
+
+_WRITE: Mapping[str, str] = {
+    "boolean": "write true or false",
+    "array": "write a list, such as [2, 3]",
+    "object": "write keys and values",
+    "string": "put it in quotes",
+}
+"""What to write where a value is of another type."""
+
+
+def _short(value: Any) -> str:
+    return shorten(value if isinstance(value, str) and " " in value and value.isprintable() else repr(value))
+
+
+def _unknown(what: str, value: Any, known: Iterable[Any]) -> str:
+    import difflib
+
+    names = [str(name) for name in known]
+    near = difflib.get_close_matches(str(value), names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)} is meant"
+    return f"unknown {what} {_short(value)}; {hint}"

@@ -1,0 +1,300 @@
+"""Load spec/: documents, operations, rules and findings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from conformance.load.folders import digest_of, layers, spec_folder
+from conformance.load.schema import _unknown, validated, without_secrets
+
+from ..model import Document, Expression, Finding, Malformed, Operation, Place, Pointer, Problem, Prose, Rule, Spec
+from ..model.types import WIDTH
+from .strict_yaml import Map, line_of, quote, require
+
+SPEC_FILES = ("sources", "operations", "rules", "findings")
+LEVELS = ("must", "may", "silent", "decided")
+
+
+# ── the specification ─────────────────────────────────────────────────────────────────────────────
+
+
+def load_spec(folder: Path | None = None) -> Spec:
+    """The specification in a folder; Malformed, with every problem, where anything is wrong with it."""
+    folder = folder or spec_folder()
+    if not folder.is_dir():
+        raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
+    folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
+    folders = layers(folder, spec_folder())
+    files = [path for each in folders for path in each.glob("*.yaml")]
+    problems: list[Problem] = []
+    reader = _SpecReader([_layer(each, number > 0, problems) for number, each in enumerate(folders)], problems)
+    spec = Spec(
+        documents=reader.documents(),
+        operations=reader.operations(),
+        rules=reader.rules(),
+        findings=reader.findings(),
+        digest=digest_of(folders),
+        added=frozenset(name for layer in reader.layers if layer.extends for name in layer.documents),
+    )
+    require(without_secrets(reader.problems + list(_unused(spec)), files))
+    return spec
+
+
+class _Layer(NamedTuple):
+    """The content of one folder; a second one extends the first."""
+
+    folder: str
+    extends: bool
+    content: Mapping[str, Any]
+
+    def entries(self, file: str) -> Iterable[Map]:
+        return self.content[file][{"sources": "documents"}.get(file, file)] if file in self.content else ()
+
+    @property
+    def documents(self) -> list[str]:
+        return [entry["id"] for entry in self.entries("sources")]
+
+
+def _layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
+    """The files of a folder, which are all there unless they extend the bundled ones."""
+    content: dict[str, Any] = {}
+    for file in SPEC_FILES:
+        if not extends or (folder / f"{file}.yaml").is_file():
+            content[file], found = validated(folder / f"{file}.yaml", file)
+            problems += found or extending(content[file], extends, f"{folder.name}/{file}.yaml")
+    for path in folder.glob("*.yaml") if extends else ():
+        if path.stem not in SPEC_FILES:
+            problems.append(Problem(Place(f"{folder.name}/{path.name}", 1), _unknown("file", path.stem, SPEC_FILES)))
+    return _Layer(folder.name, extends, content)
+
+
+def extending(content: Map, extends: bool, name: str) -> list[Problem]:
+    """A problem where one file of a folder says `extends` and another does not."""
+    if ("extends" in content) == extends:
+        return []
+    what = "says nothing of `extends`, and its neighbours do; write `extends: bundled` into each file or into none"
+    return [Problem(Place(name, 1), what)]
+
+
+class _SpecReader:
+    """Turns validated content into values; collects what a schema cannot see."""
+
+    def __init__(self, layers: list[_Layer], problems: list[Problem]) -> None:
+        require(problems)
+        self.layers = layers
+        self.problems: list[Problem] = []
+        self.lines = {entry["id"]: entry["lines"] for entry in self.every("sources")}
+        self.known_rules = {entry["id"] for entry in self.every("rules")}
+        self.known_operations = {entry["id"] for entry in self.every("operations")}
+        self.models = {
+            entry["id"]: (entry["like"], entry.get("without", ())) for entry in self.every("sources") if "like" in entry
+        }
+
+    def every(self, file: str) -> Iterable[Map]:
+        return (entry for layer in self.layers for entry in layer.entries(file))
+
+    def entries(self, file: str) -> Iterable[tuple[Map, Place, _Layer]]:
+        """The entries of a file, each once."""
+        seen: dict[str, tuple[Place, _Layer]] = {}
+        for layer in self.layers:
+            for entry in layer.entries(file):
+                place = Place(f"{layer.folder}/{file}.yaml", entry.line)
+                if entry["id"] in seen:
+                    first, whose = seen[entry["id"]]
+                    where = f"line {first.line}" if whose is layer else f"the bundled {first}"
+                    self.wrong(place, f"the id {quote(entry['id'])} is taken by {where}; choose another")
+                    continue
+                seen[entry["id"]] = place, layer
+                yield entry, place, layer
+
+    def wrong(self, place: Place, what: str) -> None:
+        self.problems.append(Problem(place, what))
+
+    def known(self, what: str, name: str, names: Iterable[str], place: Place) -> bool:
+        if name in names:
+            return True
+        self.wrong(place, _unknown(what, name, names))
+        return False
+
+    def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:
+        """`{document: [line, words] or a list of those}`, checked against the documents' lengths."""
+        result = []
+        for document, at in (value or {}).items():
+            here = Place(place.path, value.lines[document]) if isinstance(value, Map) else place
+            if not self.known("document", document, self.lines, here):
+                continue
+            for line, words in [at] if isinstance(at[0], int) else at:
+                if not 1 <= line <= self.lines[document]:
+                    self.wrong(here, f"line {line} of {document}, which has {self.lines[document]}; correct the number")
+                result.append(Pointer(document, line, words))
+        return tuple(result)
+
+    def documents(self) -> dict[str, Document]:
+        result = {}
+        for entry, place, layer in self.entries("sources"):
+            self.check_model(entry, place, layer)
+            self.known("operation", entry["operation"], self.known_operations, _at(place, entry, "operation"))
+            prose = []
+            for item in entry["prose"]:
+                here = Place(place.path, item.line)
+                (pointer,) = self.pointers({entry["id"]: item["at"]}, here)
+                prose.append(Prose(pointer, item["reason"], here))
+            result[entry["id"]] = Document(
+                entry["id"], entry["operation"], entry["title"], entry["year"], entry["licence"], entry["file"],
+                entry["sha256"], entry["lines"], entry["statements"], tuple(prose), place,
+            )  # fmt: skip
+        return result
+
+    def check_model(self, entry: Map, place: Place, layer: _Layer) -> None:
+        """`like` and `without`: the document that an added one follows, and the rules in which it does not."""
+        if "like" in entry and not layer.extends:
+            self.wrong(
+                _at(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules"
+            )
+        elif "like" in entry:
+            self.known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
+        for number, rule in enumerate(entry.get("without", ())):
+            self.known("rule", rule, self.known_rules, _at(place, entry, "without", number))
+
+    def operations(self) -> dict[str, Operation]:
+        result = {}
+        for entry, place, layer in self.entries("operations"):
+            others = (each for other in self.layers if other is not layer for each in other.entries("sources"))
+            added = [each["id"] for each in others if each["operation"] == entry["id"]]
+            for number, document in enumerate(entry["documents"]):
+                self.known("document", document, self.lines, _at(place, entry, "documents", number))
+            for key in ("types", "shape_types"):
+                for number, type_ in enumerate(entry[key]):
+                    self.known("type", type_, WIDTH, _at(place, entry, key, number))
+            for key in ("names", "written"):
+                for document in entry.get(key, {}):
+                    self.known("document", document, entry["documents"], _at(place, entry, key, document))
+            result[entry["id"]] = Operation(
+                entry["id"], (*entry["documents"], *added), tuple(entry["given"]), tuple(entry["types"]),
+                tuple(entry["shape_types"]), entry, place,
+            )  # fmt: skip
+        return result
+
+    def rules(self) -> dict[str, Rule]:
+        return {entry["id"]: self.rule(entry, place, layer) for entry, place, layer in self.entries("rules")}
+
+    def rule(self, entry: Map, place: Place, layer: _Layer) -> Rule:
+        levels = [level for level in LEVELS if level in entry]
+        if len(levels) != 1:
+            here = _at(place, entry, levels[-1]) if levels else place
+            self.wrong(
+                here, f"rule {quote(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
+            )
+        level = levels[0] if levels else "may"
+        stated = self.pointers(entry.get("stated"), place)
+        decided_for = dict(entry.get("decided_for", {}))
+        documents = entry.get("documents", layer.documents)
+        for document in decided_for:
+            self.known("document", document, self.lines, _at(place, entry, "decided_for", document))
+        for number, document in enumerate(documents):
+            self.known("document", document, self.lines, _at(place, entry, "documents", number))
+        self.check_level(entry, level, stated, place)
+        if level == "must":
+            binding = {pointer.document for pointer in stated} | set(decided_for)
+        else:
+            binding = set(documents) if level != "may" else set()
+        for document in sorted(binding - set(layer.documents)) if layer.extends else ():
+            what = f"rule {quote(entry['id'])} would change what {document!r} means; bind it in documents added here"
+            self.wrong(place, what)
+        for document, (model, without) in self.models.items():
+            if model in binding and entry["id"] not in without:
+                binding.add(document)
+                if level == "must":
+                    decided_for[document] = f"It is like {model}."
+        forms = {
+            key: Expression(entry[key], Place(place.path, entry.lines[key]))
+            for key in ("requires", "where", "gives", "ensures", "when")
+            if key in entry
+        }
+        self.check_forms(entry["id"], level, set(forms), place)
+        return Rule(
+            id=entry["id"], level=level,  # type: ignore[arg-type]
+            sentence=entry.get(level, ""), stated=stated, decided_for=decided_for,
+            documents=frozenset(binding), because=entry.get("because"), requires=forms.get("requires"),
+            where=forms.get("where"), gives=forms.get("gives"), ensures=forms.get("ensures"), when=forms.get("when"),
+            implied=entry.get("implied", False), place=place,
+        )  # fmt: skip
+
+    def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
+        if level == "must" and not stated:
+            what = "is a must that no document states; point at a line or make it decided"
+            self.wrong(place, f"rule {quote(entry['id'])} {what}")
+        if level == "decided" and "because" not in entry:
+            self.wrong(place, f"rule {quote(entry['id'])} is our ruling without a reason; add `because`")
+        if level not in ("must", "may") and "decided_for" in entry:
+            self.wrong(
+                place, f"rule {quote(entry['id'])}: `decided_for` goes with must and may; write `documents` instead"
+            )
+        if level in ("must", "may") and "documents" in entry:
+            self.wrong(
+                place, f"rule {quote(entry['id'])}: `documents` goes with silent and decided; `stated` says it here"
+            )
+        for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
+            self.wrong(place, f"rule {quote(entry['id'])} is both stated in {document} and decided for it; keep one")
+
+    def check_forms(self, rule: str, level: str, forms: set[str], place: Place) -> None:
+        allowed: list[set[str]] = [set()]
+        if level == "silent":
+            allowed += [{"when"}]
+        elif level != "may":
+            allowed += [{"requires"}, {"where", "gives"}, {"ensures"}]
+        if forms not in allowed:
+            written = " or ".join("+".join(sorted(form, reverse=True)) for form in allowed if form) or "no expression"
+            self.wrong(place, f"rule {quote(rule)} has {sorted(forms)}; a {level} rule takes {written}")
+
+    def findings(self) -> dict[str, Finding]:
+        result = {}
+        for entry, place, _ in self.entries("findings"):
+            for number, rule in enumerate(entry["rules"]):
+                self.known("rule", rule, self.known_rules, _at(place, entry, "rules", number))
+            call = entry.get("example")
+            example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
+            result[entry["id"]] = Finding(
+                entry["id"], entry["kind"], entry["about"], self.pointers(entry["at"], place), tuple(entry["readings"]),
+                entry["follows"], entry.get("ruling"), tuple(entry["rules"]), example, place,
+            )  # fmt: skip
+        return result
+
+
+def _at(place: Place, entry: Map, *path: str | int) -> Place:
+    """The place of something inside of an entry."""
+    return Place(place.path, line_of(entry, path))
+
+
+def _unused(spec: Spec) -> Iterable[Problem]:
+    """Rules that bind nowhere, and operations and documents that do not know each other."""
+    for rule in spec.rules.values():
+        if rule.level != "may" and not rule.documents:
+            yield Problem(rule.place, f"rule {rule.id!r} binds in no document; state it, decide it or delete it")
+    for document in spec.documents.values():
+        operation = spec.operations.get(document.operation)
+        if operation and document.id not in operation.documents:
+            what = f"{document.id!r} defines {operation.id}, whose entry does not list it; add it there"
+            yield Problem(document.place, what)
+    for operation in spec.operations.values():
+        for name in operation.documents:
+            if name in spec.documents and spec.documents[name].operation != operation.id:
+                yield Problem(operation.place, f"{name!r} defines {spec.documents[name].operation}, not {operation.id}")
+
+
+_TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)\[([0-9, ]*)\]")
+
+
+def tensor(text: str) -> tuple[str, tuple[int, ...]] | None:
+    """`T[2, 3]` as a type and dims, or None where it is not written so."""
+    match = _TENSOR.fullmatch(text)
+    if not match:
+        return None
+    entries = match[2].split(",") if match[2].strip() else []
+    if not all(entry.strip().isdigit() and len(entry.strip()) < 40 for entry in entries):
+        return None
+    return match[1], tuple(int(entry) for entry in entries)

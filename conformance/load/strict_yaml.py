@@ -1,0 +1,246 @@
+"""Reads YAML strictly: every value knows its line, and nothing is silently taken for something else.
+
+Refused, because PyYAML or another reader would guess: duplicate keys, anchors, aliases, merges, tags, `yes`/`on`/`010`/
+`1:30`/`1e3`/dates and other plain text that some reader takes for a boolean or a number. A byte order mark in front is
+allowed, as YAML itself allows it. Read as events, so that no depth of nesting can overflow a stack.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..model import Malformed, Place, Problem
+from ..system.files import read_bytes
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MOST = 16 << 20
+"""Bytes that are read of one file of text."""
+_MOST_PROBLEMS = 1000
+_DEEPEST = 40
+_LONGEST_INTEGER = 40
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_ACCIDENT = re.compile(
+    r"y|n|yes|no|on|off|true|false|null|~|=|<<|"
+    r"[-+]?[.]?[0-9][0-9_.,:]*(e[-+]?[0-9]+)?|[-+]?0[xob][0-9a-f_]+|[-+]?[.](inf|nan)|"
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([t \t].*)?",
+    re.IGNORECASE,
+)
+_INDENT = re.compile(r"^[ \t]*", re.MULTILINE)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# Control characters, and line breaks that editors and YAML count differently.
+_NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
+_BRACKETS = re.compile(r"[\[\]{}\n]")
+_VALUES: dict[str, Any] = {"true": True, "false": False, "null": None}
+
+
+class Map(dict[str, Any]):
+    """A YAML mapping that knows the lines of its keys."""
+
+    __slots__ = ("line", "lines")
+    line: int
+    lines: dict[str, int]
+
+
+class Seq(list[Any]):
+    """A YAML sequence that knows the lines of its items."""
+
+    __slots__ = ("line", "lines")
+    line: int
+    lines: list[int]
+
+
+def read(path: Path, name: str) -> tuple[Any, list[Problem]]:
+    """The content of a file and everything that is wrong with its YAML; `name` is what messages call it."""
+    try:
+        content = read_bytes(path, MOST)
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        return None, [Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path")]
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return None, [Problem(Place(name, line), f"byte {error.start} is not UTF-8; save the file as UTF-8")]
+    return parse(text, name)
+
+
+def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
+    """Like `read`, of text already at hand."""
+    if bad := _NOT_TEXT.search(text):
+        line = text.count("\n", 0, bad.start()) + 1
+        return None, [Problem(Place(name, line), f"not YAML: character {bad[0]!r} is not allowed; remove it")]
+    if line := _too_deep(text):
+        return None, [Problem(Place(name, line), _TOO_DEEP)]
+    collecting = gc.isenabled()
+    gc.disable()  # most of the parser's time would be the garbage collector's
+    try:
+        reader = _Reader(name)
+        return reader.file(iter(_LOADER(text).get_event, None)), reader.problems
+    except _Hopeless as hopeless:
+        return None, [*reader.problems, hopeless.problem]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(name, mark.line + 1 if mark else 1)
+        what = " ".join(filter(None, (error.context, error.problem)))
+        if mark and error.context_mark and error.context_mark.line != mark.line:
+            what += f" (begun on line {error.context_mark.line + 1})"
+        if "\t" in "".join(_INDENT.findall(text)[place.line - 1 : place.line]):
+            what = "a tab stands where only blanks may; indent with blanks"
+            return None, [*reader.problems, Problem(place, f"not YAML: {what}")]
+        return None, [*reader.problems, Problem(place, f"not YAML: {what}; correct it")]
+    finally:
+        if collecting:
+            gc.enable()
+
+
+_TOO_DEEP = f"nested more than {_DEEPEST} levels deep; nothing here needs that"
+
+
+def _too_deep(text: str) -> int:
+    """The line on which brackets nest far too deep, or 0: libyaml takes quadratic time over them."""
+    depth, line = 0, 1
+    for bracket in _BRACKETS.findall(text):
+        if bracket == "\n":
+            line += 1
+        else:
+            depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
+            if depth > 10 * _DEEPEST:  # generous, for brackets in text count too
+                return line
+    return 0
+
+
+class _Hopeless(Exception):
+    """Reading cannot go on."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class _Reader:
+    """Walks the parser's events; collects problems instead of stopping at the first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.problems: list[Problem] = []
+        self.events: Iterator[Any] = iter(())
+
+    def wrong(self, event: Any, what: str) -> Problem:
+        problem = Problem(Place(self.name, event.start_mark.line + 1), what)
+        if len(self.problems) >= _MOST_PROBLEMS:
+            raise self.hopeless(event, f"more than {_MOST_PROBLEMS:,} problems; correct those above first")
+        self.problems.append(problem)
+        return problem
+
+    def hopeless(self, event: Any, what: str) -> _Hopeless:
+        return _Hopeless(Problem(Place(self.name, event.start_mark.line + 1), what))
+
+    def file(self, events: Iterator[Any]) -> Any:
+        """The one document of a file."""
+        self.events = events
+        next(events)
+        if isinstance(start := next(events), yaml.StreamEndEvent):
+            raise _Hopeless(Problem(Place(self.name, 1), "the file is empty; fill it or delete it"))
+        content = self.value(next(events), 0)
+        next(events)
+        if not isinstance(start := next(events), yaml.StreamEndEvent):
+            raise self.hopeless(start, "a second document begins here; keep one a file")
+        return content
+
+    def value(self, event: Any, depth: int) -> Any:
+        if isinstance(event, yaml.AliasEvent):
+            self.wrong(event, f"the alias *{shorten(str(event.anchor))}; write the value out, so that each reads alone")
+            return None
+        if event.anchor is not None:
+            self.wrong(
+                event,
+                f"the anchor &{shorten(str(event.anchor))}; remove it and write values out, so that each reads alone",
+            )
+        if event.tag is not None:
+            self.wrong(event, f"the tag {quote(event.tag)}; remove it and put text in quotes")
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event)
+        if depth >= _DEEPEST:
+            raise self.hopeless(event, _TOO_DEEP)
+        return self.mapping(event, depth) if isinstance(event, yaml.MappingStartEvent) else self.sequence(event, depth)
+
+    def scalar(self, event: Any) -> Any:
+        text: str = event.value
+        if event.style:  # quoted or block; the parser says "" for plain
+            return text
+        if text in _VALUES:
+            return _VALUES[text]
+        if _INTEGER.fullmatch(text):
+            if len(text) <= _LONGEST_INTEGER:
+                return int(text)
+            self.wrong(event, f"a number of {len(text)} characters, at most {_LONGEST_INTEGER} are read; shorten it")
+        elif not text:
+            self.wrong(event, "the value is left empty; write it, or null")
+        elif _DATE.fullmatch(text):
+            self.wrong(event, f"{quote(text)} would be read by some as a date; put it in quotes")
+        elif _ACCIDENT.fullmatch(text):
+            what = "would be read by some as a boolean, a number, a date or nothing"
+            self.wrong(event, f"{quote(text)} {what}; write true, false, null or a decimal number, or put it in quotes")
+        else:
+            return text
+        return None
+
+    def mapping(self, start: Any, depth: int) -> Map:
+        result = Map()
+        result.line, result.lines = start.start_mark.line + 1, {}
+        while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
+            problems = len(self.problems)
+            key = self.value(key_event, depth + 1)
+            value = self.value(next(self.events), depth + 1)
+            if not isinstance(key, str):
+                if len(self.problems) == problems:
+                    written = quote(key_event.value) if isinstance(key_event, yaml.ScalarEvent) else "before this colon"
+                    self.wrong(key_event, f"the key {written} is not text; put it in quotes")
+            elif key in result:
+                self.wrong(
+                    key_event, f"the key {quote(key)} stands twice, first on line {result.lines[key]}; remove one"
+                )
+            else:
+                result[key] = value
+                result.lines[key] = key_event.start_mark.line + 1
+        return result
+
+    def sequence(self, start: Any, depth: int) -> Seq:
+        result = Seq()
+        result.line, result.lines = start.start_mark.line + 1, []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            result.append(self.value(event, depth + 1))
+            result.lines.append(event.start_mark.line + 1)
+        return result
+
+
+def quote(value: object) -> str:
+    """A value as messages quote it: on one line, and only the beginning of what is long."""
+    return shorten(repr(value))
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def line_of(root: Any, path: tuple[str | int, ...]) -> int:
+    """The line of the value that stands at a path of keys and indices."""
+    line = getattr(root, "line", 1)
+    for step in path:
+        in_map = isinstance(root, Map) and step in root.lines
+        in_seq = isinstance(root, Seq) and isinstance(step, int) and step < len(root)
+        if not in_map and not in_seq:
+            break
+        line, root = root.lines[step], root[step]
+    return line
+
+
+def require(problems: list[Problem]) -> None:
+    """Raises Malformed where there is any problem."""
+    if problems:
+        raise Malformed(tuple(problems))

@@ -1,0 +1,98 @@
+"""What a backend is to the suite: its identity, its claims, and what it may raise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from conformance.model.graphs import Array, Graph, Tensor
+
+
+class Identity(NamedTuple):
+    """Who is on the stand."""
+
+    name: str
+    version: str
+    detail: tuple[tuple[str, str], ...] = ()
+    """More facts that pin it: build, instruction set, device."""
+
+
+class Claims(NamedTuple):
+    """What a backend says it does; read before the first row and frozen."""
+
+    operations: tuple[str, ...]
+    leaves_out: tuple[str, ...] = ()
+    """Facets, exact (`type:f16`) or a whole family (`form`)."""
+    mapped: tuple[str, ...] = ()
+    """What the adapter answers in the library's place, such as `special_zero`."""
+
+    @staticmethod
+    def of(record: Mapping[str, Any]) -> Claims:
+        """What a header or a file of claims says."""
+        return Claims(**{key: tuple(value) for key, value in record.items()})
+
+    def leaves(self, facet: str) -> bool:
+        return facet in self.leaves_out or facet.partition(":")[0] in self.leaves_out
+
+
+class Rejected(Exception):
+    """The backend's own refusal of a call, and the stage at which it came: compile or run."""
+
+    __slots__ = ("message", "stage")
+
+    def __init__(self, stage: str, message: str) -> None:
+        self.stage, self.message = stage, message  # BaseException.__new__ has set args
+
+
+class Unsupported(Exception):
+    """The adapter or the backend does not offer this facet of the call."""
+
+    def __init__(self, facet: str) -> None:
+        super().__init__(facet)
+        self.facet = facet
+
+
+class Crashed(Exception):
+    """The process that answered for the backend ended in the middle of a call."""
+
+
+class RemoteError(Exception):
+    """What went wrong in the adapter in a process of its own, which said what it was."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class TimedOut(Exception):
+    """The call did not come back within its limit."""
+
+
+@runtime_checkable
+class Program(Protocol):
+    """A compiled graph, to be run any number of times."""
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array: ...
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """What a backend must offer to be run."""
+
+    @property
+    def identity(self) -> Identity: ...
+    @property
+    def claims(self) -> Claims: ...
+    def compile(self, graph: Graph) -> Program: ...
+
+
+@runtime_checkable
+class Isolated(Adapter, Protocol):
+    """An adapter in a process of its own, which can be ended and started afresh."""
+
+    def renew(self) -> None:
+        """The next call has a process that has made no other."""
+
+    def restart(self) -> None:
+        """The next call has a process that was started from nothing."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,128 @@
+"""What spec/ holds: documents, operations, rules and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from conformance.model.places import Place
+
+# ── what the documents say ────────────────────────────────────────────────────────────────────────
+
+
+class Pointer(NamedTuple):
+    """A line of a document and a few words that stand there."""
+
+    document: str
+    line: int
+    words: str
+
+
+class Prose(NamedTuple):
+    """A statement of a document that binds nobody, with the reason why not."""
+
+    pointer: Pointer
+    reason: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Document:
+    """One source text, pinned by digest."""
+
+    id: str
+    operation: str
+    title: str
+    year: int
+    licence: str | None
+    file: str
+    sha256: str
+    lines: int
+    statements: int
+    prose: tuple[Prose, ...]
+    place: Place
+
+
+Given = Literal["attribute", "constant", "runtime"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A signature: where shape is given, and which types documents list."""
+
+    id: str
+    documents: tuple[str, ...]
+    given: tuple[Given, ...]
+    """How shape reaches the operation: an attribute, an input known beforehand, an input that arrives with run."""
+    types: tuple[str, ...]
+    shape_types: tuple[str, ...]
+    detail: Mapping[str, Any]
+    """The whole entry of operations.yaml, for people: attributes, inputs, outputs, names by document."""
+    place: Place
+
+
+Level = Literal["must", "may", "silent", "decided"]
+
+
+class Expression(NamedTuple):
+    """Source text of one expression and where it stands."""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One normative sentence of our own, who states it, and where possible a contract."""
+
+    id: str
+    level: Level
+    sentence: str
+    stated: tuple[Pointer, ...]
+    decided_for: Mapping[str, str]
+    """Documents for which the rule is our ruling, each with the reason."""
+    documents: frozenset[str]
+    """The documents in which the rule binds (for `silent`: in which it is silent)."""
+    because: str | None
+    requires: Expression | None
+    where: Expression | None
+    gives: Expression | None
+    ensures: Expression | None
+    when: Expression | None
+    implied: bool
+    place: Place
+
+    @property
+    def has_contract(self) -> bool:
+        return any((self.requires, self.gives, self.ensures, self.when))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A defect, a disagreement or a silence of the documents."""
+
+    id: str
+    kind: Literal["defect", "disagreement", "silence"]
+    about: str
+    at: tuple[Pointer, ...]
+    readings: tuple[str, ...]
+    follows: str
+    ruling: str | None
+    rules: tuple[str, ...]
+    example: tuple[tuple[int, ...], tuple[int, ...], bool] | None
+    """A call (src, shape, special_zero) that shows it."""
+    place: Place
+
+
+@dataclass(frozen=True)
+class Spec:
+    """All that spec/ holds."""
+
+    documents: Mapping[str, Document]
+    operations: Mapping[str, Operation]
+    rules: Mapping[str, Rule]
+    findings: Mapping[str, Finding]
+    digest: str
+    added: frozenset[str] = frozenset()
+    """Ids of the documents that a folder adds to those that come along."""

@@ -1,0 +1,1 @@
+"""Cases → rows that can be executed: graphs, memory, selection."""

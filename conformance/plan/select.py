@@ -1,0 +1,84 @@
+"""`-k EXPR`: chooses rows by words of their ids, joined by and, or, not and brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from .rows import Row
+
+_TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
+Chooser = Callable[[Row], bool]
+
+
+class BadExpression(Exception):
+    """What cannot be read in an expression."""
+
+
+def chooser(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
+    """A test for rows. A whole row id or case id chooses exactly that; a word any row whose id, file or rule has it."""
+    whole = expression.strip()
+    if whole.rpartition("::")[2] in plan_ids:
+        wanted = whole.rpartition("::")[2]
+        return lambda row: wanted in (row.id, row.case.id)
+    tokens = [bracket or word for bracket, word in _TOKEN.findall(expression)]
+    if not tokens:
+        raise BadExpression("the expression is empty; write words of case ids, such as 'infer and not empty'")
+    test, rest = _either(tokens)
+    if rest:
+        raise BadExpression(f"{rest[0]!r} is one too many in {expression!r}; join words with and, or, not")
+    return test
+
+
+def ids(rows: tuple[Row, ...]) -> frozenset[str]:
+    """Every row id and case id."""
+    return frozenset(name for row in rows for name in (row.id, row.case.id))
+
+
+def nearest(expression: str, rows: Iterable[Row]) -> list[str]:
+    """Ids of cases, rules or words of ids that somebody may have meant who wrote one that there is not."""
+    import difflib  # only for what is misspelt
+
+    meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0].lower()
+    names = dict.fromkeys(name for row in rows for name in (row.case.id, row.case.rule))
+    words = dict.fromkeys(word for name in names for word in name.split("-"))
+    return difflib.get_close_matches(meant, names, n=3, cutoff=0.7) or difflib.get_close_matches(meant, words, n=1)
+
+
+def _either(tokens: list[str]) -> tuple[Chooser, list[str]]:
+    left, rest = _both(tokens)
+    while rest and rest[0] == "or":
+        right, rest = _both(rest[1:])
+        left = _any(left, right)
+    return left, rest
+
+
+def _both(tokens: list[str]) -> tuple[Chooser, list[str]]:
+    left, rest = _one(tokens)
+    while rest and rest[0] == "and":
+        right, rest = _one(rest[1:])
+        left = _all(left, right)
+    return left, rest
+
+
+def _any(a: Chooser, b: Chooser) -> Chooser:
+    return lambda row: a(row) or b(row)
+
+
+def _all(a: Chooser, b: Chooser) -> Chooser:
+    return lambda row: a(row) and b(row)
+
+
+def _one(tokens: list[str]) -> tuple[Chooser, list[str]]:
+    if not tokens or tokens[0] in ("and", "or", ")"):
+        raise BadExpression(f"a word is missing before {tokens[0]!r}" if tokens else "the expression ends too early")
+    if tokens[0] == "not":
+        test, rest = _one(tokens[1:])
+        return (lambda row: not test(row)), rest
+    if tokens[0] == "(":
+        test, rest = _either(tokens[1:])
+        if rest[:1] != [")"]:
+            raise BadExpression("a bracket is not closed")
+        return test, rest[1:]
+    word = tokens[0].strip("'\"").lower()
+    return (lambda row: word in row.node_id.lower() or word in row.case.rule), tokens[1:]

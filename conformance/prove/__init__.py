@@ -1,0 +1,1 @@
+"""Proofs about the suite and about an adapter."""

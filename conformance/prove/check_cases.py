@@ -1,0 +1,243 @@
+"""Proves the cases: what a person expects is what the contracts say, and every rule has a witness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ..load.cases import LOCK, locked
+from ..load.strict_yaml import quote
+from ..meaning.contract import Contract, contracts
+from ..model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
+from ..plan.rows import Plan, Row, Task, plan_of, witnessed
+from ..run.row import called, run_row
+from ..system.files import leaves_its_folder, replace_text
+from .reasons import reason_holds, reasons
+
+
+def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
+    """Everything that is wrong with the cases of a suite."""
+    plan = plan or plan_of(suite)
+    yield from _expectations(plan)
+    yield from _rows(plan)
+    yield from _same_call(plan)
+    yield from _bits(suite.cases.values())
+    yield from _witnesses(suite)
+    yield from _findings(suite)
+    yield from lock_problems(suite, cases_path)
+
+
+# ── expectations ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _expectations(plan: Plan) -> Iterator[Problem]:
+    """Each expectation against each document, said once a case and document."""
+    said = set()
+    for row in plan.rows:
+        rule = plan.suite.spec.rules[row.case.rule]
+        for number, (step, task) in enumerate(zip(row.case.steps, row.tasks, strict=True), 1):
+            for judged in task.meanings:
+                for document in judged.documents:
+                    if document in plan.suite.spec.added and row.case.id not in plan.suite.added:
+                        continue  # who wrote the case did not know that document
+                    expected = step.expect.get(document) or step.expect.get("*")
+                    what = _disagreement(rule, document, expected, judged.meaning, step)
+                    if what and (row.case.id, number, document) not in said:
+                        said.add((row.case.id, number, document))
+                        at = f"step {number}: " if len(row.tasks) > 1 else ""
+                        yield Problem(row.case.place, f"{row.case.id}: {at}{what}")
+
+
+def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning: Meaning, step: Step) -> str | None:
+    if expected is None:
+        return f"nothing is expected in {document}; add it, or `*` for all others"
+    binds = document in rule.documents
+    if expected.kind == meaning.kind:
+        if expected.kind == "legal" and expected.dims != meaning.dst:
+            return f"expects {_dims(expected.dims)}, but in {document} the answer is {_dims(meaning.dst)}"
+        if (
+            binds
+            and rule.has_contract
+            and expected.kind != "legal"
+            and rule.id not in meaning.rules
+            and len(step.shapes) == 1
+        ):
+            return f"cites {rule.id}, but in {document} {said_of(meaning)}; cite what the call is about"
+        return None
+    if meaning.kind == "unspecified" and not binds:
+        return None
+    return f"expects {_expected(expected)}, but in {document} {said_of(meaning)}; correct the case, or the rule"
+
+
+def _expected(expected: Expected) -> str:
+    return {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _dims(expected.dims)
+
+
+def _dims(dims: tuple[int | None, ...] | None) -> str:
+    return "a dst not known" if dims is None else "[" + ", ".join("?" if d is None else str(d) for d in dims) + "]"
+
+
+def said_of(meaning: Meaning) -> str:
+    """A meaning in words."""
+    if meaning.kind == "legal":
+        return f"the call is legal and the answer is {_dims(meaning.dst)}"
+    if meaning.kind == "illegal":
+        return f"the call is illegal by {', '.join(meaning.rules)}"
+    return f"the call is unspecified ({', '.join(meaning.rules) or 'more than one dst would do'})"
+
+
+# ── the second opinion ──
+
+
+def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
+    """Rows on which the reference parts with the contracts, or refuses for a reason that is none of theirs."""
+    for row in plan.rows:
+        if "large" in row.facets:
+            continue
+        result = run_row(row, reference, left_out=False)
+        verdicts = {verdict for name, verdict in result.verdicts.items() if name not in plan.suite.spec.added}
+        wrong = sorted(verdicts - {"pass", "observed"})
+        if wrong:
+            yield Problem(
+                row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
+            )
+        if result.outcome["kind"] != "tensor" or len(row.tasks) > 1:  # one answer needs no reason
+            yield from _reasons(row, reference, plan.suite.spec.added)
+
+
+def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Problem]:
+    for task, outcome in zip(row.tasks, called(row, reference), strict=True):
+        if not reason_holds(task, outcome, added):
+            rules = ", ".join(sorted(reasons(task, added))) or "none"
+            what = f"the reference refuses by {outcome.message}, the contracts by {rules}; one of them is wrong"
+            yield Problem(row.case.place, f"{row.id}: {what}")
+
+
+# ── whole cases ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _rows(plan: Plan) -> Iterator[Problem]:
+    """Cases that run nowhere, and rules cited where they bind nowhere."""
+    rows: dict[str, list[Row]] = {case: [] for case in plan.suite.cases}
+    for row in plan.rows:
+        rows[row.case.id].append(row)
+    for case in plan.suite.cases.values():
+        rule = plan.suite.spec.rules[case.rule]
+        if not rows[case.id]:
+            yield Problem(case.place, f"{case.id}: no operation can express the call; check types and form")
+        elif rule.level == "may":
+            yield Problem(case.place, f"{case.id}: cites {rule.id}, a freedom; no case may test against it")
+        elif not any(rule.documents & set(row.documents) for row in rows[case.id]):
+            yield Problem(case.place, f"{case.id}: cites {rule.id}, which binds in none of the documents it runs for")
+    ids: dict[str, Row] = {}
+    for row in plan.rows:
+        if row.id in ids:
+            yield Problem(row.case.place, f"{row.id}: two rows have this id")
+        ids[row.id] = row
+
+
+def _same_call(plan: Plan) -> Iterator[Problem]:
+    seen: dict[object, Case] = {}
+    for row in plan.rows:
+        key = (row.operation, row.shape_type, row.given, tuple(_call(task) for task in row.tasks))
+        first = seen.setdefault(key, row.case)
+        if first is not row.case:
+            yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); keep one")
+            for known in [k for k, case in seen.items() if case is row.case]:
+                seen[known] = first
+
+
+def _call(task: Task) -> object:
+    return (task.graph, task.source._replace(start=0), task.shapes, task.may_overwrite)
+
+
+def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
+    from ..model.types import WIDTH
+    from ..plan.memory import EDGES, volume_of
+
+    for case in cases:
+        for step in case.steps:
+            if step.bits is None:
+                continue
+            volume = volume_of(step.src)
+            if step.bits == "edges":
+                if step.src_type != "T" and step.src_type not in EDGES:
+                    yield Problem(
+                        case.place, f"{case.id}: `bits: edges` is for {', '.join(EDGES)}, not for {step.src_type}"
+                    )
+            elif step.src_type == "T":
+                yield Problem(case.place, f"{case.id}: bits go with one element type, not with T; write it in src")
+            elif step.bits == "all":
+                if volume != 1 << 16 or WIDTH[step.src_type] != 2:
+                    yield Problem(case.place, f"{case.id}: `bits: all` wants 65536 elements of a 16-bit type")
+            elif len(step.bits.split()) != volume:
+                yield Problem(case.place, f"{case.id}: {len(step.bits.split())} bit patterns for {volume} elements")
+            elif any(len(word) != 2 * WIDTH[step.src_type] for word in step.bits.split()):
+                yield Problem(
+                    case.place, f"{case.id}: a pattern of {step.src_type} has {2 * WIDTH[step.src_type]} digits"
+                )
+
+
+# ── the suite ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _witnesses(suite: Suite) -> Iterator[Problem]:
+    whole = contracts(suite.spec)
+    for rule in suite.spec.rules.values():
+        if rule.has_contract and not rule.implied and not witnesses(rule, suite, whole):
+            yield Problem(
+                rule.place,
+                f"rule {rule.id!r} has no witness: deleting it changes no case; "
+                "write a case that breaks it and nothing else",
+            )
+
+
+def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> list[Case]:
+    """The cases that witness a rule, which cite it."""
+    lacking = contracts(suite.spec, without=rule.id)
+    citing = [case for case in suite.cases.values() if case.rule == rule.id]
+    return [case for case in citing if witnessed(case, suite.spec, rule, whole, lacking)]
+
+
+def _findings(suite: Suite) -> Iterator[Problem]:
+    calls = {
+        (step.src, step.shapes[0], step.special_zero[0])
+        for case in suite.cases.values()
+        for step in case.steps
+        if len(step.shapes) == 1
+    }
+    for finding in suite.spec.findings.values():
+        if finding.example and finding.example not in calls:
+            src, shape, zero = finding.example
+            yield Problem(
+                finding.place,
+                f"finding {finding.id!r}: no case makes its call, src {list(src)}, shape {list(shape)}, special_zero "
+                f"{str(zero).lower()}; add one",
+            )
+
+
+def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
+    """Ids that were there once and are not now, and new ones not yet locked."""
+    name, known = f"{cases_path.name}/{LOCK}", locked(cases_path)
+    if leaves_its_folder(cases_path / LOCK) and not set(known) <= (suite.added or suite.cases.keys()):
+        what = "is a symbolic link to another folder, and not a list of cases that are there; its content is not shown"
+        yield Problem(Place(name, 1), what)
+        return
+    for line, case in enumerate(known, 1):
+        if case not in (suite.added or suite.cases):
+            yield Problem(
+                Place(name, line), f"the case {quote(case)} is gone; ids are never removed, renamed or used again"
+            )
+    for case in (suite.added or suite.cases.keys()) - set(known):
+        yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")
+
+
+def lock(suite: Suite, cases_path: Path) -> int:
+    """Adds the new ids to the lock file; how many there were."""
+    known = set(locked(cases_path))
+    new = [case for case in suite.added or suite.cases if case not in known]
+    replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
+    return len(new)
+
+
+__all__ = ["LOCK", "Spec", "lock", "lock_problems", "problems", "reference_problems", "said_of", "witnesses"]

@@ -1,0 +1,165 @@
+"""What a program that speaks the protocol must survive from our side: each fault is tried on a process of its own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..isolate import protocol
+from ..isolate.process import Process
+from ..isolate.protocol import Fault
+from ..isolate.started import USUAL, Limits, start
+from ..model import Crashed, TimedOut
+from ..system.text import short
+from .check_adapter import Found
+
+_HELLO: Mapping[str, Any] = {"do": "hello", "protocol": protocol.VERSION, "shared_memory": None}
+_TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
+_GRAPH: Mapping[str, Any] = {
+    "src": {"type": "f32", "dims": [2], "strides": None},
+    "nodes": [
+        {
+            "operation": "StaticReshape", "shape": {"type": "s64", "dims": [2], "values": [1, 2]},
+            "special_zero": {"type": "bool", "dims": [], "values": [False]}, "result": None,
+            "attributes": {}, "inputs": 1, "outputs": 1,
+        }
+    ],
+}  # fmt: skip
+
+
+class Talk:
+    """A conversation in single steps."""
+
+    def __init__(self, command_line: str, limits: Limits) -> None:
+        self.limits = limits
+        self.process = Process(start(shlex.split(command_line), limits), limits)
+
+    def say(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> int:
+        number = self.process.new_id()
+        whole = protocol.line({"id": number, **request}) + payload
+        size = -(-len(whole) // pieces)
+        for at in range(0, len(whole), size):
+            self.process.send([whole[at : at + size]], self._deadline(), str(request["do"]))
+            if pieces > 1:
+                time.sleep(0.002)
+        return number
+
+    def hear(self, number: int, what: str) -> dict[str, Any]:
+        return self.process.reply(number, self._deadline(), what)
+
+    def ask(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> dict[str, Any]:
+        return self.hear(self.say(request, payload, pieces), str(request["do"]))
+
+    def _deadline(self) -> float:
+        return self.process.deadline()
+
+
+def injected(command_line: str, limits: Limits = USUAL) -> Iterator[Found]:
+    """A line for each fault of ours, and whether the program survived it."""
+    for name, act in _FAULTS.items():
+        talk = Talk(command_line, limits)
+        try:
+            wrong = act(talk)
+        except (Fault, Crashed, TimedOut) as error:
+            wrong = str(error)
+        finally:
+            talk.process.end()
+        yield Found("mend", "protocol", f"does not hold: {name}; {wrong}") if wrong else Found("ok", "protocol", name)
+
+
+def _ready(talk: Talk) -> None:
+    talk.ask(_HELLO)
+
+
+def _other_version(talk: Talk) -> str | None:
+    reply = talk.ask({**_HELLO, "protocol": "reshape-conformance/0"})
+    return None if "error" in reply else f"it said {_said(reply)}, where an error was due"
+
+
+def _unknown_request(talk: Talk) -> str | None:
+    _ready(talk)
+    reply = talk.ask({"do": "sing", "song": ["la", {"la": None}]})
+    if "error" not in reply:
+        return f"it said {_said(reply)}, where an error was due"
+    return _alive(talk)
+
+
+def _unknown_key(talk: Talk) -> str | None:
+    _ready(talk)
+    reply = talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}})
+    return (
+        None
+        if "result" in reply
+        else f"it said {_said(reply)}, where a result was due: keys it does not know are to be ignored"
+    )
+
+
+def _unknown_program(talk: Talk) -> str | None:
+    _ready(talk)
+    reply = talk.ask({"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8))
+    if "error" not in reply:
+        return f"it said {_said(reply)}, where an error was due"
+    return _alive(talk)
+
+
+def _close_unknown(talk: Talk) -> str | None:
+    _ready(talk)
+    talk.ask({"do": "close", "program": 77})
+    return _alive(talk)
+
+
+def _two_at_once(talk: Talk) -> str | None:
+    _ready(talk)
+    first, second = talk.process.new_id(), talk.process.new_id()
+    lines = [protocol.line({"id": number, "do": "describe"}) for number in (first, second)]
+    talk.process.send([b"".join(lines)], talk.process.deadline(), "describe")
+    talk.hear(first, "describe")
+    talk.hear(second, "describe")
+    return None
+
+
+def _in_pieces(talk: Talk) -> str | None:
+    _ready(talk)
+    compiled = talk.ask({"do": "compile", "program": 5, "graph": _GRAPH}, pieces=40)
+    if "result" not in compiled:
+        return None  # StaticReshape is not offered; what matters is that it replied
+    reply = talk.ask({"do": "run", "program": 5, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(range(8)), 30)
+    if "result" not in reply:
+        return f"run in pieces: it said {_said(reply)}, where a result was due"
+    talk.process.payload(reply["result"]["bytes"], talk.process.deadline(), "run")
+    return _alive(talk)
+
+
+def _stop(talk: Talk) -> str | None:
+    _ready(talk)
+    return talk.process.stop()
+
+
+def _hung_up(talk: Talk) -> str | None:
+    _ready(talk)
+    return talk.process.hang_up()
+
+
+def _alive(talk: Talk) -> str | None:
+    reply = talk.ask({"do": "describe"})
+    return None if "result" in reply else f"afterwards describe came to {_said(reply)}"
+
+
+def _said(reply: Mapping[str, Any]) -> str:
+    return short(json.dumps({key: value for key, value in reply.items() if key != "id"}))
+
+
+_FAULTS: Mapping[str, Callable[[Talk], str | None]] = {
+    "another version of the protocol is refused": _other_version,
+    "an unknown request is refused, and the next one answered": _unknown_request,
+    "keys that it does not know are ignored": _unknown_key,
+    "a run of an unknown program is refused, its payload read": _unknown_program,
+    "a close of an unknown program is survived": _close_unknown,
+    "two requests that come at once get two replies": _two_at_once,
+    "a request that comes in pieces is put together": _in_pieces,
+    "stop ends it": _stop,
+    "it ends where we hang up without a word": _hung_up,
+}

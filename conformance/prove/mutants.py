@@ -1,0 +1,292 @@
+"""Proves that the suite notices: backends with one false belief, rules deleted, and every turn of the reference."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..meaning.contract import contracts
+from ..meaning.domain import SMALL, Domain, calls
+from ..model import Adapter, Suite
+from ..plan.memory import volume_of
+from ..plan.rows import GREAT, Row
+from ..run.row import called, run_row
+from .check_cases import witnesses
+from .reasons import reason_holds
+from .turned import Mutant, mutants, source_of
+
+LONGEST = 20.0
+"""Seconds of this process that a mutant may take for all rows."""
+FINE = frozenset({"pass", "observed"})
+
+_SAME_BYTES = (
+    "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
+)
+_SETTLED_LATER = "dst is then settled at the run, where the same check refuses or answers the same call"
+_NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
+_MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
+_EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
+_EARLY = 'return Compiled(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
+_KNOWN_TOGETHER = (
+    "a graph that knows every shape beforehand knows src's lengths too, and one without them knows no shape"
+)
+EQUIVALENTS: Mapping[str, str] = {
+    "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
+    "MOST_DIMS = 32 · 32 became 31": _SAME_BYTES,
+    f"{_MOVED} · the body dropped": _SAME_BYTES,
+    f"{_MOVED} · <= became <": _SAME_BYTES,
+    f"{_MOVED} · <= became < (2)": _SAME_BYTES,
+    f"{_EMPTY} · 0 became 1": _NOTHING_THERE,
+    f"{_EMPTY} · 0 became 1 (2)": _NOTHING_THERE,
+    f"{_EARLY}  # type: ignore[arg-type] · always the second": _SETTLED_LATER,
+    "early = dims is not None and None not in dims · `None not in dims` dropped": _KNOWN_TOGETHER,
+    "early = dims is not None and None not in dims · not in became in": _SETTLED_LATER,
+    "early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked"
+    " · `early` dropped": _KNOWN_TOGETHER,
+    "src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False"
+    " · False became True": "a call of the operation always gives the argument; the default is for people",
+    "for said, length in zip(declared.dims, dims, strict=True): · True became False": (
+        "two lines above, dims of different ranks have been told apart"
+    ),
+    "step *= max(length, 1) · 1 became 0": (
+        "it differs where a length is 0, and then no element is reached by any stride"
+    ),
+    "kept = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]"
+    " · True became False": "a tensor has as many strides as dims",
+}
+"""Mutants of the reference that no call can tell from it, each with the proof."""
+
+
+def rows_to_run(rows: Iterable[Row]) -> list[Row]:
+    """All but the large ones, which want gigabytes; of a case of many elements one row is enough."""
+    seen: set[str] = set()
+    kept = []
+    for row in rows:
+        great = any(volume_of(step.src) >= GREAT for step in row.case.steps)
+        if not (row.case.large or (great and row.case.id in seen)):
+            kept.append(row)
+        seen.add(row.case.id)
+    return kept
+
+
+def noticed(row: Row, backend: Adapter) -> bool:
+    """Whether a row fails or errs in some document."""
+    return not FINE.issuperset(run_row(row, backend, False).verdicts.values())
+
+
+# ── planted backends ──────────────────────────────────────────────────────────────────────────────
+
+
+class Planted(NamedTuple):
+    """What the suite found in a backend with one false belief."""
+
+    name: str
+    belief: str
+    breaks: str
+    classes: str
+    killers: Mapping[str, tuple[str, ...]]
+    """By rule, the cases that notice it."""
+    elsewhere: tuple[int, int]
+    """Rows of other rules: how many fail, of how many."""
+
+    @property
+    def wrong(self) -> str | None:
+        """Why the suite, or the backend, is not as it should be."""
+        failed, rows = self.elsewhere
+        if self.breaks not in self.killers:
+            seen = f"only by cases of {', '.join(self.killers)}" if self.killers else "by no case at all"
+            return f"is noticed by no case of {self.breaks}, the rule that it breaks, {seen}; write that case"
+        if 2 * failed > rows and "R" not in self.classes:
+            return f"fails {failed} of {rows} rows of other rules; make its belief a smaller one"
+        return None
+
+
+def broken_backends() -> Mapping[str, Any]:
+    """The planted backends by name."""
+    backends: Mapping[str, Any] = importlib.import_module("conformance.adapters.broken").BROKEN
+    return backends
+
+
+def plant(backend: Any, rows: Iterable[Row]) -> Planted:
+    """Runs a backend over all rows."""
+    adapter = backend()
+    killers: dict[str, dict[str, None]] = {}
+    failed = others = 0
+    for row in rows:
+        bad = noticed(row, adapter)
+        rule = row.case.rule
+        if bad:
+            killers.setdefault(rule, {})[row.case.id] = None
+        if rule != backend.breaks:
+            failed, others = failed + bad, others + 1
+    belief = inspect.getdoc(backend) or ""
+    found = {rule: tuple(cases) for rule, cases in killers.items()}
+    return Planted(backend.name, belief, backend.breaks, backend.classes, found, (failed, others))
+
+
+def unopposed(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
+    """Rules that no planted backend breaks, and classes of bug that none stands for."""
+    module = importlib.import_module("conformance.adapters.broken")
+    broken = {backend.breaks for backend in backends.values()}
+    for rule in suite.spec.rules.values():
+        if rule.level in ("must", "decided") and rule.id not in broken:
+            yield f"rule {rule.id!r} has no enemy; write a backend that breaks it in adapters/broken.py"
+    for rule_id in sorted(broken - suite.spec.rules.keys()):
+        yield f"adapters/broken.py: some backend breaks {rule_id!r}, which is no rule"
+    covered = {letter for backend in backends.values() for letter in backend.classes}
+    for letter, about in module.CLASSES.items():
+        if letter not in covered:
+            yield f"class {letter} ({about}) has no enemy; write a backend of that class in adapters/broken.py"
+
+
+# ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Deleted(NamedTuple):
+    """A contract without one of its rules."""
+
+    rule: str
+    cases: tuple[str, ...]
+    """The cases whose expectation no longer holds."""
+    proof: str | None
+    """Why nothing can change, where the rule is implied by the others."""
+
+    @property
+    def wrong(self) -> str | None:
+        return None if self.cases or self.proof else "deleting it changes what no case expects; write a witness"
+
+
+def delete(suite: Suite, rule_id: str, domain: Domain = SMALL) -> Deleted:
+    """Deletes one rule that has a contract, and sees which cases disagree."""
+    rule = suite.spec.rules[rule_id]
+    whole = contracts(suite.spec)
+    if not rule.implied:
+        return Deleted(rule_id, tuple(case.id for case in witnesses(rule, suite, whole)), None)
+    lacking = contracts(suite.spec, without=rule_id)
+    for document in sorted(rule.documents):
+        one, other = whole[document].meaning, lacking[document].meaning
+        if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(domain)):
+            return Deleted(rule_id, (), None)
+    return Deleted(rule_id, (), f"implied by the other rules: without it {domain} mean the same")
+
+
+# ── the reference, turned ─────────────────────────────────────────────────────────────────────────
+
+
+class Turned(NamedTuple):
+    """A mutant of the reference, and what noticed it."""
+
+    mutant: Mutant
+    killer: str | None
+    """The row that notices it."""
+    by_reason: bool
+    """Whether that row passes, and only the reason for which it is refused does not hold."""
+    proof: str | None
+
+    @property
+    def wrong(self) -> str | None:
+        if self.killer and self.proof:
+            return f"is listed as equivalent, but {self.killer} notices it; take it off the list"
+        if self.killer or self.proof:
+            return None
+        return "no row notices it; write the case, or prove in conformance/prove/mutants.py that no call can"
+
+
+UNTOUCHED = frozenset({"identity", "claims"})
+"""What the reference says of itself, which no row depends on."""
+
+
+def reference_mutants() -> Iterator[Mutant]:
+    """Every mutant of the reference."""
+    yield from mutants(source_of(importlib.import_module("conformance.adapters.numpy_reference")), UNTOUCHED)
+
+
+def outdated(turned: Iterable[Mutant]) -> Iterator[str]:
+    """Proofs of mutants that are no more."""
+    for name in sorted(EQUIVALENTS.keys() - {mutant.name for mutant in turned}):
+        yield f"conformance/prove/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
+
+
+class Hunt:
+    """Looks for a row that notices a mutant; rows that noticed one before are asked first."""
+
+    def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
+        types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
+        by_type = sorted(rows, key=lambda row: types[row.type])
+        self.by_verdict, self.by_reason = by_type, [row for row in by_type if _may_be_refused(row)]
+        self.equivalents = equivalents
+
+    def hunted(self, mutant: Mutant) -> Turned:
+        """What becomes of one mutant."""
+        proof = self.equivalents.get(mutant.name)
+        backend = _backend(mutant)
+        if isinstance(backend, str):
+            return Turned(mutant, backend, False, proof)
+        looks = [(self.by_verdict, noticed), (self.by_reason, gives_itself_away)]
+        for rows, notices in reversed(looks) if mutant.of_text else looks:  # a text is most often a reason
+            killer = _killer(backend, rows, notices)
+            if killer:
+                only_reason = notices is gives_itself_away and not noticed(rows[0], backend)
+                return Turned(mutant, killer, only_reason, proof)
+        return Turned(mutant, None, False, proof)
+
+
+def _may_be_refused(row: Row) -> bool:
+    """Whether a backend that no row notices may refuse this one, and so give a reason."""
+    return any(judged.meaning.kind != "legal" for task in row.tasks for judged in task.meanings)
+
+
+def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool]) -> str | None:
+    """The first row that notices a backend; it comes to the front, for the next one is likely to fall for it too."""
+    asked: list[Row] = []
+    with time_limit(LONGEST) as late:
+        for row in rows:
+            asked.append(row)
+            if notices(row, backend):
+                rows.insert(0, rows.pop(len(asked) - 1))
+                return row.id
+    return f"{asked[-1].id} (endless)" if late else None
+
+
+def _backend(mutant: Mutant) -> Any:
+    """The mutant's backend, or what kept it from being one."""
+    try:
+        return mutant.module().NumpyReference()
+    except Exception as error:
+        return f"{type(error).__name__} when it is imported"
+
+
+def gives_itself_away(row: Row, backend: Adapter) -> bool:
+    """Whether a row is refused for a reason that does not hold."""
+    return not all(map(reason_holds, row.tasks, called(row, backend)))
+
+
+class _Late(BaseException):
+    """Passes through whatever catches exceptions."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[list[str]]:
+    """Ends what runs too long; the list has an entry then. Only the main thread of a Unix process can."""
+    late: list[str] = []
+
+    def end(*_: object) -> None:
+        raise _Late
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, end)
+    except (ValueError, AttributeError):
+        yield late
+        return
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield late
+    except _Late:
+        late.append("late")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,1 @@
+"""`pytest --adapter BACKEND`: each row is an item."""

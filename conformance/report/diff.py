@@ -1,0 +1,251 @@
+"""What changed between two runs, and why: by comparing what their headers pin, and the rows one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from ..certify.conclude import Word, concluded
+from ..certify.evidence import Evidence
+from ..certify.repeat import answer
+from ..model import Result
+from ..plan.rows import Plan
+
+Direction = Literal["worse", "better", "set aside", "other"]
+DIRECTIONS: Mapping[Direction, str] = {
+    "worse": "what was right, open or not there is now wrong, or is no longer shown",
+    "better": "what was wrong or not shown is now right",
+    "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
+    "other": "another answer where the documents leave it open, or rows that are new or gone",
+}
+Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "flaky"]
+CAUSES: Mapping[Cause, str] = {
+    "backend": "the backend is another, or another version",
+    "claims": "the backend claims more or less",
+    "suite": "the specification or the cases changed",
+    "ruling": "the same answer is judged otherwise, under a rule that is our own ruling",
+    "waiver": "a waiver came, ended or was dropped",
+    "environment": "the machine, the interpreter or a library changed",
+    "target": "the run was asked for something else",
+    "flaky": "nothing that the headers pin differs: run the row again, several times",
+}
+_RANK: Mapping[str, int] = {
+    "pass": 0, "observed": 0, "waived": 1, "not claimed": 2, "not run": 3, "fail": 4, "error": 5,
+}  # fmt: skip
+_WORDS: tuple[Word, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
+_BAD = ("fail", "error")
+_IDLE = ("not run", "not claimed")
+
+
+class Pinned(NamedTuple):
+    """One thing that the headers pin and that differs."""
+
+    cause: Cause
+    what: str
+    was: str
+    now: str
+
+
+class Change(NamedTuple):
+    """One row that is not what it was."""
+
+    row: str
+    case: str
+    rule: str
+    documents: tuple[str, ...]
+    direction: Direction
+    was: str
+    now: str
+    was_answer: str
+    now_answer: str
+    causes: tuple[Cause, ...]
+
+
+class Verdicts(NamedTuple):
+    """What was shown of a document for a type, then and now."""
+
+    document: str
+    type: str
+    was: Word
+    now: Word
+
+    @property
+    def worse(self) -> bool:
+        return _WORDS.index(self.now) > _WORDS.index(self.was)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All of it."""
+
+    old: str
+    new: str
+    pinned: tuple[Pinned, ...]
+    standings: tuple[Verdicts, ...] | None
+    """None where the two runs are of different suites, or of one that is not at hand."""
+    changes: tuple[Change, ...]
+    rows: int
+    """Rows that both runs have."""
+
+    @property
+    def worse(self) -> bool:
+        return any(change.direction == "worse" for change in self.changes) or any(
+            each.worse for each in self.standings or ()
+        )
+
+    @property
+    def counts(self) -> dict[Direction, int]:
+        """Rows by the direction in which they changed."""
+        rows: dict[Direction, set[str]] = {direction: set() for direction in DIRECTIONS}
+        for change in self.changes:
+            rows[change.direction].add(change.row)
+        return {direction: len(found) for direction, found in rows.items()}
+
+
+def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
+    """Compares two runs. `plan`: of the suite at hand, which names the rules."""
+    pinned = tuple(_pinned(old.header, new.header))
+    was, now = ({result.row: result for result in each.results} for each in (old, new))
+    rules = {row.id: row.case.rule for row in plan.rows}
+    changes: list[Change] = []
+    for row in dict.fromkeys((*now, *was)):
+        changes += _changes(row, rules.get(row, ""), was.get(row), now.get(row), pinned, plan)
+    return Difference(
+        _name(old, plan),
+        _name(new, plan),
+        pinned,
+        _standings(old, new, plan),
+        tuple(changes),
+        len(was.keys() & now.keys()),
+    )
+
+
+def _name(evidence: Evidence, plan: Plan) -> str:
+    backend = evidence.header["backend"]
+    unjudged = "" if evidence.header["suite"]["digest"] == plan.suite.digest else ", of another suite, not judged again"
+    return f"{backend['name']} {backend['version']}, {evidence.header['started']}{unjudged}"
+
+
+# ── what the headers pin ──────────────────────────────────────────────────────────────────────────
+
+_PARTS: Mapping[str, Cause] = {
+    "backend": "backend", "isolation": "backend", "claims": "claims", "suite": "suite", "waivers": "waiver",
+    "environment": "environment", "target": "target",
+}  # fmt: skip
+
+
+def _pinned(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pinned]:
+    for key, cause in _PARTS.items():
+        was, now = _flat(old.get(key), key), _flat(new.get(key), key)
+        for name in dict.fromkeys((*was, *now)):
+            if was.get(name) != now.get(name):
+                yield Pinned(cause, name, was.get(name, "nothing"), now.get(name, "nothing"))
+
+
+def _flat(value: Any, name: str) -> dict[str, str]:
+    """Names and values, however deep; a list of names is one value."""
+    if isinstance(value, Mapping):
+        return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
+    if name == "waivers":
+        return {f"waiver of {_waived(each)}": _told(each) for each in value or ()}
+    if isinstance(value, list | tuple):
+        return {name: ", ".join(map(str, value)) or "none"}
+    return {name: "none" if value is None else str(value)}
+
+
+def _waived(waiver: Mapping[str, Any]) -> str:
+    return str(next((waiver[key] for key in ("case", "rule", "row") if key in waiver), "?"))
+
+
+def _told(waiver: Mapping[str, Any]) -> str:
+    return "; ".join(f"{key}: {value}" for key, value in waiver.items() if key not in ("number", "place"))
+
+
+# ── documents ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _standings(old: Evidence, new: Evidence, plan: Plan) -> tuple[Verdicts, ...] | None:
+    if any(each.header["suite"]["digest"] != plan.suite.digest for each in (old, new)):
+        return None
+    was, now = ({(s.document, s.type): s.word for s in concluded(plan, each).standings} for each in (old, new))
+    return tuple(
+        Verdicts(document, type_, was.get((document, type_), "not claimed"), now.get((document, type_), "not claimed"))
+        for document, type_ in dict.fromkeys((*was, *now))
+        if was.get((document, type_)) != now.get((document, type_))
+    )
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _changes(
+    row: str, rule: str, was: Result | None, now: Result | None, pinned: tuple[Pinned, ...], plan: Plan
+) -> Iterator[Change]:
+    """The changes of a row: one for all documents that changed alike."""
+    case = row.partition("[")[0]
+    if was is None or now is None:
+        there = now or was
+        assert there is not None
+        verdicts = "/".join(dict.fromkeys(there.verdicts.values()))
+        bad = was is None and any(verdict in _BAD for verdict in there.verdicts.values())
+        said = ("no such row", verdicts) if was is None else (verdicts, "no such row")
+        answers = ("", answer(there)) if was is None else (answer(there), "")
+        yield Change(row, case, rule, tuple(there.verdicts), "worse" if bad else "other", *said, *answers, ("suite",))
+        return
+    same = _outcome(was) == _outcome(now)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
+        before, after = (each.verdicts.get(document, "not run") for each in (was, now))
+        if before != after or (not same and before not in _IDLE):
+            alike.setdefault((before, after), []).append(document)
+    for (old, new), documents in alike.items():
+        if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
+            continue  # a message in other words, or a step beside the one that decided
+        causes = _causes((old, new), was, now, same, pinned, _ruled(plan, rule, documents))
+        yield Change(row, case, rule, tuple(documents), direction(old, new), old, new, answer(was), answer(now), causes)
+
+
+def direction(was: str, now: str) -> Direction:
+    """Whether a verdict is worse than another."""
+    if was in _BAD and now in ("waived", "not claimed", "not run"):
+        return "set aside"
+    if _RANK[was] == _RANK[now]:
+        return "other"
+    return "worse" if _RANK[now] > _RANK[was] else "better"
+
+
+def _outcome(result: Result) -> dict[str, Any]:
+    """What came of a row, without words that a judge or a waiver added."""
+    kept = {key: value for key, value in result.outcome.items() if key != "waiver"}
+    return {**kept, "content": result.content, "diagnosis": result.diagnosis, "detail": result.detail}
+
+
+def _ruled(plan: Plan, rule: str, documents: list[str]) -> bool:
+    known = plan.suite.spec.rules.get(rule)
+    return known is not None and any(document in known.decided_for for document in documents)
+
+
+def _causes(
+    verdicts: tuple[str, str], was: Result, now: Result, same: bool, pinned: tuple[Pinned, ...], ruled: bool
+) -> tuple[Cause, ...]:
+    """Why a row may have changed: as few causes as what is pinned leaves room for."""
+    before, after = verdicts
+    differs = dict.fromkeys(each.cause for each in pinned)
+    if "(flaky" in f"{was.outcome.get('message')} {now.outcome.get('message')}":
+        return ("flaky",)
+    if "waived" in (before, after) and (same or "waiver" in differs):
+        return ("waiver",) if same else tuple(dict.fromkeys(("waiver", *_others(differs))))
+    if "not run" in (before, after) and "target" in differs:
+        return ("target",)
+    if "not claimed" in (before, after) and "claims" in differs:
+        return ("claims",)
+    if same and before != after:
+        return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)
+    return tuple(_others(differs)) or ("flaky",)
+
+
+def _others(differs: Mapping[Cause, None]) -> Iterator[Cause]:
+    for cause in differs:
+        if cause in ("backend", "environment", "suite"):
+            yield cause

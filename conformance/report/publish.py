@@ -1,0 +1,149 @@
+"""The published results: a folder for each backend and version, and a page that puts all of them side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .. import report
+from ..certify.conclude import concluded, in_process_of_others
+from ..certify.evidence import PACKED, Evidence, Refused, content, packed, parsed, read
+from ..certify.folder import RESULTS
+from ..certify.record import short
+from ..certify.rejudge import refuse_unsound
+from ..model import Verdict
+from ..plan.rows import Plan
+from ..system.files import read_bytes, replace_bytes, replace_text
+from .compare import html
+from .facts import Facts
+from .markdown import inert
+
+PUBLISHED = f"{RESULTS}{PACKED}"
+PAGE = "report.html"
+INDEX = "index.html"
+
+
+class Stale(NamedTuple):
+    """A folder that is of no use any more, and why."""
+
+    folder: Path
+    why: str
+
+
+def name_of(evidence: Evidence) -> str:
+    """The folder of a backend and its version: `onednn-3.6.2`."""
+    backend = evidence.header["backend"]
+    version = str(backend["version"]).partition("+")[0]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", backend["name"]).strip(".-")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{name}-{version}").strip(".-")[:80] if name else ""
+
+
+class Published(NamedTuple):
+    """A folder of published results, and what lay there before."""
+
+    folder: Path
+    replaced: str | None
+    """What it replaced, in words; None if the folder is new, or holds the same."""
+
+
+def publish(results: Path, plan: Plan, reports: Path) -> Published:
+    """Judge the results of a run again and publish them with their page; Refused if they are not whole and sound."""
+    data = content(results)
+    evidence = parsed(data, results)
+    _check(evidence, plan, results)
+    name = name_of(evidence)
+    if not name:
+        raise Refused(
+            f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"
+        )
+    folder = reports / name
+    replaced = _describe_replaced(folder / PUBLISHED, evidence)
+    replace_bytes(folder / PUBLISHED, packed(data))
+    text = report.texts(plan, evidence, concluded(plan, evidence), (PAGE,), brief=True)[PAGE]
+    replace_text(folder / PAGE, text)
+    return Published(folder, replaced)
+
+
+def _describe_replaced(path: Path, evidence: Evidence) -> str | None:
+    """Say which published results are replaced, and how many verdicts failed in them and in the new ones."""
+    if not path.exists():
+        return None
+    try:
+        before = read(path)
+    except Refused:
+        return "replaces results that cannot be read any more"
+    if before.header == evidence.header and before.results == evidence.results:
+        return None
+    was, now = (sum(each.footer["verdicts"].get(v, 0) for v in ("fail", "error")) for each in (before, evidence))
+    return f"replaces the run of {before.header['started']}, in which {was:,} verdicts failed; {now:,} fail now"
+
+
+def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
+    refuse_unsound(evidence, plan, path)
+    target = evidence.header["target"]
+    if target["select"] or target["shard"]:
+        raise Refused(f"{path}: is a part of a run, by -k or --shard; only whole runs are published")
+    if in_process_of_others(evidence.header):
+        raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
+
+
+def folders(reports: Path) -> list[Path]:
+    """Those that hold published results."""
+    return sorted(path.parent for path in reports.glob(f"*/{PUBLISHED}"))
+
+
+def index(reports: Path, plan: Plan) -> tuple[list[Facts], list[Stale]]:
+    """Writes the page of all published results that are of this suite; these, and the folders that are not."""
+    found = list(_gathered(reports, plan))
+    runs = [(folder, facts) for folder, facts in found if isinstance(facts, Facts)]
+    stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, Facts)]
+    if runs:
+        pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
+        text = html([facts for _, facts in runs], pages)
+        replace_text(reports / INDEX, text)
+        _write_counts(reports / "README.md", runs)
+    return [facts for _, facts in runs], stale
+
+
+def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, Facts | str]]:
+    for folder in folders(reports):
+        try:
+            evidence = read(folder / PUBLISHED)
+            _check(evidence, plan, folder / PUBLISHED)
+        except Refused as refused:  # noqa: PERF203 - one for each folder
+            yield folder, str(refused)
+        else:
+            yield folder, Facts(plan, evidence, concluded(plan, evidence))
+
+
+# ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
+
+BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
+_COLUMNS: tuple[Verdict, ...] = ("pass", "fail", "error", "observed", "not claimed")
+
+
+def _write_counts(text: Path, runs: Sequence[tuple[Path, Facts]]) -> None:
+    """The table of counts in a text that has a place for it."""
+    if not text.is_file():
+        return
+    before, begin, rest = read_bytes(text).decode("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if begin and end:
+        replace_text(text, f"{before}{begin}{''.join(_counts(runs))}{end}{after}")
+
+
+def _counts(runs: Sequence[tuple[Path, Facts]]) -> Iterator[str]:
+    yield f"| backend | rows called | {' | '.join(_COLUMNS)} | failing cases, by what is wrong |\n"
+    yield f"|---{'|---:' * (1 + len(_COLUMNS))}|---|\n"
+    for folder, facts in runs:
+        called = sum(result.outcome["kind"] != "none" for result in facts.evidence.results)
+        counts = [f"{facts.conclusion.counts.get(verdict, 0):,}" for verdict in _COLUMNS]
+        kinds = "; ".join(f"{inert(name)} {len(cases)}" for name, cases in facts.failures.items()) or "none"
+        yield f"| [{folder.name}]({folder.name}/{PAGE}) | {called:,} | {' | '.join(counts)} | {kinds} |\n"
+
+
+def size(reports: Path) -> int:
+    """Bytes of all that is published."""
+    return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())

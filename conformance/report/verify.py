@@ -1,0 +1,219 @@
+"""Derives a run's verdict and reports again from its evidence, and says what does not match."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
+from pathlib import Path
+from typing import NamedTuple
+
+from .. import report
+from ..certify.conclude import Conclusion, concluded, in_process_of_others
+from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, content, miscounts, parsed
+from ..certify.folder import REPORTS, RESULTS
+from ..certify.rejudge import contradictions
+from ..model import Result
+from ..plan.rows import Plan
+from . import embedded
+
+PAGE = "report.html"
+_NO_VERDICT = (5, 6)
+"""Exit codes under which nothing holds: the harness caught itself lying, or a waiver is stale or has expired."""
+_MOST = 20
+"""Differences that are told one by one."""
+_NEAR = 40
+"""Characters shown around a difference."""
+
+
+class Mismatch(NamedTuple):
+    """Something that does not follow from the evidence, and where."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
+class Verified(NamedTuple):
+    """What was looked at, what it comes to, and what does not match."""
+
+    files: tuple[str, ...]
+    conclusion: Conclusion | None
+    evidence: Evidence | None
+    mismatches: tuple[Mismatch, ...]
+
+
+def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | None:
+    """Why true evidence shows no conformity: of the whole target, or of every type that a document lists.
+
+    None if it does. A backend of others that ran in the suite's own process shows nothing, for it could have written
+    its verdict itself.
+    """
+    conclusion, evidence = found.conclusion, found.evidence
+    if conclusion is None or evidence is None:
+        return "the evidence cannot be relied on"
+    if in_process_of_others(evidence.header):
+        return "the backend ran in the suite's own process, which it could change; run it without --isolation none"
+    if document is None or plan.suite.lost or conclusion.exit_code in _NO_VERDICT:
+        return conclusion.why if conclusion.exit_code else None
+    listed = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types
+    words = {standing.type: standing.word for standing in conclusion.standings if standing.document == document}
+    lacking = [type_ for type_ in (*listed, *words) if words.get(type_) != "conforms"]
+    return f"{document} is not shown for {', '.join(dict.fromkeys(lacking))}" if lacking else None
+
+
+class OtherSuite(Exception):
+    """The evidence is of a suite that is not installed here, so that nothing can be derived again."""
+
+
+def verify(path: Path, plan: Plan) -> Verified:
+    """Look at a page, a results file or a folder of both."""
+    if path.is_dir():
+        return _folder(path, plan)
+    text = content(path)
+    if embedded.BEGIN.encode() in text:
+        return _page(path, text.decode("utf-8", "replace"), plan)
+    return _judged(path, text, plan, {})
+
+
+def _folder(folder: Path, plan: Plan) -> Verified:
+    """The results, and every report that lies beside them."""
+    found = [path for path in (folder / RESULTS, folder / f"{RESULTS}{PACKED}") if path.exists()]
+    if len(found) > 1:
+        raise Refused(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
+    if not found:
+        if (folder / PAGE).exists():
+            return verify(folder / PAGE, plan)
+        raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
+    written = {name: folder / name for name in REPORTS if (folder / name).exists()}
+    return _judged(found[0], content(found[0]), plan, written)
+
+
+def _page(path: Path, html: str, plan: Plan) -> Verified:
+    return _judged(path, embedded.lines_in(html, path), plan, {PAGE: path})
+
+
+def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> Verified:
+    """The verdict of some results: every row judged again, then every report written again and compared.
+
+    What is damaged or contradicts itself is not looked at any further: nothing follows from it.
+    """
+    files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
+    try:
+        evidence = parsed(lines, path)
+        _same_suite(path, evidence, plan)
+        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    except OtherFormat:
+        raise
+    except Refused as refused:
+        return Verified(files, None, None, (Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip()),))
+    found = list(_find_miscounts(path, lines, evidence))
+    results: dict[str, Result] = {result.row: result for result in evidence.results}
+    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
+    if found:
+        return Verified(files, None, evidence, tuple(found))
+    conclusion = concluded(plan, evidence)
+    texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
+    for name, file in written.items():
+        there = content(file).decode("utf-8", "replace")
+        found += [Mismatch(file.name, what) for what in differences(there, texts[name])]
+    return Verified(files, conclusion, evidence, tuple(found))
+
+
+def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mismatch]:
+    """Counts in the footer that are not those of the rows, and a footer that the suite did not write."""
+    if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
+        yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
+    for wrong in miscounts(evidence):
+        yield Mismatch(path.name, wrong)
+
+
+def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
+    suite = evidence.header["suite"]
+    if suite["digest"] != plan.suite.digest:
+        raise OtherSuite(
+            f"{path}: is of suite {suite['version']} with digest {suite['digest'][:12]}, and this one has "
+            f"{plan.suite.digest[:12]}; install that one, or name its folders with --spec and --cases"
+        )
+
+
+# ── where two texts part ──────────────────────────────────────────────────────────────────────────
+
+
+def differences(there: str, derived: str) -> Iterator[str]:
+    """What a file says, and what its evidence gives; by line, the first of them."""
+    if there == derived:
+        return
+    ours, theirs = derived.splitlines(), there.splitlines()
+    told = 0
+    for ours_part, theirs_part, at in _parts(ours, theirs):
+        if told >= _MOST:
+            yield "and more differs after that"
+            return
+        told += 1
+        yield _told(ours_part, theirs_part, at, theirs)
+    if not told:
+        yield "differs in the ends of its lines"
+
+
+def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """Lines that differ: ours, theirs, and where theirs stands."""
+    begin = 0
+    while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
+        end += 1
+    mine, other = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
+    if len(mine) == len(other):
+        pairs = ((m, o, begin + k) for k, (m, o) in enumerate(zip(mine, other, strict=True)) if m != o)
+        yield from pairs
+        return
+    if len(mine) * len(other) > 4_000_000:
+        yield mine[0] if mine else "", other[0] if other else "", begin
+        return
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, other, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield "\n".join(mine[a:b]), "\n".join(other[c:d]), begin + c
+
+
+def _told(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
+    mine, other = _visible(ours), _visible(theirs)
+    where = f"line {at + 1}{_anchor(lines, at)}"
+    if embedded.BEGIN in theirs or embedded.BEGIN in ours:
+        return f"{where}: the evidence in the page is not written as the suite writes it; {_around(ours, theirs)}"
+    if mine == other:
+        return f"{where}: reads the same, but is marked up otherwise; {_around(ours, theirs)}"
+    return f"{where}: {_around(mine, other)}"
+
+
+def _visible(markup: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
+def _anchor(lines: Sequence[str], at: int) -> str:
+    """The nearest thing above that has a name."""
+    for line in reversed(lines[: at + 1]):
+        if names := re.findall(r'\bid="([^"]+)"', line):
+            return f", #{names[0] if line is lines[at] else names[-1]}"
+    return ""
+
+
+def _around(ours: str, theirs: str) -> str:
+    """The few words in which two texts part."""
+    begin = 0
+    while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
+        end += 1
+    said, due = (text[max(0, begin - _NEAR) : max(begin, len(text) - end) + _NEAR] for text in (theirs, ours))
+    return f"says “{_short(said)}”, the evidence gives “{_short(due)}”"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 4 * _NEAR else f"{text[: 2 * _NEAR]}…{text[-2 * _NEAR :]}"

@@ -1,0 +1,1 @@
+"""One row → one result: call, judge, diagnose, contain."""

@@ -1,0 +1,176 @@
+"""Compares an answer with what was due, by type, then dims, then bytes, and says in words what is wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model import Meaning, Outcome
+from ..model.types import WIDTH
+from ..plan.memory import GUARD, Source, volume_of
+
+Bits = np.ndarray[Any, np.dtype[Any]]
+
+
+class Diagnosis(NamedTuple):
+    """What is wrong: a few fixed words to group by, and a sentence."""
+
+    name: str
+    text: str
+
+
+_FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
+"""Bits of exponent and fraction."""
+
+
+def compare(
+    outcome: Outcome,
+    meaning: Meaning,
+    source: Source,
+    elements: bytes | memoryview,
+    earlier: Sequence[bytes | memoryview] = (),
+) -> Diagnosis | None:
+    """None where the tensor is right (legal), or breaks nothing that is known of it (unspecified)."""
+    assert outcome.dims is not None
+    assert outcome.data is not None
+    if outcome.type != source.type:
+        return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
+    wrong = wrong_dims(outcome.dims, meaning, source.dims)
+    if wrong:
+        return wrong
+    if outcome.data != elements:
+        return content(source, elements, outcome.data, earlier)
+    return None
+
+
+def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
+    want = meaning.dst
+    if any(length < 0 for length in got):
+        return Diagnosis("wrong dims", f"answered {list(got)}, and no length is below 0")
+    if meaning.kind == "legal":
+        return None if got == want else Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")
+    if want is not None and (
+        len(got) != len(want) or any(w is not None and w != g for g, w in zip(got, want, strict=True))
+    ):
+        known = ["?" if w is None else w for w in want]
+        return Diagnosis("wrong dims", f"answered {list(got)}, of which {known} is settled".replace("'", ""))
+    if volume_of(got) != volume_of(src):
+        return Diagnosis("wrong volume", f"answered {list(got)}, {volume_of(got)} elements for {volume_of(src)}")
+    return None
+
+
+def content(
+    source: Source, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()
+) -> Diagnosis:
+    """Names the way in which the elements differ."""
+    if len(got) < len(want):
+        return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")
+    if len(got) > len(want):
+        return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
+    kind = np.dtype(f"<u{WIDTH[source.type]}")
+    wanted, gotten = np.frombuffer(want, kind), np.frombuffer(got, kind)
+    name = _stale(got, earlier) or _moved(source, wanted, gotten) or _changed(source.type, wanted, gotten)
+    return Diagnosis(name, f"{name}: {first_difference(wanted, gotten)}")
+
+
+def first_difference(want: Bits, got: Bits) -> str:
+    """Where the elements part first, in hex."""
+    different = np.flatnonzero(want != got)
+    at, digits = int(different[0]), 2 * want.dtype.itemsize
+    return (
+        f"{different.size} of {want.size} elements differ, first at {at} in row-major order: "
+        f"want {int(want[at]):0{digits}x}, got {int(got[at]):0{digits}x}"
+    )
+
+
+# ── elements in the wrong places ──────────────────────────────────────────────────────────────────
+
+
+def _stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> str | None:
+    return "stale: an earlier answer" if any(got == old and old for old in earlier) else None
+
+
+def _moved(source: Source, want: Bits, got: Bits) -> str | None:
+    longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
+    if want.size and source.layout != "dense" and _as_if_dense(source, got):
+        return "offset ignored" if source.layout == "offset" else "strides ignored"
+    if len(longer) > 1 and np.array_equal(got, want.reshape(longer).ravel(order="F")):
+        return "column-major order"
+    half = np.flatnonzero(got != want)[0] if want.size else 0
+    if half and want.size > 1 and np.array_equal(got, np.resize(want[:half], want.size)):
+        return "repeated"
+    if np.array_equal(np.sort(got), np.sort(want)):
+        return "same elements in another order"
+    if not got.any() and want.any():
+        return "all zero"
+    tail = got[half:]
+    if half and tail.size and np.all(tail == tail[0]) and not np.isin(tail[0], want):
+        return "truncated: a constant after the first elements"
+    return None
+
+
+def _as_if_dense(source: Source, got: Bits) -> bool:
+    """Whether the answer is src's memory read in a row, its strides or its offset not looked at."""
+    from ..plan.memory import image_of  # the memory as it was; rare, so made again
+
+    image = image_of(source)
+    starts = {image.tensor.offset, GUARD}  # the first element, and the lowest one
+    rows = (image.before[at : at + got.size * WIDTH[source.type]] for at in starts)
+    return any(row == got.tobytes() for row in rows)
+
+
+# ── elements changed on the way ───────────────────────────────────────────────────────────────────
+
+
+def _changed(type_: str, want: Bits, got: Bits) -> str:
+    """The mixture of the ways in which single elements changed."""
+    if type_ not in _FLOAT:
+        return "wrong elements"
+    different = np.flatnonzero(want != got)[:4096]
+    ways = Counter(_way(type_, int(want[k]), int(got[k])) for k in different)
+    return ", ".join(way for way, _ in ways.most_common(4))
+
+
+def _way(type_: str, want: int, got: int) -> str:
+    exponent_bits, fraction_bits = _FLOAT[type_]
+    sign = 1 << (exponent_bits + fraction_bits)
+    fraction = (1 << fraction_bits) - 1
+    infinity = sign - fraction - 1
+    quiet = 1 << (fraction_bits - 1)
+    size, same = want & ~sign, got & ~sign
+    if size > infinity:
+        return _nan_way(want, got, sign, infinity, quiet)
+    if 0 < size <= fraction and same == 0:
+        return "subnormals flushed"
+    if size == 0 and got == want ^ sign:
+        return "sign of zero lost"
+    if got == want ^ sign:
+        return "sign changed"
+    for other in ("bf16", "f16", "f32"):
+        if other != type_ and _rounded(type_, want, other) == got:
+            return f"rounded through {other}"
+    return "wrong elements" if same else "elements lost"
+
+
+def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
+    if got & ~sign <= infinity:
+        return "NaN lost"
+    if got == want | quiet:
+        return "NaN quieted"
+    if got == want ^ sign:
+        return "sign of NaN lost"
+    return "NaN payload lost"
+
+
+def _rounded(type_: str, bits: int, other: str) -> int:
+    """A pattern after a conversion to another type and back."""
+    from ..model.types import dtype_of
+
+    kind = np.dtype(f"<u{WIDTH[type_]}")
+    with np.errstate(all="ignore"):
+        value = np.array([bits], kind).view(dtype_of(type_))
+        back = value.astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
+    return int(back.view(kind)[0])

@@ -1,0 +1,1 @@
+"""Files, temporary folders and the terminal: what the suite asks of the operating system."""

@@ -1,0 +1,198 @@
+"""Array libraries: what goes in and comes out, what the adapters resolve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.adapter import BUNDLED, CannotStart, load_adapter
+from conformance.adapters.shared import Call, copied_zeros
+from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.model.types import name_of
+from conformance.plan.memory import Source, image_of, patterns, shape_image
+from conformance.run.row import elements_of
+
+MODULES = (
+    "numpy_raw",
+    "torch",
+    "jax",
+    "array_api_strict",
+    "dask",
+    "mlx",
+    "tensorflow",
+    "ndonnx",
+    "paddle",
+    "pytensor",
+    "litert",
+    "mnn",
+    "cupy",
+)
+BACKENDS = tuple(name for name, (module, _) in BUNDLED.items() if module in MODULES)
+RAW = ("numpy-raw", "torch-raw", "paddle", "mnn")
+NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def adapter(request: pytest.FixtureRequest) -> Any:
+    return loaded(request.param)
+
+
+def loaded(backend: str) -> Any:
+    try:
+        return load_adapter(backend)
+    except CannotStart as cannot:
+        pytest.skip(str(cannot))
+
+
+def node(shape: tuple[int, ...], zero: Operand = NO, **more: Any) -> Node:
+    return Node("StaticReshape", Operand("s64", (len(shape),), shape), zero, **more)
+
+
+def answer(adapter: Any, source: Source, *nodes: Node) -> tuple[str, tuple[int, ...], bytes]:
+    dst = adapter.compile(Graph(Declared(source.type, source.dims), nodes)).run(image_of(source).tensor, (), False)
+    type_ = dst.type if isinstance(dst, Tensor) else name_of(dst.dtype)
+    return type_, tuple(dst.dims if isinstance(dst, Tensor) else dst.shape), bytes(elements_of(dst))
+
+
+# ── who it is ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_loaded_says_who_it_is(adapter: Any) -> None:
+    assert adapter.identity.name in BACKENDS
+    assert adapter.identity.version[0].isdigit()
+
+
+def test_who_resolves_zeros_says_so(adapter: Any) -> None:
+    assert adapter.claims.mapped == (() if adapter.identity.name in RAW else ("special_zero",))
+
+
+@pytest.mark.parametrize("backend", ["torch@nowhere", "jax@nowhere", "tensorflow@nowhere"])
+def test_a_device_that_is_not_there_is_one_line(backend: str) -> None:
+    loaded(backend.partition("@")[0])
+    with pytest.raises(CannotStart) as cannot:
+        load_adapter(backend)
+    assert str(cannot.value).startswith(backend)
+    assert "\n" not in str(cannot.value)
+
+
+def test_a_backend_without_devices_takes_none() -> None:
+    with pytest.raises(CannotStart, match="numpy has no choice of device"):
+        load_adapter("numpy@cuda")
+
+
+@pytest.mark.parametrize("backend", ["torch@cuda", "jax@cuda"])
+def test_a_device_answers_as_the_cpu_does(backend: str) -> None:
+    found = loaded(backend)
+    got = answer(found, Source("bf16", (256, 256), "transposed", bits="all"), node((0, 2, -1), YES))
+    assert got == ("bf16", (256, 2, 128), np.arange(1 << 16, dtype="<u2").tobytes())
+    assert "cuda" in str(found.identity.detail)
+
+
+# ── what goes in and comes out ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
+    if adapter.identity.name == "torch-mkldnn":
+        pytest.skip("its own conversion changes some, which a run counts")
+    if adapter.claims.leaves(f"type:{type_}"):
+        pytest.skip(f"takes no {type_}")
+    got = answer(adapter, Source(type_, (256, 256), bits="all"), node((-1,)))
+    assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
+
+
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
+def test_elements_are_handed_over_wherever_they_lie(adapter: Any, layout: Any) -> None:
+    if adapter.identity.name == "torch-inductor":
+        pytest.skip("compiles C++ for each")
+    source = Source("f32", (3, 4), layout)
+    if adapter.claims.leaves(f"layout:{layout}"):
+        with pytest.raises(Unsupported, match=f"layout:{layout}"):
+            answer(adapter, source, node((12,)))
+    else:
+        assert answer(adapter, source, node((12,))) == ("f32", (12,), patterns(source).tobytes())
+
+
+@pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((2, 3), (3, 2)), ((1,), (1, 1)), ((3, 0), (1, 0, 7))])
+def test_tensors_go_in_and_out(adapter: Any, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if adapter.identity.name == "mnn" and 0 in shape:
+        pytest.skip("copies every 0, also where there is nothing to copy")
+    source = Source("f32", src)
+    assert answer(adapter, source, node(shape)) == ("f32", shape, image_of(source).elements)
+
+
+def test_a_chain_hands_each_answer_on(adapter: Any) -> None:
+    source = Source("f32", (2, 6))
+    zero = NO if adapter.identity.name in RAW else YES
+    last = node((4, -1) if zero is NO else (0, -1), zero)
+    assert answer(adapter, source, node((4, 3)), last) == ("f32", (4, 3), image_of(source).elements)
+
+
+@pytest.mark.parametrize("type_", ["s32", "s64"])
+def test_a_shape_that_arrives_is_read_at_each_call(adapter: Any, type_: str) -> None:
+    if "DynamicReshape-1" not in adapter.claims.operations:
+        pytest.skip("takes shapes beforehand only")
+    arriving = Node("DynamicReshape-1", Operand(type_, (2,), None), NO)
+    program = adapter.compile(Graph(Declared("f32", (2, 6)), (arriving,)))
+    image = image_of(Source("f32", (2, 6)))
+    for shape, want in (((3, 4), (3, 4)), ((1, -1), (1, 12)), ((4, -1), (4, 3))):
+        dst = program.run(image.tensor, (shape_image(type_, (2,), shape).tensor,), False)
+        assert tuple(dst.dims if isinstance(dst, Tensor) else dst.shape) == want
+        assert bytes(elements_of(dst)) == image.elements
+
+
+# ── what is resolved, what is left alone, what is refused ─────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("shape", "special_zero", "want"),
+    [
+        ((0, 0), True, (2, 3)),
+        ((0, 0), False, (0, 0)),
+        ((4, -1, 0), True, (4, -1, 0)),  # past the rank of src
+        ((-1, 0, -7), True, (-1, 3, -7)),
+        ((), True, ()),
+    ],
+)
+def test_only_zeros_that_copy_are_resolved(shape: tuple[int, ...], special_zero: bool, want: tuple[int, ...]) -> None:
+    assert copied_zeros((2, 3), Call(shape, special_zero, "s64", runtime=False)) == want
+
+
+@pytest.mark.parametrize("type_", ["u8", "s16", "u64"])
+def test_a_shape_of_any_integers_is_pythons(type_: str) -> None:
+    assert node((2,))._replace(shape=Operand(type_, (1,), (2,))).well_formed
+
+
+@pytest.mark.parametrize("type_", ["f32", "bool", "string"])
+def test_a_shape_of_anything_else_is_not(type_: str) -> None:
+    assert not node((2,))._replace(shape=Operand(type_, (1,), (2,))).well_formed
+
+
+@pytest.mark.parametrize("shape", [(4,), (7, -1), (-1, -1, 5)])
+def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(Rejected) as rejected:
+        answer(adapter, Source("f32", (2, 3)), node(shape))
+    assert rejected.value.stage == "run"
+    assert "Error: " in rejected.value.message
+
+
+@pytest.mark.parametrize(("more", "facet"), [({"inputs": 2}, "form"), ({"result": Declared("f32", (6,))}, "declared")])
+def test_what_no_function_call_can_say_is_not_supported(adapter: Any, more: dict[str, Any], facet: str) -> None:
+    with pytest.raises(Unsupported, match=facet):
+        answer(adapter, Source("f32", (2, 3)), node((6,), **more))
+
+
+def test_pytensor_takes_no_unsigned_shape() -> None:
+    unsigned = Node("Reshape-1", Operand("u8", (1,), (6,)), NO)
+    with pytest.raises(Unsupported, match="shape-type:u8"):
+        answer(loaded("pytensor"), Source("f32", (2, 3)), unsigned)
+
+
+def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
+    source, arriving = Source("f32", (2, 6)), Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
+    program = loaded("pytensor").compile(Graph(Declared("f32", (2, 6)), (arriving, arriving)))
+    shapes = tuple(shape_image("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
+    dst = program.run(image_of(source).tensor, shapes, False)
+    assert (dst.shape, dst.tobytes()) == ((4, 3), image_of(source).elements)

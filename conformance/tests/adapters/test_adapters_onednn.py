@@ -1,0 +1,217 @@
+"""oneDNN Graph: what the adapter tells the library, what it makes of the answers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.adapter import CannotStart, load_adapter
+from conformance.adapters import onednn, onednn_api
+from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.model.types import dtype_of
+from conformance.plan.memory import Source, image_of, patterns
+
+NO = Operand("bool", (), (False,))
+
+
+def node(shape: tuple[int, ...] | None, special_zero: Operand | None = NO, **more: Any) -> Node:
+    written = None if shape is None else Operand("s64", (len(shape),), shape)
+    return Node("StaticReshape", written, special_zero, **more)
+
+
+def graph(src: tuple[int, ...], *nodes: Node, type_: str = "f32", strides: tuple[int, ...] | None = None) -> Graph:
+    return Graph(Declared(type_, src, strides), nodes)
+
+
+@pytest.fixture(scope="module")
+def adapter() -> onednn.OneDnn:
+    try:
+        found = load_adapter("onednn")
+    except CannotStart as cannot:
+        pytest.skip(str(cannot))
+    assert isinstance(found, onednn.OneDnn)
+    return found
+
+
+def answer(adapter: onednn.OneDnn, graph: Graph, source: Source, may_overwrite: bool = False) -> Tensor:
+    dst: Tensor = adapter.compile(graph).run(image_of(source).tensor, (), may_overwrite)
+    return dst
+
+
+# ── what the library is told ──────────────────────────────────────────────────────────────────────
+
+
+def test_a_graph_is_put_down_in_the_librarys_numbers() -> None:
+    plan = onednn.blueprint(graph((2, 6), node((3, 4)), node((0, -1), Operand("bool", (), (True,)))))
+    assert plan.tensors == {
+        0: onednn.Said(0, 3, (2, 6)),
+        1: onednn.Said(1, 3, None),
+        2: onednn.Said(2, 3, None),
+    }
+    first, second = plan.ops
+    assert (first.inputs, first.outputs, second.inputs, second.outputs) == ((0,), (1,), (1,), (2,))
+    assert second.attributes == (
+        onednn.Attribute(0x48, "s64", (0, -1), scalar=False),
+        onednn.Attribute(0x64, "bool", (True,), scalar=True),
+    )
+
+
+def test_strides_are_counted_in_elements() -> None:
+    plan = onednn.blueprint(graph((3, 4), node((12,)), type_="bf16", strides=(2, 6)))
+    assert plan.tensors[0].strides == (1, 3)
+
+
+def test_what_is_declared_of_dst_is_told_as_it_is() -> None:
+    plan = onednn.blueprint(graph((12,), node((3, 4), result=Declared("f16", (3, None)))))
+    assert plan.tensors[1] == onednn.Said(1, 1, (3, None))
+
+
+def test_a_missing_attribute_is_not_set() -> None:
+    (op,) = onednn.blueprint(graph((2,), node(None, None))).ops
+    assert op.attributes == ()
+
+
+def test_a_mistyped_attribute_is_set_by_another_setter() -> None:
+    (op,) = onednn.blueprint(graph((2,), node((2,), Operand("f32", (), (1,))))).ops
+    assert op.attributes[1] == onednn.Attribute(0x64, "f32", (1,), scalar=True)
+
+
+def test_a_name_that_the_library_does_not_know_gets_a_number_that_nobody_has() -> None:
+    extra = (("axis", Operand("s64", (), (0,))), ("allowzero", Operand("s64", (), (1,))))
+    (op,) = onednn.blueprint(graph((2,), node((2,), attributes=extra))).ops
+    assert [attribute.id for attribute in op.attributes] == [0x48, 0x64, 0x30, 0x3F]
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(0, 1), (2, 1), (1, 0), (1, 2)])
+def test_operands_too_few_and_too_many_are_connected_as_written(inputs: int, outputs: int) -> None:
+    plan = onednn.blueprint(graph((2,), node((2,), inputs=inputs, outputs=outputs)))
+    assert (len(plan.ops[0].inputs), len(plan.ops[0].outputs)) == (inputs, outputs)
+    assert {*plan.ops[0].inputs, *plan.ops[0].outputs} <= set(plan.tensors)
+
+
+@pytest.mark.parametrize(
+    ("given", "facet"),
+    [
+        (graph((1,) * 13, node((1,))), "rank:13"),
+        (graph((2, 3), node((6,)), strides=(12, -4)), "layout:reversed"),
+        (graph((2,), node((2,)), type_="u16"), "type:u16"),
+        (graph((2,), node((2,))._replace(operation="Reshape-1")), "given:runtime"),
+    ],
+)
+def test_what_a_logical_tensor_cannot_say_is_not_supported(given: Graph, facet: str) -> None:
+    with pytest.raises(Unsupported) as unsupported:
+        onednn.blueprint(given)
+    assert unsupported.value.facet == facet
+
+
+# ── finding the library ───────────────────────────────────────────────────────────────────────────
+
+
+def test_a_library_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ONEDNN_LIBRARY", str(tmp_path / "libdnnl.so.3"))
+    with pytest.raises(CannotStart, match=r"no file.*pip install onednn$") as cannot:
+        load_adapter("onednn")
+    assert "\n" not in str(cannot.value)
+
+
+def test_a_file_that_is_no_library_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "libdnnl.so.3"
+    file.write_text("no library")
+    monkeypatch.setenv("ONEDNN_LIBRARY", str(file))
+    with pytest.raises(CannotStart, match=r"cannot be loaded.*pip install onednn$") as cannot:
+        load_adapter("onednn")
+    assert "\n" not in str(cannot.value)
+
+
+def test_what_is_loaded_says_who_it_is(adapter: onednn.OneDnn) -> None:
+    assert re.fullmatch(r"3\.\d+\.\d+", adapter.identity.version)
+    detail = dict(adapter.identity.detail)
+    assert re.fullmatch(r"[0-9a-f]{40}", detail["commit"])
+    assert {"instruction set", "runtime"} <= set(detail)
+    assert adapter.claims.operations == ("StaticReshape",)
+
+
+# ── what is made of its answers ───────────────────────────────────────────────────────────────────
+
+
+def test_every_16_bits_of_f32_come_back(adapter: onednn.OneDnn) -> None:
+    words = np.arange(1 << 16, dtype="<u4") * 0x10001
+    source = Source("f32", (256, 256))
+    image = image_of(source)
+    image.tensor.array().view("<u4")[...] = words.reshape(256, 256)
+    dst = adapter.compile(graph((256, 256), node((-1,)))).run(image.tensor, (), False)
+    assert dst.array().view("<u4").tolist() == words.tolist()
+
+
+def test_every_pattern_of_bf16_comes_back_from_a_transposed_src(adapter: onednn.OneDnn) -> None:
+    if adapter.claims.leaves("type:bf16"):
+        pytest.skip("this processor has no bf16 for oneDNN")
+    source = Source("bf16", (256, 256), "transposed", "all")
+    dst = answer(adapter, graph((256, 256), node((-1,)), type_="bf16", strides=(2, 512)), source)
+    assert dst.array().view("<u2").tolist() == list(range(1 << 16))
+
+
+def test_a_repeated_src_is_read_again(adapter: onednn.OneDnn) -> None:
+    source = Source("f32", (2, 6), "broadcast")
+    dst = answer(adapter, graph((2, 6), node((12,)), strides=(0, 4)), source)
+    assert dst.array().view("<u4").tolist() == patterns(source).tolist()
+
+
+def test_src_is_shared_only_with_leave_and_where_the_library_offers_it(adapter: onednn.OneDnn) -> None:
+    for layout, strides, leave in (("dense", None, True), ("dense", None, False), ("padded", (36, 4), True)):
+        image = image_of(Source("f32", (2, 6), layout))  # type: ignore[arg-type]
+        dst = adapter.compile(graph((2, 6), node((3, 4)), strides=strides)).run(image.tensor, (), leave)
+        assert (dst.memory is image.tensor.memory) == (leave and layout == "dense")
+
+
+def test_a_chain_is_a_graph_of_several_ops(adapter: onednn.OneDnn) -> None:
+    source = Source("f32", (2, 6))
+    program = adapter.compile(graph((2, 6), node((3, 4)), node((12,)), node((4, -1))))
+    dst = program.run(image_of(source).tensor, (), False)
+    assert (dst.dims, dst.array().tobytes()) == ((4, 3), image_of(source).elements)
+    assert len(program.parts) >= 1
+
+
+def test_a_program_answers_again(adapter: onednn.OneDnn) -> None:
+    program = adapter.compile(graph((6,), node((2, 3))))
+    for start in (0, 7):
+        image = image_of(Source("f32", (6,), start=start))
+        assert program.run(image.tensor, (), False).array().tobytes() == image.elements
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (graph((2, 3), node((4,))), "invalid_shape at dnnl_graph_partition_compile"),
+        (graph((2, 3), node((6,), None)), "invalid_graph_op at dnnl_graph_add_op"),
+        (graph((2, 3), node((6,), inputs=2)), "invalid_graph_op at dnnl_graph_add_op"),
+    ],
+)
+def test_a_refusal_names_the_status_and_the_function(adapter: onednn.OneDnn, given: Graph, message: str) -> None:
+    with pytest.raises(Rejected) as rejected:
+        adapter.compile(given)
+    assert (rejected.value.stage, rejected.value.message) == ("compile", message)
+
+
+def test_what_is_written_beside_an_output_is_noticed() -> None:
+    memory = onednn.Memory.fresh(8)
+    memory.check()
+    memory.memory[memory.offset + 8] = 0
+    with pytest.raises(onednn.WroteOutside, match="after the 8 bytes"):
+        memory.check()
+
+
+def test_more_dims_than_there_is_room_for_are_read_as_c_reads_them() -> None:
+    tensor = onednn_api.LogicalTensor(ndims=13, dims=onednn_api.Dims(*range(12)), data_type=3)
+    assert tensor.read("dims") == (*range(12), 3)
+    assert tensor.read("strides") == (0,) * 13
+
+
+def test_an_unknown_type_is_named() -> None:
+    with pytest.raises(ValueError, match="data type 99"):
+        onednn_api.type_of(onednn_api.LogicalTensor(data_type=99))
+    assert dtype_of(onednn_api.type_of(onednn_api.LogicalTensor(data_type=2))).name == "bfloat16"

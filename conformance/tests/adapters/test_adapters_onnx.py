@@ -1,0 +1,184 @@
+"""ONNX Runtime, onnx's evaluator, tract and TVM: what the adapters hand over and take back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.adapter import CannotStart, load_adapter
+from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.model.types import name_of
+from conformance.plan.memory import Source, image_of, patterns, shape_image
+from conformance.run.row import elements_of
+
+BACKENDS = ("onnxruntime", "onnxruntime-plain", "onnx-reference", "tract", "tvm")
+NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def adapter(request: pytest.FixtureRequest) -> Adapter:
+    return loaded(request.param)
+
+
+def loaded(backend: str) -> Adapter:
+    try:
+        return load_adapter(backend)
+    except CannotStart as cannot:
+        pytest.skip(str(cannot))
+
+
+def graph(
+    type_: str, src: tuple[int, ...], shape: tuple[int, ...] | None, *, zero: Operand | None = NO, **more: Any
+) -> Graph:
+    operand = None if shape is None else Operand("s64", (len(shape),), shape)
+    return Graph(Declared(type_, src), (Node("Reshape-1", operand, zero, **more),))
+
+
+def answer(adapter: Adapter, graph: Graph, source: Source) -> tuple[str, tuple[int, ...], bytes]:
+    dst = adapter.compile(graph).run(image_of(source).tensor, (), False)
+    type_ = dst.type if isinstance(dst, Tensor) else name_of(dst.dtype)
+    return type_, tuple(dst.dims if isinstance(dst, Tensor) else dst.shape), bytes(elements_of(dst))
+
+
+# ── who it is ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_loaded_says_who_it_is(adapter: Adapter) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.post\d+)?", adapter.identity.version)
+    assert adapter.identity.name in BACKENDS
+    assert not adapter.claims.mapped
+
+
+# ── the model ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def written(graph: Graph) -> Any:
+    loaded("onnx-reference")
+    from conformance.adapters import onnx_model
+
+    return onnx_model.model(graph).graph
+
+
+def test_a_shape_known_beforehand_is_an_initializer() -> None:
+    model = written(graph("f32", (2, 3), (0, -1), zero=YES))
+    assert [node.op_type for node in model.node] == ["Reshape"]
+    assert [(each.name, list(each.dims)) for each in model.initializer] == [("shape0", [2])]
+    assert [each.name for each in model.input] == ["src"]
+    (allowzero,) = model.node[0].attribute
+    assert (allowzero.name, allowzero.i) == ("allowzero", 0)
+
+
+def test_a_shape_of_s32_that_arrives_is_an_input_and_cast() -> None:
+    node = Node("DynamicReshape-1", Operand("s32", (2,), None), NO)
+    model = written(Graph(Declared("f32", (None, 3)), (node,)))
+    assert [node.op_type for node in model.node] == ["Cast", "Reshape"]
+    assert [each.name for each in model.input] == ["src", "arriving0"]
+    assert model.node[1].attribute[0].i == 1
+
+
+def test_a_chain_is_one_graph() -> None:
+    given = graph("f32", (2, 3), (6,))
+    model = written(given._replace(nodes=given.nodes * 3))
+    assert [next(iter(node.input)) for node in model.node] == ["src", "between0", "between1"]
+    assert list(model.node[2].output) == ["dst"]
+
+
+def test_what_is_declared_of_dst_is_written_as_it_is() -> None:
+    (dst,) = written(graph("f32", (2, 3), (6,), result=Declared("f16", (None, 6)))).output
+    assert dst.type.tensor_type.elem_type == 10
+    assert [dim.dim_value for dim in dst.type.tensor_type.shape.dim] == [0, 6]
+
+
+@pytest.mark.parametrize("zero", [None, Operand("s64", (), (1,)), Operand("string", (), ("true",))])
+def test_a_flag_that_is_no_boolean_is_not_supported(adapter: Adapter, zero: Operand | None) -> None:
+    with pytest.raises(Unsupported, match="form:attributes"):
+        adapter.compile(graph("f32", (2,), (2,), zero=zero))
+
+
+# ── what it hands over and takes back ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_every_pattern_comes_back(adapter: Adapter, type_: str) -> None:
+    if adapter.claims.leaves(f"type:{type_}"):
+        pytest.skip(f"takes no {type_}")
+    got = answer(adapter, graph(type_, (256, 256), (-1,)), Source(type_, (256, 256), bits="all"))
+    assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
+
+
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
+def test_elements_are_handed_over_wherever_they_lie(adapter: Adapter, layout: Any) -> None:
+    source = Source("f32", (3, 4), layout)
+    assert answer(adapter, graph("f32", (3, 4), (12,)), source)[2] == patterns(source).tobytes()
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "onnxruntime-plain"])
+def test_strided_bf16_is_not_supported_and_offset_is(backend: str) -> None:
+    adapter = loaded(backend)
+    with pytest.raises(Unsupported, match="layout"):
+        answer(adapter, graph("bf16", (3, 4), (12,)), Source("bf16", (3, 4), "transposed"))
+    source = Source("bf16", (3, 4), "offset")
+    assert answer(adapter, graph("bf16", (3, 4), (12,)), source)[2] == patterns(source).tobytes()
+
+
+@pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((), (1, 1)), ((6,), (*(1,) * 63, 6))])
+def test_empty_and_deep_tensors_go_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if adapter.identity.name == "tract" and len(shape) > 32:
+        pytest.skip("runs out of letters for axes")
+    source = Source("f32", src)
+    assert answer(adapter, graph("f32", src, shape), source) == ("f32", shape, image_of(source).elements)
+
+
+def test_more_dims_than_numpy_has_are_for_the_runtime_only() -> None:
+    source = Source("f32", (1,) * 65)
+    with pytest.raises(Unsupported, match="rank:65"):
+        answer(loaded("onnx-reference"), graph("f32", (1,) * 65, (1,)), source)
+    assert answer(loaded("onnxruntime"), graph("f32", (1,) * 65, (1,)), source)[1] == (1,)
+
+
+def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
+    if adapter.claims.leaves("given:runtime"):
+        pytest.skip("takes shapes beforehand only")
+    node = Node("DynamicReshape-1", Operand("s32", (2,), None), YES)
+    program = adapter.compile(Graph(Declared("f32", (2, 6)), (node,)))
+    image = image_of(Source("f32", (2, 6)))
+    for shape, want in (((3, 4), (3, 4)), ((0, 6), (2, 6)), ((4, -1), (4, 3))):
+        dst = program.run(image.tensor, (shape_image("s32", (2,), shape).tensor,), False)
+        assert tuple(dst.dims if isinstance(dst, Tensor) else dst.shape) == want
+        assert bytes(elements_of(dst)) == image.elements
+
+
+@pytest.mark.parametrize("backend", ["tract", "tvm"])
+def test_a_shape_that_arrives_is_not_offered_by_those_that_take_constants(backend: str) -> None:
+    node = Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
+    with pytest.raises(Unsupported, match="given:runtime"):
+        loaded(backend).compile(Graph(Declared("f32", (2, 6)), (node,)))
+
+
+# ── what is refused, and by whom ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("backend", "stage"),
+    [
+        ("onnxruntime", "compile"),
+        ("onnxruntime-plain", "compile"),
+        ("onnx-reference", "run"),
+        ("tract", "compile"),
+        ("tvm", "compile"),
+    ],
+)
+def test_a_refusal_names_its_stage(backend: str, stage: str) -> None:
+    with pytest.raises(Rejected) as rejected:
+        answer(loaded(backend), graph("f32", (2, 3), (4, -1)), Source("f32", (2, 3)))
+    assert rejected.value.stage == stage
+
+
+@pytest.mark.parametrize("more", [{"inputs": 0}, {"inputs": 2}, {"outputs": 0}, {"outputs": 2}])
+def test_operands_too_few_and_too_many_are_refused_by_the_runtime(more: dict[str, Any]) -> None:
+    with pytest.raises(Rejected) as rejected:
+        answer(loaded("onnxruntime"), graph("f32", (2,), (2,), **more), Source("f32", (2,)))
+    assert rejected.value.stage == "compile"

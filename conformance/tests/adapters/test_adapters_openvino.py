@@ -1,0 +1,176 @@
+"""OpenVINO: what the adapter hands over and takes back."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import pytest
+
+from conformance.adapter import CannotStart, load_adapter
+from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.plan.memory import Source, image_of, patterns, shape_image
+
+BACKENDS = ("openvino", "openvino-one-thread", "openvino-reference")
+NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def adapter(request: pytest.FixtureRequest) -> Adapter:
+    return loaded(request.param)
+
+
+def loaded(backend: str) -> Adapter:
+    try:
+        return load_adapter(backend)
+    except CannotStart as cannot:
+        pytest.skip(str(cannot))
+
+
+def graph(
+    type_: str, src: tuple[int, ...], shape: tuple[int, ...] | None, *, zero: Operand | None = NO, **more: Any
+) -> Graph:
+    operand = None if shape is None else Operand("s64", (len(shape),), shape)
+    return Graph(Declared(type_, src), (Node("Reshape-1", operand, zero, **more),))
+
+
+def arriving(type_: str, rank: int, length: int, zero: Operand = NO) -> Graph:
+    operand = Operand("s64", (length,), None)
+    return Graph(Declared(type_, (None,) * rank), (Node("Reshape-1", operand, zero),))
+
+
+def answer(adapter: Adapter, graph: Graph, source: Source) -> Tensor:
+    dst = adapter.compile(graph).run(image_of(source).tensor, (), False)
+    assert isinstance(dst, Tensor)
+    return dst
+
+
+def refusal(adapter: Adapter, graph: Graph, src: Tensor, *shapes: Tensor) -> Rejected:
+    with pytest.raises(Rejected) as rejected:
+        adapter.compile(graph).run(src, shapes, False)
+    return rejected.value
+
+
+# ── who it is ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_loaded_says_who_it_is(adapter: Adapter) -> None:
+    assert re.fullmatch(r"20\d\d\.\d+\.\d+", adapter.identity.version)
+    assert dict(adapter.identity.detail)["build"].startswith(adapter.identity.version)
+    assert adapter.identity.name in BACKENDS
+    assert not adapter.claims.mapped
+
+
+def test_nothing_is_reported_to_the_makers() -> None:
+    loaded("openvino")
+    assert sys.modules["openvino_telemetry"] is None
+
+
+# ── what it hands over and takes back ─────────────────────────────────────────────────────────────
+
+
+def test_every_pattern_of_bf16_comes_back(adapter: Adapter) -> None:
+    dst = answer(adapter, graph("bf16", (256, 256), (-1,)), Source("bf16", (256, 256), bits="all"))
+    assert (dst.type, dst.dims) == ("bf16", (65536,))
+    assert dst.array().view("<u2").tolist() == list(range(1 << 16))
+
+
+def test_every_pattern_of_f16_comes_back_from_the_reference() -> None:
+    dst = answer(loaded("openvino-reference"), graph("f16", (256, 256), (-1,)), Source("f16", (256, 256), bits="all"))
+    assert dst.array().view("<u2").tolist() == list(range(1 << 16))
+
+
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
+def test_elements_are_handed_over_wherever_they_lie(layout: Any) -> None:
+    source = Source("bf16", (3, 4), layout)
+    dst = answer(loaded("openvino"), graph("bf16", (3, 4), (12,)), source)
+    assert dst.array().view("<u2").tolist() == patterns(source).tolist()
+
+
+def test_padded_rows_are_handed_over_in_the_very_memory() -> None:
+    loaded("openvino")
+    from conformance.adapters import openvino
+
+    tensor = openvino.tensor(image_of(Source("f32", (2, 6), "padded")).tensor)
+    assert (tuple(tensor.shape), tuple(tensor.strides), tensor.is_continuous()) == ((2, 6), (36, 4), False)
+
+
+@pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((), (1, 1)), ((6,), (1,) * 11 + (6,))])
+def test_empty_and_deep_tensors_go_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    goes_in_and_out(adapter, src, shape)
+
+
+@pytest.mark.parametrize(("src", "shape"), [((1,) * 65, (1,)), ((6,), (*(1,) * 65, 6))])
+def test_the_reference_takes_more_dims_than_numpy(src: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    goes_in_and_out(loaded("openvino-reference"), src, shape)
+
+
+def goes_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    source = Source("f32", src)
+    dst = answer(adapter, graph("f32", src, shape), source)
+    assert (dst.dims, bytes(dst.memory)) == (shape, image_of(source).elements)
+
+
+def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
+    program = adapter.compile(arriving("f32", 2, 2))
+    image = image_of(Source("f32", (2, 6)))
+    for shape in ((3, 4), (12, 1), (4, -1)):
+        dst = program.run(image.tensor, (shape_image("s64", (2,), shape).tensor,), False)
+        assert isinstance(dst, Tensor)
+        assert (dst.dims[0], dst.array().tobytes()) == (shape[0], image.elements)
+
+
+def test_src_is_not_copied_into_another_program(adapter: Adapter) -> None:
+    first, second = (adapter.compile(graph("f32", (6,), (2, 3))) for _ in range(2))
+    one, two = (image_of(Source("f32", (6,), start=start)) for start in (0, 7))
+    before = first.run(one.tensor, (), False)
+    second.run(two.tensor, (), False)
+    assert isinstance(before, Tensor)
+    assert before.array().tobytes() == one.elements
+
+
+# ── what is refused, and by whom ──────────────────────────────────────────────────────────────────
+
+
+def test_a_constant_shape_is_refused_at_compile(adapter: Adapter) -> None:
+    rejected = refusal(adapter, graph("f32", (2, 3), (5,)), image_of(Source("f32", (2, 3))).tensor)
+    assert (rejected.stage, "incompatible" in rejected.message) == ("compile", True)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "openvino-reference"])
+def test_a_shape_that_arrives_is_refused_at_run(backend: str) -> None:
+    shape = shape_image("s64", (2,), (4, 5)).tensor
+    rejected = refusal(loaded(backend), arriving("f32", 2, 2), image_of(Source("f32", (2, 3))).tensor, shape)
+    assert rejected.stage == "run"
+
+
+@pytest.mark.parametrize(("length", "zero"), [((4,), NO), ((6,), None), ((6,), Operand("f32", (), (1.0,)))])
+def test_a_flag_is_written_as_it_is(adapter: Adapter, length: tuple[int, ...], zero: Operand | None) -> None:
+    given = graph("f32", (2, 3), length, zero=zero)
+    if zero is NO:
+        refusal(adapter, given, image_of(Source("f32", (2, 3))).tensor)
+    else:
+        assert answer(adapter, given, Source("f32", (2, 3))).dims == (6,)
+
+
+@pytest.mark.parametrize("inputs", [0, 2])
+def test_operands_too_few_and_too_many_are_connected_as_written(adapter: Adapter, inputs: int) -> None:
+    assert (
+        refusal(adapter, graph("f32", (2,), (2,), inputs=inputs), image_of(Source("f32", (2,))).tensor).stage
+        == "compile"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "facet"),
+    [
+        ({"result": Declared("f32", (2,))}, "declared"),
+        ({"result": Declared("f16", None)}, "form:types"),
+        ({"outputs": 2}, "form:outputs"),
+    ],
+)
+def test_what_cannot_be_said_is_not_supported(adapter: Adapter, more: dict[str, Any], facet: str) -> None:
+    with pytest.raises(Unsupported) as unsupported:
+        adapter.compile(graph("f32", (2,), (2,), **more))
+    assert unsupported.value.facet == facet

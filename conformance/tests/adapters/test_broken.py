@@ -1,0 +1,133 @@
+"""Every belief of adapters/broken.py is caught by a case of the rule it breaks, and is about little else."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from conformance.adapter import CannotStart, load_adapter
+from conformance.load.cases import load_suite
+from conformance.model import Adapter
+from conformance.plan.memory import volume_of
+from conformance.plan.rows import Row, plan_of
+from conformance.prove.mutants import Planted, broken_backends, noticed, rows_to_run, unopposed
+from conformance.run.row import run_row
+
+BROKEN = broken_backends()
+
+
+@functools.cache
+def rows() -> tuple[Row, ...]:
+    return tuple(rows_to_run(plan_of(load_suite()).rows))
+
+
+@functools.cache
+def by_size() -> tuple[Row, ...]:
+    return tuple(sorted(rows(), key=lambda row: sum(volume_of(step.src) for step in row.case.steps)))
+
+
+def of_rule(rule: str) -> list[Row]:
+    return [row for row in rows() if row.case.rule == rule]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
+    backend = BROKEN[name]
+    adapter = backend()
+    assert any(noticed(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
+    """Rows of few elements are asked first, and none once enough have passed, whatever the others would do."""
+    adapter, breaks = BROKEN[name](), BROKEN[name].breaks
+    others = [row for row in by_size() if row.case.rule != breaks]
+    passed = (row for row in others if not noticed(row, adapter))
+    enough = len(others) - len(others) // 2
+    assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_belief_does_the_same_every_time(name: str) -> None:
+    asked = of_rule(BROKEN[name].breaks)[:40]
+    first, second = ([run_row(row, adapter, False) for row in asked] for adapter in (BROKEN[name](), BROKEN[name]()))
+    assert first == second
+
+
+def test_the_reference_itself_is_not_caught() -> None:
+    reference = load_adapter("numpy")
+    assert [row.id for row in rows() if noticed(row, reference)] == []
+
+
+def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:
+    assert list(unopposed(load_suite(), BROKEN)) == []
+
+
+@pytest.mark.parametrize(
+    ("without", "words"),
+    [
+        (lambda backend: backend.breaks == "shape-given", "rule 'shape-given' has no enemy"),
+        (lambda backend: "N" in backend.classes, "class N "),
+    ],
+)
+def test_a_rule_or_a_class_without_an_enemy_is_named(without: Any, words: str) -> None:
+    rest = {name: backend for name, backend in BROKEN.items() if not without(backend)}
+    assert any(words in each for each in unopposed(load_suite(), rest))
+
+
+def test_an_enemy_of_no_rule_is_named() -> None:
+    class Odd:
+        breaks, classes = "no-such-rule", "A"
+
+    assert any("'no-such-rule', which is no rule" in each for each in unopposed(load_suite(), {**BROKEN, "odd": Odd}))
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(BROKEN) >= 45
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_belief_is_said_in_one_line_and_named_in_kebab_case(name: str) -> None:
+    belief = inspect.getdoc(BROKEN[name])
+    assert belief
+    assert belief != inspect.getdoc(BROKEN[name].__mro__[1])
+    assert len(belief.splitlines()) == 1
+    assert belief.endswith(".")
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)
+
+
+@pytest.mark.parametrize("backend", ["broken:zero-flag-ignored", "conformance.adapters.broken:ZeroFlagIgnored"])
+def test_a_planted_backend_is_found_by_name_and_by_class(backend: str) -> None:
+    adapter: Adapter = load_adapter(backend)
+    assert adapter.identity.name == "broken:zero-flag-ignored"
+
+
+def test_a_planted_backend_misspelt_is_answered_with_the_nearest() -> None:
+    with pytest.raises(CannotStart, match="did you mean 'zero-flag-ignored'"):
+        load_adapter("broken:zero-flag-ignore")
+
+
+def planted(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], classes: str = "A") -> Planted:
+    return Planted("odd", "Odd.", "one-infer", classes, killers, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (planted({"one-infer": ("a",)}, (5, 10)), None),
+        (planted({}, (0, 10)), "by no case at all"),
+        (planted({"zero-copies": ("b",)}, (1, 10)), "only by cases of zero-copies"),
+        (planted({"one-infer": ("a",)}, (6, 10)), "fails 6 of 10 rows of other rules"),
+        (planted({"one-infer": ("a",)}, (10, 10), "R"), None),
+        (planted({"zero-copies": ("b",)}, (10, 10), "R"), "no case of one-infer"),
+    ],
+)
+def test_what_is_asked_of_a_planted_backend(found: Planted, words: str | None) -> None:
+    assert (found.wrong is None) if words is None else words in (found.wrong or "")

@@ -1,0 +1,200 @@
+"""What `conformance explain CASE --backend NAME` writes runs without the suite, and shows what the suite saw."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from array import array
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter import BUNDLED, CannotStart
+from conformance.adapters import repro
+from conformance.cli import main as cli
+from conformance.isolate.backend import opened
+from conformance.load.cases import load_suite
+from conformance.model import Unsupported
+from conformance.plan.memory import patterns
+from conformance.plan.rows import Row, plan_of
+from conformance.run.row import run
+
+SEEN = (
+    "copies-by-index-not-in-turn", "volume-too-small", "zero-copies-from-the-tensor-between",
+    "too-few-between-although-the-ends-fit", "transposed-src-regroups", "broadcast-src-flattens",
+    "offset-src-regroups", "padded-src-regroups", "infer-moves", "answers-after-two-infers",
+    "empty-copies-a-zero-and-a-length", "literal-zeros-of-empty-replace-every-length", "one-element-to-scalar",
+    "shape-is-a-scalar", "special-zero-is-missing", "one-input-too-many", "every-length-is-declared",
+    "declared-empty-but-holds-elements", "an-axis-beside-the-attributes", "f32-declared-as-f16",
+    "elements-to-rank-fourteen", "in-place-regroups",
+    "known-volume-equal-only-in-64-bits", "minus-two-on-one-element",
+)  # fmt: skip
+"""Cases of every kind, with types each has; what a backend has no words for is left out."""
+IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
+BACKENDS = [name for name, (module, _) in BUNDLED.items() if module in repro.WRITERS and name != "torch-inductor"]
+DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
+TYPES = {
+    "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
+    "tensor(float)": "f32", "paddle.float32": "f32", "dtype.float": "f32",
+    "paddle.bfloat16": "bf16", "bfloat16": "bf16", "torch.bfloat16": "bf16", "mlx.core.bfloat16": "bf16",
+    "<dtype: 'bfloat16'>": "bf16", "tensor(bfloat16)": "bf16",
+}  # fmt: skip
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    return plan_of(load_suite()).rows
+
+
+def writer(backend: str) -> Any:
+    return importlib.import_module(f"conformance.adapters.repro.{repro.WRITERS[BUNDLED[backend][0]]}")
+
+
+def chosen(backend: str) -> dict[Row, str]:
+    """A row of each case seen, for each way of giving shape, with its script."""
+    found: dict[tuple[str, str], tuple[Row, str]] = {}
+    for row in rows():
+        if row.case.id not in (*SEEN, *IN_BF16) or row.type != ("bf16" if row.case.id in IN_BF16 else "f32"):
+            continue
+        key = (row.case.id, row.given)
+        if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
+            try:
+                found[key] = row, writer(backend).of(row, backend)
+            except Unsupported:
+                continue
+    return dict(found.values())
+
+
+# ── what is written ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_script_holds_the_very_words_of_src() -> None:
+    sources = {task.source for row in rows()[::7] if not row.case.large for task in row.tasks}
+    for source in sources:
+        words = eval(repro.words(source), {"array": array})
+        assert words.tobytes() == patterns(source).tobytes(), source
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_script_is_python(backend: str) -> None:
+    for row in {row.case.id: row for row in rows() if not row.case.large}.values():
+        try:
+            text = writer(backend).of(row, backend)
+        except Unsupported:
+            continue
+        ast.parse(text)
+        assert "conformance" not in text
+
+
+def test_the_head_says_what_is_due_and_how_to_run_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "volume-too-small", "--backend", "torch"]) == 0
+    head = ast.get_docstring(ast.parse(capsys.readouterr().out)) or ""
+    assert "volume-too-small[StaticReshape-f32] on torch" in head
+    assert "a refusal: breaks same-volume" in head
+    assert "pip install torch" in head
+
+
+def test_a_row_by_its_whole_name_is_that_row(capsys: pytest.CaptureFixture[str]) -> None:
+    row = "volume-too-small[DynamicReshape-1-bf16-s32]"
+    assert cli.main(["explain", row, "--backend", "openvino"]) == 0
+    assert row in capsys.readouterr().out.partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["volume-too-smal", "--backend", "torch"], "did you mean 'volume-too-small'?"),
+        (["volume-too-small", "--backend", "torhc"], "did you mean 'torch'?"),
+        (["volume-too-small", "--backend", "numpy"], "try numpy-raw"),
+        (["volume-too-small", "--backend", "torch", "--c"], "--c is for onednn"),
+        (["volume-too-small", "--c"], "--c goes with --backend onednn"),
+        (["every-length-is-declared", "--backend", "torch"], "it does not offer declared"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", *words]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+# ── what it shows ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None:
+    scripts = chosen(backend)
+    seen = outcomes(backend, list(scripts))
+    calm: list[tuple[Row, Path]] = []
+    wild: list[tuple[Row, Path]] = []
+    for number, (row, text) in enumerate(scripts.items()):
+        if seen[row.id] == ["none"]:  # the backend does not claim the operation
+            continue
+        path = tmp_path / f"{number}.py"
+        path.write_text(text, encoding="utf-8")
+        (wild if "crash" in seen[row.id] else calm).append((row, path))
+    told = said([sys.executable, "-c", DRIVER, *(str(path) for _, path in calm)]).split("==\n")[1:]
+    assert len(told) == len(calm)
+    for (row, _), text in zip(calm, told, strict=True):
+        assert steps(text) == seen[row.id], row.id
+    for row, path in wild:
+        assert steps(said([sys.executable, str(path)]))[-1:] == ["crash"], row.id
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
+    library = os.environ.get("ONEDNN_LIBRARY")
+    if not library:
+        pytest.skip("needs ONEDNN_LIBRARY, to link with")
+    scripts = chosen("onednn")
+    seen = outcomes("onednn", list(scripts))
+    for number, row in enumerate(scripts):
+        source, program = tmp_path / f"{number}.c", tmp_path / str(number)
+        source.write_text(importlib.import_module("conformance.adapters.repro.onednn_c").of(row), encoding="utf-8")
+        rpath = f"-Wl,-rpath,{Path(library).parent}"
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, library, rpath], check=True)
+        told = steps(said([str(program)]))
+        assert told == seen[row.id][: len(told)], row.id
+        assert len(told) == len(seen[row.id]) or told[-1] == "crash"
+
+
+def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
+    """What the suite saw at each step: type and dims with whether bytes changed, a refusal or a crash."""
+    try:
+        with opened(backend, "worker") as adapter:
+            results = list(run(rows, adapter))
+    except CannotStart as cannot:
+        pytest.skip(str(cannot))
+    seen = {}
+    for result in results:
+        outcome = result.outcome
+        each = outcome.get("steps", [outcome])
+        seen[result.row] = [f"{e['type']}{list(e['dims'])}" if e["kind"] == "tensor" else e["kind"] for e in each]
+    return seen
+
+
+def said(command: list[str]) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=False).stdout
+
+
+def steps(text: str) -> list[str]:
+    """The same from a script's output, in which a library may have its say before the answer."""
+    found = []
+    for told in re.split(r"^step \d+:", text, flags=re.MULTILINE)[1:]:
+        answered = re.search(r"^ ?answered (.+?) (\[.*?\]), ", told, re.MULTILINE)
+        if answered:
+            found.append(f"{TYPES.get(answered[1], answered[1])}{answered[2]}")
+        else:
+            found.append("rejected" if re.search("^ ?refused: ", told, re.MULTILINE) else "crash")
+    return found

@@ -1,0 +1,82 @@
+"""Planted bad backends are driven through the whole of every run; where one escapes, nothing is said to conform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.certify import canary, planted
+from conformance.certify.evidence import read
+from conformance.isolate.started import Limits
+from conformance.plan.rows import Plan
+
+from .. import small
+from ..small import Command, command, mini, reporting
+
+__all__ = ["command", "reporting"]
+NAMES = [backend.rpartition(":")[2] for backend in planted.CANARIES]
+
+
+def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Command) -> None:
+    for backend in ("numpy", mini("Flushes")):
+        command.run(backend)
+        canaries = read(command.out / "results.jsonl").footer["canaries"]
+        assert list(canaries) == NAMES
+        assert all(failures > 0 for failures in canaries.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    plain = canary._failures
+
+    def failures(plan: Plan, backend: str, *more: Any) -> int:
+        return 0 if name in backend else plain(plan, backend, *more)
+
+    monkeypatch.setattr(canary, "_failures", failures)
+    said = reporting.run("numpy", "--json")
+    assert said.code == 5
+    assert said.data["why"].startswith(f"the harness caught itself lying: {name}, planted and bad, was not caught")
+    assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
+    for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True):
+        assert sentence.startswith(f"{document}: nothing shown")
+    for report in ("summary.md", "report.html"):
+        text = (reporting.out / report).read_text(encoding="utf-8")
+        assert not any(f"conforms to {document}" in text for document in small.DOCUMENTS)
+
+
+def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "_failures", lambda *_: 0)
+    said = command.run(mini("Flushes"))
+    assert said.code == 5
+    assert "conforms to" not in said.out
+    assert ", ".join(NAMES) in said.text
+
+
+def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command: Command, tmp_path: Path) -> None:
+    text = small.CASES
+    for rule in ("one-infer", "same-volume"):
+        text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
+    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    said = command.run("numpy")
+    assert said.code == 5
+    assert "AcceptsEverything" in said.last
+
+
+def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
+    caught = canary.caught(small.plan(tmp_path), "worker", Limits())
+    assert list(caught) == [*NAMES, "DiesRatherThanRefuse"]
+    assert all(caught.values())
+    assert planted.escaped(caught) == ()
+
+
+def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> None:
+    """What each of them may pass, it passes: it is caught by the rule that it breaks."""
+    caught = canary.caught(small.plan(tmp_path), "none", Limits())
+    rows = [row for row in small.plan(tmp_path).rows if row.type == "f32"]
+    for (_, rules), failures in zip(planted.CANARIES.items(), caught.values(), strict=True):
+        verdicts = sum(len(row.documents) for row in rows if row.case.rule in rules)
+        assert 0 < failures < verdicts

@@ -1,0 +1,318 @@
+"""How other suites came to say yes by accident: with each guard taken away ours would too, and with it it does not.
+
+Every test here runs something that must not conform twice: as we are, and with the guard removed. The second run
+shows that it is this guard that holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conformance.cli.run as commands_run
+from conformance.certify import canary, conclude, evidence, planted, rejudge, waive
+from conformance.model import Claims, Kind, OutcomeKind, Result
+from conformance.plan.rows import Plan, Row
+from conformance.run import judge
+from conformance.run import row as run
+
+from .. import miniatures, small
+from ..small import Command, Said, command, mini
+from .test_waive import waivers
+
+__all__ = ["command"]
+Patch = pytest.MonkeyPatch
+
+
+def says_yes(said: Said) -> bool:
+    """Whether a person or a machine could take it for conformity."""
+    return said.code == 0 and all(sentence.startswith("conforms to") for sentence in said.data["sentences"])
+
+
+def never_says_conforms(said: Said) -> bool:
+    return not any("conforms to" in sentence.replace("does not conform to", "") for sentence in said.data["sentences"])
+
+
+def as_we_are_and_without(doing: Callable[[], Said], *guards: tuple[Any, str, Any]) -> Said:
+    """What it comes to as we are, after it was shown that without the guards it would be a yes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name, instead in guards:
+            if isinstance(owner, dict):
+                patch.setitem(owner, name, instead)
+            else:
+                patch.setattr(owner, name, instead)
+        assert says_yes(doing()), "the guard is not what holds"
+    said = doing()
+    assert not says_yes(said)
+    return said
+
+
+def no_failures_are_success(standings: Any, groups: Any, *more: Any) -> tuple[int, str]:
+    """The exit code as it is made where absence counts as success."""
+    verdicts = [each.verdicts[document] for (document, _), group in groups.items() for each in group]
+    return (1, "failed") if {"fail", "error"} & set(verdicts) else (0, "no failures")
+
+
+def no_failures_conform(counts: Any, optional: Any, unshown: Any) -> str:
+    """The same of a document."""
+    return "does not conform" if {"fail", "error"} & {*counts, *optional} else "conforms"
+
+
+UNPLANTED = (canary, "caught", lambda *_: dict.fromkeys(planted.names(), 1))
+"""No bad backend is driven."""
+UNCOUNTED = (rejudge, "complete", lambda *_: None)
+"""Rows and digest are not compared with the suite's."""
+NAIVE = ((conclude, "_exit_code", no_failures_are_success), (conclude, "_word", no_failures_conform))
+
+
+def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]:
+    """A cell of the table turned into another verdict."""
+    return judge.TABLE, outcome, {**judge.TABLE[outcome], kind: (verdict, "")}
+
+
+# ── a filter matched nothing and the run said success ─────────────────────────────────────────────
+
+
+def test_a_filter_that_matches_nothing(command: Command) -> None:
+    said = as_we_are_and_without(lambda: command.run("numpy", "--json", "-k", "no-such"), *NAIVE)
+    assert said.code == 4
+    assert never_says_conforms(said)
+
+
+def test_a_filter_that_hides_what_fails(command: Command) -> None:
+    said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json", "-k", "stays"), *NAIVE)
+    assert said.code == 4
+
+
+# ── a skip or an opt-out counted as pass ──────────────────────────────────────────────────────────
+
+
+def test_everything_unsupported(command: Command) -> None:
+    guard = (judge.TABLE, "unsupported", dict.fromkeys(("legal", "illegal", "unspecified"), ("pass", "")))
+    said = as_we_are_and_without(lambda: command.run(mini("Unable"), "--json"), guard, UNPLANTED)
+    assert said.code == 1
+
+
+def test_everything_left_out(command: Command) -> None:
+    said = as_we_are_and_without(lambda: command.run(mini("LeavesOutEveryType"), "--json"), *NAIVE)
+    assert said.code == 4
+
+
+def test_refusals_of_what_is_left_out_pass_nothing(command: Command, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(miniatures.Refuses, "claims", Claims(miniatures.ALL, ("type",)))
+    said = as_we_are_and_without(lambda: command.run(mini("Refuses"), "--json"), *NAIVE)
+    assert said.code == 4
+    assert said.data["verdicts"]["pass"] == 0, "not even the illegal calls, which it refused as it should"
+
+
+# ── a crash, or a bug, accepted as a correct refusal ──────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("backend", "outcome"), [("Crashes", "crash"), ("Errs", "error")])
+def test_only_a_refusal_is_a_refusal(command: Command, backend: str, outcome: OutcomeKind) -> None:
+    guard = (judge.TABLE, outcome, judge.TABLE["rejected"])
+    said = as_we_are_and_without(lambda: command.run(mini(backend), "--json"), guard)
+    assert said.code == 1
+
+
+# ── a partial run published as complete ───────────────────────────────────────────────────────────
+
+
+def told(command: Command, folder: Path) -> Said:
+    """What `conformance` says of results that lie in a folder."""
+    plan = small.plan_once(small.suite(None, command.cases))
+    try:
+        found = rejudge.read_judged(folder / "results.jsonl", plan)
+        code = commands_run.conclude_and_report(argparse.Namespace(json=True), plan, found, folder)
+    except evidence.Refused as refused:
+        return Said(2, json.dumps({"sentences": [], "why": str(refused)}), "")
+    return Said(code, *command.capsys.readouterr())
+
+
+def test_a_file_cut_off_before_its_failures(command: Command) -> None:
+    command.run(mini("Flushes"))
+    path = command.out / "results.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if b'"fail"' in line)
+    path.write_bytes(b"".join(lines[:first]))
+
+    def careless(path: Path) -> evidence.Evidence:
+        records = [json.loads(line) for line in path.read_bytes().splitlines()]
+        footer = {"canaries": dict.fromkeys(planted.names(), 1), "notes": [], "seconds": 1.0, "verdicts": {}}
+        return evidence.Evidence(records[0], tuple(map(evidence._result, records[1:])), footer)
+
+    said = as_we_are_and_without(
+        lambda: told(command, command.out),
+        (rejudge, "read", careless), (rejudge, "miscounts", lambda _: iter(())), UNCOUNTED, *NAIVE,
+    )  # fmt: skip
+    assert "has no footer" in said.data["why"]
+
+
+def test_a_run_of_which_rows_are_missing(command: Command) -> None:
+    command.run(mini("Flushes"))
+    whole = evidence.read(command.out / "results.jsonl")
+    writer = evidence.Writer(command.out / "results.jsonl", whole.header)
+    for result in whole.results:
+        if "fail" not in result.verdicts.values():
+            writer.row(result)
+    writer.close(1.0, (), whole.footer["canaries"])
+    said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED, *NAIVE)
+    assert "lacks 6 rows of the suite" in said.data["why"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(*UNCOUNTED)
+        assert told(command, command.out).code == 4, "rows come from the suite, so that even then it is incomplete"
+
+
+# ── the wrong subset run or certified ─────────────────────────────────────────────────────────────
+
+
+def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
+    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
+    easy = text.replace("00000001 80000000 7fa00001 3f800001 007fffff", "3f800000 3f800001 7fa00001 3f800002 3f800003")
+    (command.cases / "few0.yaml").write_text(easy.replace("00000000", "3f800004"), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(*UNPLANTED)
+        assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
+    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    unjudged = (rejudge, "contradictions", lambda *_: iter(()))
+    said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED, unjudged)
+    assert "is of a suite with digest" in said.data["why"]
+
+
+# ── exit codes ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_number_of_failures_is_no_exit_code(command: Command) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conclude, "_exit_code", lambda *_: (256, "256 failures"))
+        patch.setattr(*UNPLANTED)
+        assert command.run(mini("Refuses")).code & 0xFF == 0, "this is what a shell would see"
+    for backend in ("Refuses", "Accepts", "Unable", "Flushes"):
+        assert command.run(mini(backend)).code == 1
+
+
+def test_a_failure_is_no_zero(command: Command) -> None:
+    always = (conclude, "_exit_code", lambda *_: (0, "done"))
+    words = (conclude, "_word", lambda *_: "conforms")
+    assert as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), always, words, UNPLANTED).code == 1
+
+
+# ── a harness that fails and reports no failures ──────────────────────────────────────────────────
+
+
+_record = evidence.row_record
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        (judge, "compare", lambda *_: None),
+        (judge, "judge", lambda *_: judge.PASS),
+        (evidence, "row_record", lambda r: _record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
+        cell("tensor", "illegal", "pass"),
+        cell("rejected", "legal", "pass"),
+        (conclude, "_exit_code", lambda *_: (0, "done")),
+    ],
+    ids=["compares nothing", "passes everything", "writes only passes", "passes any answer", "passes any refusal",
+         "always ends with 0"],
+)  # fmt: skip
+def test_a_harness_that_lies_catches_itself(command: Command, broken: tuple[Any, str, Any], monkeypatch: Patch) -> None:
+    owner, name, instead = broken
+    if isinstance(owner, dict):
+        monkeypatch.setitem(owner, name, instead)
+    else:
+        monkeypatch.setattr(owner, name, instead)
+        if name == "judge":
+            monkeypatch.setattr(run, name, instead)
+    said = as_we_are_and_without(lambda: command.run("numpy", "--json"), UNPLANTED)
+    assert said.code == 5
+    assert never_says_conforms(said)
+
+
+# ── a capability that no one implements vanishes ──────────────────────────────────────────────────
+
+
+def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", "unsupported")
+    command.run(mini("LeavesOut"))
+    whole = evidence.read(command.out / "results.jsonl")
+    writer = evidence.Writer(command.out / "results.jsonl", whole.header)
+    for result in whole.results:
+        if "not claimed" not in result.verdicts.values():
+            writer.row(result)
+    writer.close(1.0, (), whole.footer["canaries"])
+    plain = conclude.conclude
+
+    def of_the_results(plan: Plan, results: Any, *more: Any, **options: Any) -> conclude.Conclusion:
+        return plain(Plan(plan.suite, tuple(row for row in plan.rows if row.id in results)), results, *more, **options)
+
+    said = as_we_are_and_without(
+        lambda: told(command, command.out),
+        UNCOUNTED, (conclude, "conclude", of_the_results),
+    )  # fmt: skip
+    assert "lacks 18 rows of the suite" in said.data["why"]
+    said = command.run(mini("LeavesOut"), "--json")
+    assert all("not claimed: layout:reversed" in sentence for sentence in said.data["sentences"])
+
+
+# ── skips rot ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {})
+    guard = (waive, "overdue", lambda *_, whole: ())
+    assert as_we_are_and_without(lambda: command.run("numpy", "--waivers", path, "--json"), guard).code == 6
+
+
+# ── the test itself disabled as flaky ─────────────────────────────────────────────────────────────
+
+
+def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command: Command) -> None:
+    one, two = small.plan(command.folder / "one"), small.plan(command.folder / "two")
+    for row, other in zip(one.rows, two.rows, strict=True):
+        assert [task.src.before for task in row.tasks] == [task.src.before for task in other.tasks]
+
+    plain = run.run_row
+
+    def skipping(row: Row, *more: Any) -> Result:
+        return run.result_without_call(row, "not run") if row.case.id == "patterns" else plain(row, *more)
+
+    def without_one() -> Said:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(run, "run_row", skipping)
+            patch.setattr(*UNPLANTED)
+            return command.run(mini("Flushes"), "--json")
+
+    said = as_we_are_and_without(without_one, *NAIVE)
+    assert said.code == 4
+    assert "rows not run" in said.data["why"]
+
+
+# ── green for the wrong reason ────────────────────────────────────────────────────────────────────
+
+
+def test_a_suite_that_lost_the_case_that_catches_an_enemy(command: Command) -> None:
+    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
+    begin, end = text.index("  - id: patterns"), text.index("  - {id: eight")
+    (command.cases / "few0.yaml").write_text(text[:begin] + text[end:], encoding="utf-8")
+    said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), UNPLANTED)
+    assert said.code == 5
+    assert "FlushesSubnormals" in said.data["why"]
+
+
+# ── the expected value aliases the input ──────────────────────────────────────────────────────────
+
+
+def test_a_backend_that_changes_its_input(command: Command) -> None:
+    def no_look(task: Any, src: Any, arriving: Any) -> tuple[str, ...]:
+        src.restore()
+        return ()
+
+    said = as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (run, "_faults", no_look))
+    assert said.code == 1
+    assert "src changed" in (command.out / "results.jsonl").read_text(encoding="utf-8")

@@ -1,0 +1,190 @@
+"""The examples run as their README says, and what a folder adds cannot change what comes along."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.certify.evidence import read
+from conformance.cli.main import main
+from conformance.load.cases import load_suite
+from conformance.load.spec import load_spec
+from conformance.model import Malformed
+
+DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
+TEMPLATE = DIALECT.parents[1] / "adapters" / "template.py"
+WRITTEN = ("acme-2026.txt", "spec/sources.yaml", "spec/rules.yaml", "cases/acme.yaml", "acme.py")
+pytestmark = pytest.mark.skipif(not DIALECT.is_dir(), reason="the examples stay in the clone")
+
+
+@pytest.fixture
+def dialect(tmp_path: Path) -> Path:
+    """A copy of the example, to be spoilt."""
+    return shutil.copytree(DIALECT, tmp_path / "dialect", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def folders(dialect: Path) -> list[str]:
+    return ["--spec", str(dialect / "spec"), "--cases", str(dialect / "cases")]
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def problems_of(dialect: Path) -> list[str]:
+    with pytest.raises(Malformed) as malformed:
+        load_suite(dialect / "spec", dialect / "cases")
+    return [str(problem) for problem in malformed.value.problems]
+
+
+# ── it works as its README says ───────────────────────────────────────────────────────────────────
+
+
+def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
+    assert sum(len((DIALECT / name).read_text(encoding="utf-8").splitlines()) for name in WRITTEN) < 60
+
+
+def test_the_dialect_is_whole_and_true_to_its_manual(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", *folders(DIALECT), "--sources", str(DIALECT)]) == 0
+    said = capsys.readouterr().out
+    assert "acme-2026" in said
+    assert "100 %" in said
+
+
+def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
+    blocks = {
+        name: block.split("```")[0] for block in shown for name in ("waivers", "operations") if block.startswith(name)
+    }
+    for name, block in blocks.items():
+        (tmp_path / f"{name}.yaml").write_text(block, encoding="utf-8")
+    options = ["--waivers", str(tmp_path / "waivers.yaml"), "--claims", str(tmp_path / "operations.yaml")]
+    (tmp_path / "mine.py").write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
+    words = ["run", f"{tmp_path / 'mine.py'}:Template", "--operation", "StaticReshape", "--out", str(tmp_path / "out")]
+    assert main([*words, "--isolation", "none", *options]) == 1, "a waiver for one rule leaves the failure of another"
+    said = capsys.readouterr()
+    assert "waived" in said.out
+    assert not said.err
+
+
+def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    backend = f"{DIALECT / 'acme.py'}:Acme"
+    words = ["run", backend, *folders(DIALECT), "--document", "acme-2026", "--isolation", "none"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "conforms to acme-2026" in said
+    assert "added to what comes along: acme-2026, 2 cases" in said
+    assert "note: of the verdicts that failed 189 are outside the target; the report has all" in said
+    assert "what failed" not in said
+    assert main(["verify", str(tmp_path), *folders(DIALECT)]) == 0
+
+
+def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "numpy", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
+    assert main(words) == 1
+    standings = json.loads(capsys.readouterr().out)["standings"]
+    assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
+    rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
+    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
+    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["static-2021"] == "pass"
+
+
+def test_the_command_that_repeats_a_failure_names_the_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["run", "numpy", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--out", str(tmp_path)])
+    assert f"conformance run numpy --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k" in capsys.readouterr().out
+
+
+def test_two_documents_part_on_the_added_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff-documents", "static-2021", "acme-2026", "--spec", str(DIALECT / "spec")]) == 0
+    assert "acme-six-entries" in capsys.readouterr().out
+
+
+def test_private_vectors_need_no_specification(dialect: Path) -> None:
+    spoil(dialect / "cases" / "acme.yaml", "acme-six-entries", "dst-has-shape-rank")
+    spoil(
+        dialect / "cases" / "acme.yaml", '{acme-2026: reject, "*": "T[1, 2, 1, 3, 1, 4, 1]"}', "T[1, 2, 1, 3, 1, 4, 1]"
+    )
+    assert main(["check", "--cases", str(dialect / "cases")]) == 0
+    assert load_suite(None, dialect / "cases").cases.keys() > load_suite().cases.keys()
+
+
+# ── what is added cannot change what is there ─────────────────────────────────────────────────────
+
+
+def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> None:
+    plain, added = load_spec(), load_spec(DIALECT / "spec")
+    for rule in plain.rules.values():
+        assert added.rules[rule.id].documents - {"acme-2026"} == rule.documents
+        assert added.rules[rule.id].stated == rule.stated
+    assert added.digest != plain.digest
+
+
+def test_an_added_rule_cannot_bind_a_document_that_comes_along(dialect: Path) -> None:
+    spoil(dialect / "spec" / "rules.yaml", "{acme-2026:", "{static-2021: [4, the], acme-2026:")
+    assert any("would change what 'static-2021' means" in problem for problem in problems_of(dialect))
+
+
+def test_a_silence_without_documents_is_one_of_the_added_documents_only(dialect: Path) -> None:
+    rules = dialect / "spec" / "rules.yaml"
+    rules.write_text(
+        rules.read_text(encoding="utf-8")
+        + '  - id: acme-is-silent\n    silent: Everything is open.\n    when: "True"\n',
+        encoding="utf-8",
+    )
+    assert load_spec(dialect / "spec").rules["acme-is-silent"].documents == {"acme-2026"}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("spec/rules.yaml", "id: acme-six-entries", "id: one-infer", "is taken by the bundled spec/rules.yaml:"),
+        ("spec/sources.yaml", "id: acme-2026", "id: static-2021", "is taken by the bundled spec/sources.yaml:"),
+        ("cases/acme.yaml", "id: acme-takes-six-entries", "id: copied-zero-keeps-three", "taken by cases/zero.yaml:"),
+        ("spec/rules.yaml", "extends: bundled\n", "", "says nothing of `extends`"),
+        ("spec/rules.yaml", "extends: bundled", "extends: everything", "did you mean 'bundled'|bundled"),
+        ("spec/sources.yaml", "like: static-2021", "like: statik-2021", "did you mean 'static-2021'"),
+        ("spec/sources.yaml", "like: static-2021", "like: static-2021\n    without: [one-infre]", "'one-infer'"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_folder_that_adds_is_named(dialect: Path, file: str, old: str, new: str, said: str) -> None:
+    spoil(dialect / file, old, new)
+    assert any(part in problem for problem in problems_of(dialect) for part in said.split("|"))
+
+
+def test_a_file_that_no_specification_has_is_named(dialect: Path) -> None:
+    (dialect / "spec" / "rules.yaml").rename(dialect / "spec" / "rule.yaml")
+    assert any("did you mean 'rules'" in problem for problem in problems_of(dialect))
+
+
+def test_a_document_that_comes_along_is_like_no_other(tmp_path: Path) -> None:
+    from conformance.tests import folders as specs
+
+    folder = specs.bundled(tmp_path)
+    spoil(folder / "sources.yaml", "  - id: static-2020\n", "  - id: static-2020\n    like: static-2021\n")
+    assert any("extend the bundled" in str(problem) for problem in specs.problems_of(folder))
+
+
+def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
+    spoil(dialect / "spec" / "sources.yaml", "like: static-2021", "like: static-2021\n    without: [one-infer]")
+    rules = load_spec(dialect / "spec").rules
+    assert "acme-2026" not in rules["one-infer"].documents
+    assert "acme-2026" in rules["lower-bound"].documents
+
+
+def test_new_ids_are_locked_in_the_folder_that_adds_them(dialect: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dialect / "cases" / "ids.lock").unlink()
+    assert main(["check", *folders(dialect)]) == 1
+    assert "add --lock to lock it" in capsys.readouterr().out
+    assert main(["check", *folders(dialect), "--lock"]) == 0
+    locked = (dialect / "cases" / "ids.lock").read_text(encoding="utf-8").split()
+    assert locked == ["acme-refuses-seven-entries", "acme-takes-six-entries"]

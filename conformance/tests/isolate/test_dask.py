@@ -1,0 +1,239 @@
+"""A Dask cluster takes sweeps and suites, and what it writes is what this machine writes, also when a worker dies."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conformance
+from conformance import __version__
+from conformance.adapter import load_adapter
+from conformance.cli import main as cli
+from conformance.isolate import pieces
+from conformance.isolate.pieces import Elsewhere, Errand, piece
+from conformance.isolate.spread import NoCluster, cluster
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from conformance.tests.small import cases
+
+pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'reshape-conformance[dask]'")
+
+ROOT = Path(conformance.__file__).parents[1]
+CHANGES = ("started", "seconds", "footer", "header", "seal")
+"""What two runs of one thing may differ in: times, and the digest of the line that holds one."""
+
+
+class Cluster:
+    """A scheduler and two workers, each a process, on loopback."""
+
+    def __init__(self, folder: Path) -> None:
+        path = os.pathsep.join([str(folder), str(ROOT)])
+        self.environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
+        self.file = folder / "scheduler.json"
+        self.log = (folder / "log.txt").open("w")
+        self.processes = [self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
+        self.wait_for(self.file.exists)
+        worker = ("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
+        self.processes += [self.started(*worker, "--local-directory", str(folder / str(n))) for n in range(2)]
+        self.address = json.loads(self.file.read_text())["address"]
+        self.wait_for(lambda: self.workers() == 2)
+
+    def started(self, what: str, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(self.file), *words]
+        return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, text=True)
+
+    def workers(self) -> int:
+        from distributed import Client
+
+        with Client(self.address, timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            return len(client.scheduler_info(n_workers=-1)["workers"])
+
+    def wait_for(self, condition: Any, seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "the cluster did not come up"
+            time.sleep(0.1)
+
+    def kill_a_worker(self) -> None:
+        self.processes[1].send_signal(signal.SIGKILL)
+        self.processes[1].wait()
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose workers all live."""
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster of one's own, to kill a worker of; it knows a backend that takes its time."""
+    folder = tmp_path / "mortal"
+    folder.mkdir()
+    (folder / "unhurried.py").write_text(UNHURRIED, encoding="utf-8")
+    made = Cluster(folder)
+    yield made
+    made.end()
+
+
+UNHURRIED = """
+import time
+from conformance.adapters.numpy_reference import NumpyReference
+class Unhurried(NumpyReference):
+    def compile(self, graph):
+        time.sleep(0.002)
+        return super().compile(graph)
+"""
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The lines of a result file without what two runs of one thing may differ in."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key not in CHANGES} for line in lines]
+
+
+def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: int) -> int:
+    """Runs a command, kills a worker once its file has so many lines, and gives the command's exit code."""
+    command = [sys.executable, "-m", "conformance", *words, "--dask", cluster.address]
+    with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        cluster.wait_for(lambda: file.exists() and file.read_bytes().count(b"\n") >= lines)
+        assert running.poll() is None, "the run was over before a worker could die"
+        cluster.kill_a_worker()
+        out, err = running.communicate(timeout=240)
+    assert running.returncode in (0, 1, 4), (out, err)
+    assert cluster.workers() == 1
+    return running.returncode
+
+
+SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--type", "f32"]
+
+
+def test_a_sweep_on_a_cluster_writes_what_one_here_writes(shared: Cluster, tmp_path: Path) -> None:
+    for folder, more in (("here", []), ("there", ["--dask", shared.address])):
+        words = ["sweep", "broken:last-infer-wins", *SWEEP, "--out", str(tmp_path / folder), *more]
+        assert cli.main(words) == 1
+    assert records(tmp_path / "here" / "sweep.jsonl") == records(tmp_path / "there" / "sweep.jsonl")
+
+
+def test_a_suite_on_a_cluster_writes_what_one_here_writes(shared: Cluster, tmp_path: Path) -> None:
+    few = str(cases(tmp_path))
+    codes = [
+        cli.main(["run", "broken:any-negative-infers", "--cases", few, "--out", str(tmp_path / folder), *more])
+        for folder, more in (("here", []), ("there", ["--dask", shared.address]))
+    ]
+    assert codes == [1, 1]
+    assert records(tmp_path / "here" / "results.jsonl") == records(tmp_path / "there" / "results.jsonl")
+
+
+@pytest.mark.slow
+def test_a_sweep_survives_the_death_of_a_worker(
+    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
+    monkeypatch.syspath_prepend(tmp_path / "mortal")
+    words = ["sweep", backend, "--isolation", "none", *SWEEP]
+    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "sweep.jsonl.part", 6) == 0
+    assert cli.main([*words, "--out", str(here)]) == 0
+    assert records(here / "sweep.jsonl") == records(there / "sweep.jsonl")
+
+
+@pytest.mark.slow
+def test_a_suite_survives_the_death_of_a_worker(
+    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
+    monkeypatch.syspath_prepend(tmp_path / "mortal")
+    words = ["run", backend, "--isolation", "none", "--operation", "StaticReshape"]
+    code = kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "results.jsonl.part", 2)
+    assert cli.main([*words, "--out", str(here)]) == code == 0
+    assert records(here / "results.jsonl") == records(there / "results.jsonl")
+
+
+def test_nobody_at_the_address_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", "numpy", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
+    assert cli.main(words) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("conformance: --dask tcp://127.0.0.1:9: no scheduler answers")
+    assert said.count("\n") == 1
+
+
+def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
+    assert list(cluster(shared.address, abs, range(0, -40, -1))) == list(range(40))
+
+
+def test_a_worker_that_lacks_a_module_is_one_line(
+    shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def take(piece):\n    return piece\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    take = importlib.import_module("only_here").take
+    with pytest.raises(NoCluster, match="No module named 'only_here'; install the same suite") as raised:
+        list(cluster(shared.address, take, [1]))
+    assert "\n" not in str(raised.value)
+
+
+def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, suite = load_adapter("numpy"), load_suite()
+    rows = plan_of(suite).rows
+    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+
+    def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
+        return (take(numbers[::-1]) for numbers in work)
+
+    monkeypatch.setattr(pieces, "cluster", swapped)
+    with pytest.raises(Elsewhere, match="results of other rows"):
+        list(pieces.afield("nowhere", errand, rows, rows[:2]))
+
+
+def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
+    from conformance.explore.sweep import Lost, Order, blocks, part, ways_of
+    from conformance.load.spec import load_spec
+    from conformance.meaning.domain import TINY
+
+    order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
+    with pytest.raises(Lost, match="the specification here is"):
+        list(cluster(shared.address, partial(part, order), blocks(TINY)))
+    with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
+        list(cluster(shared.address, partial(part, order._replace(digest="", version="0.0")), blocks(TINY)))
+
+
+def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
+    adapter, suite = load_adapter("numpy"), load_suite()
+    rows = plan_of(suite).rows
+    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+    assert [result.row for result in piece(errand, (3, 1))] == [rows[3].id, rows[1].id]
+    others = {
+        f"version {__version__} at a worker, 0.0 here": errand._replace(version="0.0"),
+        f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": errand._replace(digest="0" * 64),
+        f"numpy {adapter.identity.version} at a worker, numpy 0 here": errand._replace(
+            identity=adapter.identity._replace(version="0")
+        ),
+        "the backend is ": errand._replace(claims=adapter.claims._replace(leaves_out=("large",))),
+    }
+    for words, other in others.items():
+        with pytest.raises(Elsewhere, match=words):
+            piece(other, (3, 1))
+
+
+def test_without_workers_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
+    with pytest.raises(NoCluster, match="no scheduler answers"):
+        list(cluster("not an address", abs, [1]))

@@ -1,0 +1,292 @@
+"""What a backend imports is imported once for many processes, and nothing else is different in a copy."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from conformance.isolate.backend import run_isolated
+from conformance.isolate.remote import Remote, worker
+from conformance.isolate.started import Limits
+from conformance.load.cases import load_suite
+from conformance.model import Crashed, TimedOut
+from conformance.plan.rows import plan_of
+
+from ..processes import running
+from .test_remote import called
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
+LIMITS = Limits(seconds=3, start_seconds=60, stop_seconds=5)
+LIBRARY = """
+import os, signal, subprocess, sys, threading, time
+from pathlib import Path
+HERE = Path(__file__).parent
+with open(HERE / "imported", "a") as file:
+    file.write("i")
+IMPORTED_BY = os.getpid()
+{on_import}
+"""
+ADAPTER = """
+import copied_library
+from copied_library import *
+from conformance.adapter import FunctionAdapter
+
+class Copied(FunctionAdapter):
+    name, version = "copied", "1"
+
+    def __init__(self):
+        {on_start}
+
+    def reshape(self, src, shape, special_zero):
+        if src.shape == (13, 1):
+            os.abort()
+        if src.shape == (13, 2):
+            os._exit(7)
+        if src.shape == (13, 3):
+            time.sleep(60)
+        if src.shape == (13, 4):
+            return bytearray(1 << 40)
+        {on_call}
+        return src.reshape(shape).copy()
+"""
+
+
+class Stand:
+    """A backend, its library, and how often that was imported."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.remotes = folder, list[Remote]()
+
+    def backend(self, on_import: str = "", on_start: str = "pass", on_call: str = "pass") -> str:
+        (self.folder / "copied_library.py").write_text(LIBRARY.format(on_import=dedent(on_import)))
+        (self.folder / "adapter.py").write_text(ADAPTER.format(on_start=on_start, on_call=on_call))
+        return f"{self.folder / 'adapter.py'}:Copied"
+
+    def remote(self, on_import: str = "", on_start: str = "pass", on_call: str = "pass") -> Remote:
+        """One that has answered a call."""
+        self.remotes.append(worker(self.backend(on_import, on_start, on_call), LIMITS))
+        assert called(self.remotes[-1], (2, 3)).dims == (6,)
+        return self.remotes[-1]
+
+    @property
+    def imports(self) -> int:
+        return len((self.folder / "imported").read_text())
+
+
+@pytest.fixture
+def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    stand = Stand(tmp_path)
+    yield stand
+    for remote in stand.remotes:
+        remote.close()
+
+
+def renewed(remote: Remote, times: int) -> None:
+    for _ in range(times):
+        remote.renew()
+        assert called(remote, (3, 4)).dims == (12,)
+
+
+def test_a_library_is_imported_once_for_all_processes_after_the_first(stand: Stand) -> None:
+    remote = stand.remote()
+    renewed(remote, 5)
+    assert (remote.generation, stand.imports) == (6, 2)
+
+
+def test_a_process_from_nothing_imports_it_again(stand: Stand) -> None:
+    remote = stand.remote()
+    renewed(remote, 2)
+    remote.restart()
+    assert called(remote, (3, 4)).dims == (12,)
+    assert stand.imports == 3
+    renewed(remote, 2)
+    assert stand.imports == 3
+
+
+@pytest.mark.parametrize(
+    ("dims", "kind", "words"),
+    [
+        ((13, 1), Crashed, "run: the process died of SIGABRT"),
+        ((13, 2), Crashed, "run: the process ended with exit code 7"),
+        ((13, 3), TimedOut, "no answer within 3 s to run"),
+        ((13, 4), MemoryError, "MemoryError"),
+    ],
+)
+def test_an_end_is_told_as_of_any_process(
+    stand: Stand, dims: tuple[int, ...], kind: type[Exception], words: str
+) -> None:
+    remote = stand.remote()
+    renewed(remote, 1)
+    with pytest.raises(kind, match=words):
+        called(remote, dims)
+    renewed(remote, 1)
+
+
+def test_a_process_that_came_to_an_end_of_its_own_is_the_last_copy(stand: Stand) -> None:
+    """What the import registered to be done at the end was done, to files perhaps that others need."""
+    remote = stand.remote()
+    renewed(remote, 1)
+    with pytest.raises(Crashed):
+        called(remote, (13, 2))
+    renewed(remote, 3)
+    assert stand.imports == 2 + 3
+
+
+@pytest.mark.parametrize(
+    "on_import",
+    [
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "subprocess.Popen(['sleep', '60'])",
+        "subprocess.Popen(['/bin/sleep', '60'], env={})",
+        "subprocess.run('sleep 60 >/dev/null 2>&1 &', shell=True, start_new_session=True)",
+        "sys.exit(0) if len((HERE / 'imported').read_text()) == 2 else None",
+        "os.kill(os.getpid(), signal.SIGKILL) if len((HERE / 'imported').read_text()) == 2 else None",
+    ],
+    ids=["a thread", "a child", "a child without a mark", "a child of a child", "an end", "a death"],
+)
+def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(stand: Stand, on_import: str) -> None:
+    remote = stand.remote(on_import)
+    renewed(remote, 2)
+    assert (remote.generation, stand.imports) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "in_a_copy",
+    ["os.abort()", "raise ValueError('not in a copy')", "time.sleep(60)", "return src.reshape(shape) + 1", "1 / 0"],
+)
+def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_copy: str) -> None:
+    remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}")
+    renewed(remote, 2)
+    assert stand.imports == 4
+
+
+@pytest.mark.parametrize("act", ["os.abort()", "1 / 0", "Copied.version = '2'"])
+def test_one_that_cannot_start_in_a_copy_is_started_from_nothing(stand: Stand, act: str) -> None:
+    remote = stand.remote(on_start=f"if os.getpid() != IMPORTED_BY: {act}")
+    renewed(remote, 2)
+    assert remote.lost is None
+    assert stand.imports == 4
+
+
+def test_no_call_answered_no_copy(stand: Stand) -> None:
+    stand.remotes.append(remote := worker(stand.backend(), LIMITS))
+    for _ in range(3):
+        with pytest.raises(Crashed):
+            called(remote, (13, 1))
+    assert stand.imports == 3
+    assert called(remote, (2, 3)).dims == (6,)
+    renewed(remote, 2)
+    assert stand.imports == 5
+
+
+def test_an_answer_without_elements_proves_no_copy(stand: Stand) -> None:
+    stand.remotes.append(remote := worker(stand.backend(), LIMITS))
+    for _ in range(3):
+        assert called(remote, (0, 3)).dims == (0,)
+        remote.renew()
+    assert stand.imports == 3
+
+
+def test_a_copy_has_the_limits_of_any_process(stand: Stand) -> None:
+    remote = stand.remote()
+    renewed(remote, 1)
+    pid = remote.session().process.pid
+    assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == LIMITS.memory
+    assert resource.prlimit(pid, resource.RLIMIT_CORE)[0] == 0
+    assert os.getpgid(pid) == pid
+
+
+def test_what_a_copy_started_ends_with_it_and_the_nursery_goes_on(stand: Stand) -> None:
+    away = "subprocess.Popen(['sleep', '60'], start_new_session=True, stdin=subprocess.DEVNULL)"
+    remote = stand.remote(on_call=f"(HERE / 'child').write_text(str({away}.pid))")
+    for _ in range(3):
+        renewed(remote, 1)
+        child = int((stand.folder / "child").read_text())
+        assert running(child)
+        remote.renew()
+        assert not running(child)
+    assert stand.imports == 2
+
+
+def test_nothing_is_left_once_it_is_closed(stand: Stand) -> None:
+    remote = stand.remote(on_import="(HERE / 'nursery').write_text(str(os.getpid()))")
+    renewed(remote, 2)
+    nursery, copy = int((stand.folder / "nursery").read_text()), remote.session().process.pid
+    assert running(nursery)
+    assert os.getpgid(nursery) == nursery != copy
+    remote.close()
+    assert remote.amiss is None
+    assert not running(group=nursery)
+    assert not running(group=copy)
+
+
+@pytest.mark.parametrize("hangs", ["pass", "ctypes.PyDLL(None).sleep(60)"])
+def test_the_nursery_and_its_copy_end_when_the_suite_is_killed(stand: Stand, hangs: str) -> None:
+    backend = stand.backend(
+        "import ctypes; (HERE / 'nursery').write_text(str(os.getpid()))",
+        on_call=(f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"),
+    )
+    script = (
+        "import time\nfrom conformance.isolate.remote import worker\n"
+        "from conformance.tests.isolate.test_remote import called\n"
+        f"w = worker({backend!r})\ncalled(w, (2, 3))\nw.renew()\ncalled(w, (2, 3))\n"
+        "print(w.session().process.pid, flush=True)\ncalled(w, (4, 5))\ntime.sleep(60)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
+        assert parent.stdout is not None
+        copy = int(parent.stdout.readline())
+        until((stand.folder / "called").exists)
+        nursery = int((stand.folder / "nursery").read_text())
+        assert running(nursery)
+        assert running(copy)
+        parent.send_signal(signal.SIGKILL)
+    until(lambda: not running(nursery) and not running(copy))
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_copy_whose_nursery_was_killed_is_ended_and_the_run_goes_on(stand: Stand) -> None:
+    remote = stand.remote(on_import="(HERE / 'nursery').write_text(str(os.getpid()))")
+    renewed(remote, 1)
+    copy = remote.session().process.pid
+    os.kill(int((stand.folder / "nursery").read_text()), signal.SIGKILL)
+    assert called(remote, (3, 4)).dims == (12,)
+    renewed(remote, 2)
+    assert not running(copy)
+    assert stand.imports == 2 + 2
+
+
+def test_a_nursery_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
+    remote = stand.remote()
+    renewed(remote, 1)
+    copy = remote.session().process.pid
+    assert remote.copies is not None
+    remote.copies.close()
+    until(lambda: not running(copy))
+    with pytest.raises(Crashed, match="the process died of SIGKILL"):
+        called(remote, (3, 4))
+    assert called(remote, (3, 4)).dims == (12,)
+
+
+def test_each_row_in_a_process_of_its_own_needs_one_import_more(stand: Stand) -> None:
+    stand.remotes.append(remote := worker(stand.backend(), LIMITS))
+    rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:12]
+    list(run_isolated(rows, remote, remote.claims, "case"))
+    assert remote.generation == 1 + len(rows)
+    assert stand.imports < len(rows) // 2

@@ -1,0 +1,218 @@
+"""Nothing that a worker starts outlives it, wherever it went, and nothing of anybody else is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ..processes import running
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
+LEAVES = """
+import os, signal, sys, time
+from pathlib import Path
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.model import Identity
+
+def size():
+    return os.path.getsize({pids!r}) if os.path.exists({pids!r}) else 0
+
+def leave(generations):
+    before = size()
+    child = os.fork()
+    if not child:
+        os.setsid()
+        if generations > 1:
+            leave(generations - 1)
+            os._exit(0)
+        with open({pids!r}, "a") as file:
+            file.write(f"{{os.getpid()}}\\n")
+        for stream in range(256):
+            try:
+                os.close(stream)
+            except OSError:
+                pass
+        os.execve("/bin/sleep", ["sleep", "120"], {{}})
+    if generations > 1:
+        os.waitpid(child, 0)
+    while size() == before:
+        time.sleep(0.01)
+
+class Leaves(NumpyReference):
+    identity = Identity("leaves", "1")
+    def compile(self, graph):
+        {act}
+        return super().compile(graph)
+"""
+
+
+def backend(folder: Path, act: str) -> tuple[str, Path]:
+    path, pids = folder / "leaves.py", folder / "pids"
+    path.write_text(LEAVES.format(pids=str(pids), act=act))
+    return f"{path}:Leaves", pids
+
+
+def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
+    name, pids = backend(folder, act)
+    only = ["-k", "stays or flattens", "--type", "f32", "--operation", "StaticReshape", "--cases", str(cases(folder))]
+    start = [sys.executable, "-m", "conformance", "run", name, "--isolation", "worker"]
+    return [*start, *only, "--out", str(folder / "out"), *words], pids
+
+
+def cases(folder: Path) -> Path:
+    from .. import small
+
+    return small.cases(folder)
+
+
+def left(pids: Path) -> list[int]:
+    """Those that still run, which end here at the latest."""
+    alive = [pid for pid in map(int, pids.read_text().split()) if running(pid)]
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    return alive
+
+
+def await_pids(pids: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (pids.exists() and len(pids.read_text().split()) >= count):
+        time.sleep(0.05)
+
+
+ACTS = {
+    "a child": "leave(1)",
+    "a grandchild whose parent has ended": "leave(2)",
+    "one whose worker crashed": "leave(1); os.abort()",
+    "a grandchild whose worker crashed": "leave(2); os.abort()",
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(
+    tmp_path: Path, act: str, jobs: str
+) -> None:
+    words, pids = command(tmp_path, ACTS[act], "--jobs", jobs)
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == (1 if "crashed" in act else 4), done.stderr
+    assert pids.read_text().split()
+    assert not left(pids)
+
+
+SCRIPT = """
+import os, subprocess, sys, time
+from pathlib import Path
+from conformance.isolate.backend import opened
+from conformance.plan.memory import Source, image_of
+from conformance.model import Declared, Graph, Node, Operand
+from conformance.isolate.orphans import adopt
+from conformance.tests.processes import running
+
+def call(remote):
+    node = Node("StaticReshape", Operand("s64", (1,), (6,)), Operand("bool", (), (False,)))
+    program = remote.compile(Graph(Declared("f32", (2, 3)), (node,)))
+    return program.run(image_of(Source("f32", (2, 3))).tensor, (), False)
+
+def sleeps(**more):
+    return subprocess.Popen(["sleep", "120"], **more)
+
+def zombies():
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [child for child in children if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"]
+
+one, other, pids = sys.argv[1:]
+"""
+
+
+def script(folder: Path, text: str) -> str:
+    """What a process that adopts says; its two backends leave a grandchild, and nothing."""
+    one, pids = backend(folder, "leave(2)")
+    (folder / "script.py").write_text(SCRIPT + text)
+    words = [sys.executable, str(folder / "script.py"), one, "numpy", str(pids)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, left(pids)) == (0, []), done.stderr
+    return done.stdout
+
+
+def test_children_of_the_host_and_of_another_worker_are_spared(tmp_path: Path) -> None:
+    said = script(
+        tmp_path,
+        """
+before = sleeps(start_new_session=True)
+adopt()
+host = sleeps()
+with opened(one, "worker") as leaves:
+    call(leaves)
+    orphan = int(Path(pids).read_text())
+    with opened(other, "worker") as numpy:
+        call(numpy)
+    print(running(orphan), running(before.pid), running(host.pid))
+print(running(orphan), running(before.pid), running(host.pid), zombies())
+for each in (before, host):
+    each.kill()
+    each.wait()
+""",
+    )
+    assert said.splitlines() == ["True True True", "False True True []"]
+
+
+def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
+    said = script(
+        tmp_path,
+        """
+adopt()
+with opened(one, "worker") as leaves:
+    for _ in range(5):
+        call(leaves)
+        leaves.restart()
+        print(len(Path(pids).read_text().split()), zombies())
+""",
+    )
+    assert said.splitlines() == [f"{number} []" for number in range(1, 6)]
+
+
+def test_a_terminated_run_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words, pids = command(tmp_path, "leave(2); time.sleep(60)")
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        await_pids(pids, 1)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert said == f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n"
+    assert not left(pids)
+    assert not list(temporary.iterdir())
+
+
+def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
+    words, _ = command(tmp_path, "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr[:24]) == (143, "conformance: terminated;")
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
+
+
+def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
+    name, pids = backend(tmp_path, "leave(1); time.sleep(60)")
+    words = [sys.executable, "-m", "conformance", "sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2"]
+    with subprocess.Popen(
+        [*words, "--out", str(tmp_path / "out")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        await_pids(pids, 1)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=100)
+    assert (process.returncode, said) == (143, "conformance: terminated\n")
+    assert time.monotonic() - began < 15
+    for pid in map(int, pids.read_text().split()):
+        if running(pid):  # a kill of the pool's own processes cannot reach what hides from them
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,530 @@
+"""Everything that a program at the other end may do wrong is survived, and said in its own words."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import CannotStart
+from conformance.cli.main import main
+from conformance.isolate.remote import Remote
+from conformance.isolate.session import SHARED_FROM
+from conformance.isolate.started import Limits
+from conformance.model import Declared, Graph, Node, Operand, Outcome
+from conformance.plan.memory import Source
+from conformance.plan.rows import Task
+from conformance.run.row import attempt, placeless
+
+from ..processes import running
+
+PROGRAM = Path(__file__).parents[1] / "misbehaving.py"
+LIMITS = Limits(seconds=1.0, start_seconds=5.0, stop_seconds=0.4)
+
+
+def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
+    return Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share)
+
+
+def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> Task:
+    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
+    return Task(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
+
+
+def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:
+    return attempt(backend, task(**call), None)[0]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """No descriptor stays open, and no file in shared memory."""
+    folder = Path("/dev/shm")
+    files = set(folder.iterdir()) if folder.is_dir() else set()
+    yield
+    gc.collect()
+    left = {path for path in set(folder.iterdir()) - files if "conformance" in path.name} if folder.is_dir() else set()
+    assert not left
+
+
+def group_of(backend: Remote) -> int:
+    return backend.session().process._child.pid
+
+
+IN_A_CALL = {
+    "silent": ("timeout", "no answer within 1 s to run"),
+    "late": ("timeout", "no answer within 1 s to run"),
+    "partial-line": ("timeout", "has no end"),
+    "two-lines-at-once": ("error", "which has"),
+    "crlf": ("error", "ends with a carriage return"),
+    "bom": ("error", "byte order mark"),
+    "invalid-utf8": ("error", "is not UTF-8"),
+    "invalid-json": ("error", "the line is no JSON"),
+    "trails": ("error", "the line is no JSON"),
+    "two-objects": ("error", "the line is no JSON"),
+    "no-object": ("error", "the line is no JSON object"),
+    "huge-line": ("error", "a line of more than"),
+    "wrong-id": ("error", "that nobody made"),
+    "text-id": ("error", "its reply has the id"),
+    "prints": ("error", "b'Using 4 threads'; if a library printed it"),
+    "exits": ("crash", "ended with exit code 0 in the middle of a call"),
+    "dies": ("crash", "ended with exit code 1 in the middle of a call; its last words: out of licences"),
+    "segfault": ("crash", "died of SIGSEGV"),
+    "child-holds-stdout": ("crash", "ended with exit code 3"),
+    "closes-stdout": ("crash", "closed its output without ending"),
+    "short-payload": ("timeout", "23 of the 24 bytes of its payload came"),
+    "long-payload": ("error", "4 bytes more than it announced"),
+    "enormous": ("error", "where the size of the payload was due"),
+    "unknown-type": ("error", "'q7', which is no element type"),
+    "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
+    "wrote-nonsense": ("error", "'wrote' names the tensor 9"),
+    "two-kinds": ("error", "it said result, rejected"),
+    "no-kind": ("error", "it said none"),
+}
+
+
+@pytest.mark.parametrize("fault", [name for name in IN_A_CALL if name != "two-lines-at-once"])
+def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) -> None:
+    kind, words = IN_A_CALL[fault]
+    backend = remote(fault, "run", "second")
+    first_group = group_of(backend)
+    assert outcome(backend).kind == "tensor"
+    second = outcome(backend)
+    assert (second.kind, words in (second.message or "")) == (kind, True), second
+    assert outcome(backend).kind == "tensor"
+    groups = {first_group, group_of(backend)}
+    backend.close()
+    assert not [group for group in groups if running(group=group)]
+
+
+NO_SIZE, NO_TYPE = "where the size of the payload was due", "which is no element type"
+NO_LIST, NO_OBJECTS = "where a list was due", "where a list of objects was due"
+NO_NUMBER = "where a whole number was due"
+CONTRADICTIONS = {
+    'result:{"bytes": "24"}': NO_SIZE,
+    'result:{"bytes": 24.0}': NO_SIZE,
+    'result:{"bytes": null}': NO_SIZE,
+    'result:{"bytes": -1}': NO_SIZE,
+    'result:{"bytes": 20}': "4 bytes more than it announced",
+    'result:{"bytes": 0, "dims": [0]}': "24 bytes more than it announced",
+    'result:{"at": 0}': "lies at 0 in shared memory, where it was given no room",
+    'result:{"at": 4096}': "lies at 4096 in shared memory, where it was given no room",
+    'result:{"type": null}': NO_TYPE,
+    'result:{"type": "string"}': NO_TYPE,
+    'result:{"type": "f64"}': "24 bytes for f64[3, 2], which takes 48",
+    'result:{"dims": null}': NO_LIST,
+    'result:{"dims": "32"}': NO_LIST,
+    'result:{"dims": [3, null]}': NO_NUMBER,
+    'result:{"dims": [3, 2.0]}': NO_NUMBER,
+    'result:{"dims": [6, true]}': NO_NUMBER,
+    'result:{"dims": [6, "1.0"]}': NO_NUMBER,
+    'result:{"dims": [6, ""]}': NO_NUMBER,
+    'result:{"dims": [-6, "-"]}': NO_NUMBER,
+    'result:{"dims": [-6, "--1"]}': NO_NUMBER,
+    'result:{"dims": [6, "+1"]}': NO_NUMBER,
+    'result:{"dims": [6, "¹"]}': NO_NUMBER,
+    f'result:{{"dims": [6, "{"0" * 39}1"]}}': NO_NUMBER,
+    'result:{"dims": [3, 1]}': "24 bytes for f32[3, 1], which takes 12",
+    'result:{"dims": [3, 3]}': "24 bytes for f32[3, 3], which takes 36",
+    'result:{"dims": [-3, -2]}': "24 bytes for f32[-3, -2], which takes 0",
+    'result:{"dims": [0, 6]}': "24 bytes for f32[0, 6], which takes 0",
+    'beside:{"result": 5}': "'result' is 5, where an object was due",
+    'beside:{"result": [24]}': "'result' is [24], where an object was due",
+    'beside:{"error": {"message": "both"}}': "it said result, error",
+    'beside:{"unsupported": {"feature": "both"}}': "it said result, unsupported",
+    'beside:{"wrote": {"tensor": 0}}': NO_OBJECTS,
+    'beside:{"wrote": [0]}': NO_OBJECTS,
+    'beside:{"wrote": null}': NO_OBJECTS,
+    'beside:{"wrote": [{"bytes": 4}]}': "'wrote' names the tensor None, and there are 1",
+    'beside:{"wrote": [{"tensor": "0", "bytes": 4}]}': "'wrote' names the tensor '0', and there are 1",
+    'beside:{"wrote": [{"tensor": -1, "bytes": 4}]}': "'wrote' names the tensor -1, and there are 1",
+    'beside:{"wrote": [{"tensor": 1, "bytes": 4}]}': "'wrote' names the tensor 1, and there are 1",
+    'beside:{"wrote": [{"tensor": 0, "bytes": 4}]}': "it changed 4 bytes of a memory that has",
+    'beside:{"wrote": [{"tensor": 0}]}': "it changed None bytes of a memory that has",
+    'beside:{"changed": [{"bytes": 24}]}': "'changed' names the call None, which is none of this program",
+    'beside:{"changed": [{"call": 0, "bytes": 24}]}': "'changed' names the call 0, which is none of this program",
+    'beside:{"changed": [[]]}': NO_OBJECTS,
+    'beside:{"overwrote": [{"call": -1, "bytes": 24}]}': "'overwrote' names the call -1, which is none of this program",
+    'beside:{"overwrote": "src"}': NO_OBJECTS,
+}
+
+
+@pytest.mark.parametrize("fault", CONTRADICTIONS)
+def test_a_reply_that_contradicts_itself_is_an_error_and_never_an_answer(fault: str) -> None:
+    backend = remote(fault, "run", "second")
+    assert outcome(backend).kind == "tensor"
+    seen = outcome(backend)
+    assert (seen.kind, CONTRADICTIONS[fault] in (seen.message or "")) == ("error", True), seen
+    assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+@pytest.mark.parametrize("size", [1 << 62, 1 << 70])
+def test_without_a_limit_of_memory_an_enormous_answer_is_an_error_and_the_next_call_is_answered(size: int) -> None:
+    backend = remote(f'result:{{"bytes": {size}}}', "run", "second", limits=LIMITS._replace(memory=0))
+    seen = [outcome(backend) for _ in range(3)]
+    assert [each.kind for each in seen] == ["tensor", "error", "tensor"]
+    assert f"{size} bytes for f32[3, 2], which takes 24" in (seen[1].message or "")
+    assert backend.generation == 2
+    backend.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only there memory is shared")
+@pytest.mark.parametrize(("after", "more"), [(0, 0), (0, 1), (1, 0), (-4096, 0), (4096, 0), (1 << 30, 0), (None, 0)])
+def test_an_answer_in_shared_memory_lies_in_the_room_that_was_offered_or_is_none(after: int | None, more: int) -> None:
+    src = (SHARED_FROM,)
+    room = -(-len(task(src).src.tensor.memory) // 4096) * 4096
+    count = 4 * SHARED_FROM if not more else room + 4
+    said = {"at": 0 if after is None else room + after, "bytes": count, "dims": [count // 4]}
+    backend = remote(f"shares:{json.dumps(said)}")
+    seen = outcome(backend, src=src, shape=src)
+    if (after, more) == (0, 0):
+        assert (seen.kind, seen.dims, bytes(seen.data or b"")) == ("tensor", src, bytes(count))
+    else:
+        assert seen.kind == "error"
+        assert f"the result lies at {said['at']} in shared memory, where it was given no room" in (seen.message or "")
+    backend.close()
+
+
+@pytest.mark.parametrize(("said", "shares"), [("true", True), ("false", False), ("1", False), ('"true"', False)])
+def test_lengths_may_be_text_and_what_shares_memory_says_true(said: str, shares: bool) -> None:
+    backend = remote(f'result:{{"dims": ["3", 2], "shares": {said}}}')
+    seen = outcome(backend)
+    assert (seen.kind, seen.dims, seen.shares) == ("tensor", (3, 2), shares)
+    backend.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whose child a process was")
+@pytest.mark.parametrize("end", ["close", "restart"])
+def test_a_child_in_a_session_of_its_own_is_ended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    backend = remote("child-leaves")
+    assert outcome(backend).kind == "tensor"
+    child = int((tmp_path / "left").read_text())
+    assert running(group=child)  # the first of its group
+    getattr(backend, end)()
+    deadline = time.monotonic() + 5
+    while running(group=child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not running(group=child)
+
+
+def test_two_lines_at_once_are_named() -> None:
+    backend = remote("two-lines-at-once", "compile")
+    assert "a reply to request" in (outcome(backend).message or "")
+    backend.close()
+
+
+def test_a_reply_given_twice_is_named_at_the_next_request_at_the_latest() -> None:
+    backend = remote("duplicate", "compile")
+    said = [outcome(backend), outcome(backend)]
+    assert any(each.kind == "error" and "given twice, or late" in (each.message or "") for each in said), said
+    backend.close()
+
+
+@pytest.mark.parametrize("fault", ["slow", "byte-by-byte", "floods-stderr", "none"])
+def test_what_is_only_odd_is_no_fault(fault: str) -> None:
+    backend = remote(fault)
+    assert outcome(backend).kind == "tensor"
+    assert outcome(backend).kind == "tensor"
+    assert backend.generation == 1
+    backend.close()
+
+
+@pytest.mark.parametrize(("fault", "share"), [("none", True), ("none", False), ("takes-what-was-not-offered", False)])
+def test_who_has_no_shared_memory_with_us_gets_large_tensors_through_the_pipe(fault: str, share: bool) -> None:
+    backend, volume = remote(fault, share=share), 3 * SHARED_FROM
+    for shape in ((3, SHARED_FROM), (SHARED_FROM, 3)):
+        seen = outcome(backend, src=(volume,), shape=shape)
+        assert (seen.kind, seen.dims, seen.faults) == ("tensor", shape, ())
+        assert seen.data == task((volume,)).src.elements
+    backend.close()
+
+
+def test_who_does_not_say_that_it_closes_many_at_once_is_asked_for_one_at_a_time() -> None:
+    backend = remote("none")
+    assert {outcome(backend).kind for _ in range(40)} == {"tensor"}
+    assert (backend.generation, len(backend.session().closing) < 20) == (1, True)
+    backend.close()
+
+
+def test_a_wrong_byte_order_is_seen_as_wrong_bytes() -> None:
+    backend = remote("wrong-byte-order")
+    seen = outcome(backend)
+    assert seen.kind == "tensor"
+    assert seen.data is not None
+    assert bytes(seen.data) == b"".join(bytes(task().src.elements)[at : at + 4][::-1] for at in range(0, 24, 4))
+    backend.close()
+
+
+def test_a_changed_input_is_seen() -> None:
+    backend = remote("changed-input")
+    assert outcome(backend).faults == ("src changed",)
+    backend.close()
+
+
+def test_wrong_dims_are_handed_on() -> None:
+    backend = remote("wrong-dims")
+    assert outcome(backend).dims == (2, 3)
+    backend.close()
+
+
+@pytest.mark.parametrize("phase", ["hello", "describe", "compile", "run", "close"])
+@pytest.mark.parametrize("fault", ["dies", "segfault", "silent"])
+def test_an_end_in_each_phase_names_the_phase(fault: str, phase: str) -> None:
+    limits = LIMITS._replace(start_seconds=0.8)
+    if phase in ("hello", "describe"):
+        words = rf"no answer within 0\.8 s to {phase}" if fault == "silent" else f"{phase}: the process"
+        with pytest.raises(CannotStart, match=words):
+            remote(fault, phase, limits=limits)
+        return
+    backend = remote(fault, phase, limits=limits)
+    seen = [outcome(backend) for _ in range(18 if phase == "close" else 1)]  # programs are closed several at a time
+    bad = next(each for each in seen if each.kind != "tensor")
+    assert bad.kind == ("timeout" if fault == "silent" else "crash")
+    assert phase in (bad.message or "")
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("wrong-version", "it speaks 'reshape-conformance/99'"),
+        ("claims-nonsense", "claims an operation 'Reshpae'"),
+        ("speaks-first", "before hello was asked|a reply to request 0, which is over"),
+    ],
+)
+def test_a_fault_at_the_start_is_named(fault: str, words: str) -> None:
+    with pytest.raises(CannotStart, match=words):
+        remote(fault)
+
+
+SAID = {
+    "says-error": ("error", "not today"),
+    "says-memory": ("crash", "asked for more memory than it may have: not today"),
+    "says-rejected": ("rejected", "not today"),
+    "says-unsupported": ("unsupported", "not today"),
+}
+
+
+@pytest.mark.parametrize("phase", ["hello", "describe"])
+@pytest.mark.parametrize("fault", SAID)
+def test_who_answers_with_anything_else_than_a_result_cannot_start(fault: str, phase: str) -> None:
+    with pytest.raises(CannotStart, match="not today"):
+        remote(fault, phase)
+
+
+@pytest.mark.parametrize("phase", ["run", "compile+run"])
+@pytest.mark.parametrize("fault", SAID)
+def test_what_is_said_instead_of_a_result_is_the_outcome_and_the_process_goes_on(fault: str, phase: str) -> None:
+    backend = remote(fault, phase)
+    for _ in range(3):
+        seen = outcome(backend)
+        assert (seen.kind, seen.message) == SAID[fault]
+    assert backend.generation == 1
+    backend.close()
+
+
+@pytest.mark.parametrize("fault", SAID)
+def test_a_result_of_a_program_that_was_not_compiled_is_none(fault: str) -> None:
+    backend = remote(fault, "compile")
+    seen = outcome(backend)
+    assert (seen.kind, "whose compilation did not succeed" in (seen.message or "")) == ("error", True)
+    backend.close()
+
+
+def test_a_reply_before_its_request_is_never_taken_for_one() -> None:
+    words = []
+    with contextlib.suppress(CannotStart):
+        backend = remote("unasked")
+        words.append(outcome(backend))
+        backend.close()
+    assert all(each.kind == "error" for each in words), words
+
+
+@pytest.mark.parametrize("fault", ["silent", "dies", "segfault"])
+def test_what_hangs_or_dies_at_stop_is_ended_and_told(fault: str) -> None:
+    backend = remote(fault, "stop")
+    group = group_of(backend)
+    began = time.monotonic()
+    backend.close()
+    assert backend.amiss is not None
+    assert "stop: " in backend.amiss
+    assert time.monotonic() - began < 5
+    assert not running(group=group)
+
+
+def test_a_program_that_describes_itself_differently_is_an_error_and_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    backend = remote("another-name")
+    backend.restart()
+    said = [outcome(backend) for _ in range(4)]
+    assert all(each.kind == "error" for each in said)
+    assert "describes itself differently" in (said[0].message or "")
+    assert "given up after 3 starts" in (said[3].message or "")
+    backend.close()
+
+
+def test_a_program_that_cannot_be_started_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    backend = remote("dies-after-first-start")
+    assert outcome(backend).kind == "tensor"
+    backend.restart()
+    said = [outcome(backend) for _ in range(4)]
+    assert backend.lost is not None
+    assert "no licence left" in backend.lost
+    assert said[3].message == placeless(f"CannotStart: {backend.lost}")
+    assert backend.generation == 4  # the first, and three that failed
+    backend.close()
+
+
+def test_a_program_that_is_not_there_or_not_executable_cannot_start(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="no such program"):
+        Remote([str(tmp_path / "nothing")])
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    with pytest.raises(CannotStart, match="is it executable"):
+        Remote([str(plain)])
+
+
+def test_nothing_stays_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    for _ in range(3):
+        backend = remote("segfault")
+        outcome(backend)
+        backend.close()
+        del backend
+    gc.collect()
+    after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    assert after <= before
+
+
+# ── what a process may take of ours ──
+
+
+def taken(backend: Remote) -> tuple[Outcome, float, int]:
+    """What the second call comes to, its seconds, and the bytes of memory it took of this process at most."""
+    assert outcome(backend).kind == "tensor"
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before, began = _memory("VmRSS"), time.monotonic()
+    seen = outcome(backend)
+    return seen, time.monotonic() - began, _memory("VmHWM") - before
+
+
+def _memory(which: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(which))
+
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory")
+GREEDY = {
+    "announces 2 GiB for 24 bytes": ('result:{"bytes": 2147483648}', "2147483648 bytes for f32[3, 2], which takes 24"),
+    "announces 2 GiB and dims for it": (
+        'result:{"bytes": 2147483648, "dims": [536870912]}', "2147483648 bytes, where at most 67108864 are read"
+    ),
+    "sends 2 MiB for dims of 24 bytes": ("sends-much-for-little", "2097152 bytes for f32[3, 2], which takes 24"),
+    "sends 128 MiB as announced": ("sends-as-much-as-it-likes", "134217728 bytes, where at most 67108864 are read"),
+    "changes src a thousand times": ("changes-src-often", "'wrote' names the same tensor twice"),
+}  # fmt: skip
+
+
+@only_linux
+@pytest.mark.parametrize("deed", GREEDY)
+def test_a_payload_larger_than_any_answer_is_an_error_and_takes_no_memory(deed: str) -> None:
+    fault, words = GREEDY[deed]
+    backend = remote(fault, "run", "second")
+    seen, seconds, peak = taken(backend)
+    assert (seen.kind, words in (seen.message or "")) == ("error", True), seen
+    assert (seconds < 1.5, peak < 32 << 20) == (True, True), (seconds, peak)
+    assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+@only_linux
+def test_memory_is_taken_for_bytes_that_came_and_not_for_those_announced() -> None:
+    backend = remote('result:{"bytes": 67108864, "dims": [16777216]}', "run", "second")
+    seen, seconds, peak = taken(backend)
+    assert (seen.kind, "24 of the 67108864 bytes of its payload came" in (seen.message or "")) == ("timeout", True)
+    assert (seconds < 3, peak < 32 << 20) == (True, True), (seconds, peak)
+    backend.close()
+
+
+def test_a_wrong_answer_of_some_mebibytes_is_still_read_and_judged() -> None:
+    backend = remote("answers-with-more")
+    seen = outcome(backend)
+    assert (seen.kind, seen.dims, len(seen.data or b"")) == ("tensor", (4 << 20,), 16 << 20)
+    backend.close()
+
+
+@only_linux
+def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
+    backend = remote("floods", "run", "second", share=False)
+    assert outcome(backend).kind == "tensor"
+    large = task((1 << 24,), (1 << 24,))
+    assert len(large.src.tensor.memory) > 1 << 26
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _memory("VmRSS")
+    seen = attempt(backend, large, None)[0]
+    assert (seen.kind, "before it had read the call" in (seen.message or "")) == ("error", True), seen
+    assert _memory("VmHWM") - before < 32 << 20
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("dims", "words"),
+    [
+        (f"[{'0,' * 300_000}0]", "300,001 dims, where at most 256 are taken"),
+        (f"[{'1,' * 256}6]", "257 dims, where at most 256 are taken"),
+        (f"[0, {1 << 100}]", "a length of 101 bits, where at most 64 are taken"),
+        (f"[0, {-(1 << 100)}]", "a length of 101 bits, where at most 64 are taken"),
+        (f"[{'6,' * 256}6]", "257 dims, where at most 256 are taken"),
+    ],
+)
+def test_dims_past_any_library_are_an_error_that_is_told_in_short(tmp_path: Path, dims: str, words: str) -> None:
+    (tmp_path / "dims").write_text(dims)
+    backend = remote(f"dims-of:{tmp_path / 'dims'}", "run", "second")
+    assert outcome(backend).kind == "tensor"
+    seen = outcome(backend)
+    assert (seen.kind, words in (seen.message or "")) == ("error", True), (seen.message or "")[:500]
+    assert len(seen.message or "") < 300
+    assert outcome(backend).kind == "tensor"
+    backend.close()
+
+
+LONG = {
+    "name": ("name", "x" * 201, "the name has 201 characters"),
+    "version": ("version", "x" * 500_000, "the version has 500,000 characters"),
+    "a detail": ("detail", {"isa": "x" * 2001}, "the detail 'isa' has 2,001 characters"),
+    "the name of a detail": ("detail", {"x" * 201: "y"}, "give a name of at most 200"),
+    "details": ("detail", {f"d{n}": "x" for n in range(101)}, "the detail has 101 entries; give at most 100"),
+    "claims": ("leaves_out", ["chain"] * 201, "'leaves_out' has 201 names; give at most 200"),
+    "a claim": ("leaves_out", [f"rank:{'1' * 300_000}"], "where the name of an operation or a facet was due"),
+}
+
+
+@pytest.mark.parametrize("which", LONG)
+def test_a_description_too_long_to_be_recorded_is_refused_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str
+) -> None:
+    key, value, words = LONG[which]
+    (tmp_path / "more").write_text(json.dumps({key: value}))
+    backend = f"cmd:{sys.executable} -S {PROGRAM} describes:{tmp_path / 'more'}"
+    assert main(["run", backend, "--out", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    assert (words in said, said.count("\n"), len(said) < 1000) == (True, 1, True), said[:1500]
+
+
+def test_why_a_program_cannot_start_is_cut_where_it_is_long() -> None:
+    with pytest.raises(CannotStart) as cannot:
+        remote("says-much", "describe")
+    assert len(str(cannot.value)) < 2500

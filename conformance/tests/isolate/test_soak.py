@@ -1,0 +1,154 @@
+"""Many calls through a process that crashes and hangs: each call has its one result, and nothing is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.isolate.backend import opened, run_isolated
+from conformance.isolate.started import Limits
+from conformance.model import Result
+from conformance.plan.rows import Row
+
+from .. import small
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+CALLS = 100_000
+CRASHES, HANGS = 997, 9_973
+"""Every so many calls it crashes, or hangs; the second try of a row is a call too."""
+MORE_MEMORY = 8 << 20
+
+# A program in plain Python, so that it starts in no time: answers [6] for a dense f32[2, 3], and counts its calls in a
+# file that outlives it.
+PROGRAM = """
+import json, os, sys, time
+state, stdin, stdout = sys.argv[1], sys.stdin.buffer, sys.stdout.buffer
+calls = int(open(state).read())
+while line := stdin.readline():
+    request = json.loads(line)
+    result, payload = {}, b""
+    if request["do"] == "hello":
+        result = {"protocol": request["protocol"]}
+    elif request["do"] == "describe":
+        result = {"name": "crashes", "version": "1", "operations": ["StaticReshape"], "leaves_out": [], "mapped": []}
+    elif request["do"] == "run":
+        (src,) = request["tensors"]
+        memory = stdin.read(src["bytes"])
+        calls += 1
+        if calls % CRASHES == 0 or calls % HANGS == 0:
+            with open(state, "w") as file:
+                file.write(str(calls))
+            os.abort() if calls % CRASHES == 0 else time.sleep(60)
+        payload = memory[src["offset"] : src["offset"] + 24]
+        result = {"type": src["type"], "dims": [6], "bytes": len(payload)}
+    elif request["do"] == "stop":
+        with open(state, "w") as file:
+            file.write(str(calls))
+    stdout.write(json.dumps({"id": request["id"], "result": result}).encode() + b"\\n" + payload)
+    stdout.flush()
+    if request["do"] == "stop":
+        break
+"""
+
+
+def memory() -> int:
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def children() -> set[int]:
+    """Processes that this one has started and that are there."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getpid():
+            found.add(int(path.parent.name))
+    return found
+
+
+def left_behind() -> tuple[int, set[int], set[str]]:
+    """Open files, processes, and files in the folder for temporary ones."""
+    gc.collect()  # what earlier tests left open is closed by now, and not in the middle
+    ours = {path.name for path in Path(tempfile.gettempdir()).iterdir()}
+    return len(os.listdir("/proc/self/fd")), children(), ours
+
+
+def expected(rows: int) -> tuple[Counter[str], int]:
+    """How the rows must come out, and how many calls that makes: a row that died is tried once more, alone."""
+    outcomes: Counter[str] = Counter()
+    calls = 0
+    for _ in range(rows):
+        calls += 1
+        kind = "crash" if calls % CRASHES == 0 else "timeout" if calls % HANGS == 0 else "tensor"
+        outcomes[kind] += 1
+        calls += kind != "tensor"
+    return outcomes, calls
+
+
+@pytest.fixture
+def _temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own for temporary files: those of other tests come and go at the same time."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
+@pytest.mark.usefixtures("_temporary")
+def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> None:
+    row = next(r for r in small.plan(tmp_path).rows if r.id == "flattens[StaticReshape-f32]")
+    script, state = tmp_path / "program.py", tmp_path / "state"
+    script.write_text(PROGRAM.replace("CRASHES", str(CRASHES)).replace("HANGS", str(HANGS)), encoding="utf-8")
+    state.write_text("0", encoding="ascii")
+    before, files = left_behind(), set(tmp_path.iterdir())
+    asked = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal asked
+        for _ in range(CALLS):
+            asked += 1
+            yield row
+
+    outcomes: Counter[str] = Counter()
+    memories: list[int] = []
+    command = f"cmd:{sys.executable} -I -S {script} {state}"
+    with opened(command, "worker", Limits(seconds=0.5, start_seconds=30.0)) as adapter:
+        for number, result in enumerate(run_isolated(rows(), adapter, adapter.claims, "worker"), 1):
+            kind = result.outcome["kind"]
+            outcomes[kind] += 1
+            check(result, kind)
+            if number % 2000 == 0:
+                memories.append(memory())
+    del adapter
+    gc.collect()
+    due, calls = expected(CALLS)
+    assert asked == CALLS == sum(outcomes.values())
+    assert outcomes == due
+    assert due["crash"]
+    assert due["timeout"]
+    assert int(state.read_text(encoding="ascii")) == calls, "none was called more often, or less"
+    assert memories[-1] - memories[0] < MORE_MEMORY, memories
+    deadline = time.monotonic() + 5
+    while left_behind() != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left_behind() == before
+    assert set(tmp_path.iterdir()) == files
+
+
+def check(result: Result, kind: str) -> None:
+    """A death is told as one that came once, with how it came; all else passes."""
+    if kind == "tensor":
+        assert set(result.verdicts.values()) == {"pass"}
+        return
+    assert set(result.verdicts.values()) == {"fail"}
+    message = result.outcome["message"]
+    assert "flaky: not alone in a fresh process" in message
+    assert ("SIGABRT" if kind == "crash" else "no answer within 0.5 s") in message

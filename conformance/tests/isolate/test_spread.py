@@ -1,0 +1,173 @@
+"""Work is spread over processes that end with the command, however it ends, and whose death is one line."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.explore.swept import FILE, PART, read
+from conformance.isolate.orphans import carriers
+from conformance.isolate.spread import WorkerDied, processes
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
+
+SLOW = """
+import time
+from conformance.adapters.numpy_reference import NumpyReference
+class Slow(NumpyReference):
+    def compile(self, graph):
+        time.sleep(0.002)
+        return super().compile(graph)
+"""
+
+
+class Sweep:
+    """A sweep by two processes with a slow backend; all that it starts carries its mark."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.out, self.mark = folder / "out", secrets.token_hex(16)
+        (folder / "slow.py").write_text(SLOW, encoding="utf-8")
+        self.words = [
+            "sweep", f"{folder / 'slow.py'}:Slow", "--rank", "2", "--max-dim", "2", "--operation", "StaticReshape",
+            "--type", "f32", "--out", str(self.out),
+        ]  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "conformance", *self.words, "--jobs", "2", *more],
+            env={**os.environ, "MARK": self.mark}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def wait_for_blocks(self, count: int = 4) -> None:
+        """Wait until so many blocks are in the file."""
+        path = self.out / PART
+        wait(lambda: path.exists() and path.read_bytes().count(b"\n") > count)
+        assert self.process.poll() is None, "the sweep was over too soon"
+
+    def workers(self) -> list[int]:
+        """The processes that take blocks."""
+        return [pid for pid in carriers(self.mark) if b"conformance.isolate.spread" in words_of(pid)]
+
+    def end(self) -> None:
+        """End whatever is left."""
+        for pid in carriers(self.mark):
+            os.kill(pid, signal.SIGKILL)
+        self.process.communicate(timeout=30)
+
+
+def words_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended since
+        return b""
+
+
+def wait(condition: Callable[[], Any], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def maps_of(pid: int) -> str:
+    """What a process has mapped; a named semaphore stands there with its path."""
+    return Path(f"/proc/{pid}/maps").read_text(errors="replace")
+
+
+@pytest.fixture
+def begun(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
+    sweep = Sweep(tmp_path, *getattr(request, "param", ()))
+    yield sweep
+    sweep.end()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("begun", [("--isolation", "worker"), ("--isolation", "none")], indirect=True)
+def test_nothing_is_left_of_a_sweep_that_is_killed(begun: Sweep, end: signal.Signals) -> None:
+    begun.wait_for_blocks()
+    pids = carriers(begun.mark)
+    assert len(pids) >= 3
+    assert not [pid for pid in pids if "/dev/shm/sem." in maps_of(pid)]
+    begun.process.send_signal(end)
+    begun.process.communicate(timeout=30)
+    assert begun.process.returncode in (-end, 128 + end)
+    wait(lambda: not carriers(begun.mark), 10)
+
+
+@pytest.mark.parametrize("begun", [("--isolation", "worker")], indirect=True)
+def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None:
+    begun.wait_for_blocks()
+    begun.process.send_signal(signal.SIGINT)
+    _, said = begun.process.communicate(timeout=30)
+    assert (begun.process.returncode, said) == (130, "conformance: interrupted\n")
+    wait(lambda: not carriers(begun.mark), 10)
+    assert os.listdir(begun.out) == [PART]
+
+
+def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(
+    begun: Sweep,
+) -> None:
+    begun.wait_for_blocks()
+    os.kill(begun.workers()[0], signal.SIGKILL)
+    _, said = begun.process.communicate(timeout=60)
+    assert begun.process.returncode == 3
+    assert said.startswith("conformance: a worker process died of SIGKILL")
+    assert said.count("\n") == 1
+    wait(lambda: not carriers(begun.mark), 10)
+    kept = (begun.out / PART).read_bytes().count(b"\n") - 1
+    assert kept >= 4
+    assert not (begun.out / FILE).exists()
+    words = [sys.executable, "-m", "conformance", *begun.words, "--resume", "--isolation", "worker"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert read(begun.out / FILE).footer["resumed"] == kept
+    assert f"{kept} of " in done.stdout
+
+
+def test_results_come_in_the_order_of_the_work() -> None:
+    assert list(processes(2, abs, range(0, -100, -1))) == list(range(100))
+    assert list(processes(4, abs, [-1])) == [1]
+    assert list(processes(2, abs, [])) == []
+
+
+def test_an_exception_in_a_worker_is_raised_here() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(processes(2, int, ["1", "2", "x"]))
+
+
+def test_a_worker_that_ends_itself_is_told_by_its_exit_code() -> None:
+    with pytest.raises(WorkerDied, match="ended with exit code 7"):
+        list(processes(2, os._exit, [7]))
+
+
+def test_work_that_cannot_be_sent_leaves_no_process() -> None:
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        list(processes(2, lambda piece: piece, [1, 2]))
+    assert not _children()
+
+
+def test_workers_that_nobody_needs_any_more_are_ended() -> None:
+    results = processes(2, abs, range(1000))
+    assert next(results) == 0
+    assert _children()
+    results.close()
+    assert not _children()
+
+
+def _children() -> list[int]:
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    except OSError:  # it has ended since
+        return 0

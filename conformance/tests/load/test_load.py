@@ -1,0 +1,548 @@
+"""Whatever is wrong with a specification is said with path and line, all at once, and nothing is half-loaded."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.load.cases import load_cases
+from conformance.load.folders import digest_of, spec_folder
+from conformance.load.spec import SPEC_FILES, load_spec, tensor
+from conformance.model import Malformed, Operand, Problem
+from conformance.tests.folders import TINY, bundled, one_rule, problems_of, tiny
+
+MUST = TINY["rules"]
+
+
+def swapped(file: str, old: str, new: str) -> dict[str, str]:
+    """A tiny file with some text replaced."""
+    assert TINY[file].count(old) == 1, f"{old!r} stands {TINY[file].count(old)} times in {file}"
+    return {file: TINY[file].replace(old, new)}
+
+
+def silent(*lines: str) -> dict[str, str]:
+    return {"rules": one_rule(*lines).replace("must:", "silent:")}
+
+
+def decided(*lines: str) -> dict[str, str]:
+    return {"rules": one_rule(*lines).replace("must:", "decided:")}
+
+
+WRONG: dict[str, tuple[dict[str, str], str, str]] = {
+    # name: (files, where the first problem is, words of the message)
+    "a duplicate key": (
+        swapped("rules", "    stated:\n", "    must: Again.\n    stated:\n"),
+        "rules.yaml:4",
+        "the key 'must' stands twice, first on line 3; remove one",
+    ),
+    "an unknown key of a rule": (
+        swapped("rules", "requires:", "require:"),
+        "rules.yaml:6",
+        "unknown key 'require'; did you mean 'requires'?",
+    ),
+    "an unknown key of a file": (
+        {"rules": MUST + "ruels: []\n"},
+        "rules.yaml:7",
+        "unknown key 'ruels'; did you mean 'rules'?",
+    ),
+    "an unknown key of a document": (
+        swapped("sources", "    licence:", "    license:"),
+        "sources.yaml:7",
+        "unknown key 'license'; did you mean 'licence'?",
+    ),
+    "an unknown key of an operation": (
+        swapped("operations", "    types: [", "    tipes: ["),
+        "operations.yaml:5",
+        "unknown key 'tipes'; did you mean 'types'?",
+    ),
+    "an unknown key of a finding": (
+        swapped("findings", "    follows:", "    follow:"),
+        "findings.yaml:8",
+        "unknown key 'follow'; did you mean 'follows'?",
+    ),
+    "a key that is like no other": (
+        swapped("findings", "    follows:", "    zzzzzz:"),
+        "findings.yaml:8",
+        "unknown key 'zzzzzz'; one of",
+    ),
+    "a missing key": (
+        swapped("findings", "    follows: Nothing much.\n", ""),
+        "findings.yaml:2",
+        "missing key 'follows'; add it",
+    ),
+    "many missing keys": ({"sources": "documents:\n  - id: only\n"}, "sources.yaml:2", "missing key 'title'; add it"),
+    "a rule without id": (
+        swapped("rules", "  - id: one-infer\n    must", "  - must"),
+        "rules.yaml:2",
+        "missing key 'id'",
+    ),
+    "a list where text is wanted": (
+        swapped("rules", "At most one entry of shape is -1.", "[1]"),
+        "rules.yaml:3",
+        "is no string",
+    ),
+    "text where a list is wanted": (
+        swapped("rules", "[3, No more than]", "3 No more"),
+        "rules.yaml:5",
+        "is not [line,",
+    ),
+    "a number where text is wanted": (
+        swapped("sources", "title: A page", "title: 12"),
+        "sources.yaml:4",
+        "12 is no string",
+    ),
+    "text where a number is wanted": (swapped("sources", "lines: 9", "lines: nine"), "sources.yaml:10", "no integer"),
+    "a truth where a number is wanted": (
+        swapped("sources", "lines: 9", "lines: true"),
+        "sources.yaml:10",
+        "no integer",
+    ),
+    "a truth where text is wanted": (swapped("sources", "title: A page", "title: true"), "sources.yaml:4", "no string"),
+    "an accidental truth": (swapped("sources", "title: A page", "title: yes"), "sources.yaml:4", "'yes' would be read"),
+    "an accidental number": (
+        swapped("sources", "title: A page", "title: 1e3"),
+        "sources.yaml:4",
+        "'1e3' would be read",
+    ),
+    "a number for a digest": (
+        swapped("sources", f'"{"0" * 64}"', "0" * 64),
+        "sources.yaml:9",
+        "would be read by some as",
+    ),
+    "a digest that is too short": (swapped("sources", "0" * 64, "0" * 63), "sources.yaml:9", "sha256"),
+    "an anchor": (swapped("rules", "[3, No more than]", "&x [3, No more than]"), "rules.yaml:5", "the anchor &x"),
+    "an alias": (swapped("rules", "[3, No more than]", "*x"), "rules.yaml:5", "the alias *x"),
+    "a merge": (swapped("rules", "    must:", "    <<: {}\n    must:"), "rules.yaml:3", "'<<'"),
+    "a tag": (swapped("rules", "must: ", "must: !!str "), "rules.yaml:3", "the tag"),
+    "a tab": (swapped("rules", "    stated:\n", "\tstated:\n"), "rules.yaml:4", "not YAML"),
+    "a list where a map is wanted": ({"rules": "- a\n"}, "rules.yaml:1", "is no object"),
+    "a map where a list is wanted": ({"rules": "rules:\n  a: b\n"}, "rules.yaml:1", "is no array"),
+    "text alone": ({"rules": "just text\n"}, "rules.yaml:1", "is no object"),
+    "null alone": ({"rules": "null\n"}, "rules.yaml:1", "the file says null; fill it or delete it"),
+    "an empty file": ({"rules": ""}, "rules.yaml:1", "the file is empty"),
+    "an empty list": ({"rules": "rules: []\n"}, "rules.yaml:1", "non-empty"),
+    "an empty entry": ({"rules": "rules:\n  -\n"}, "rules.yaml:2", "the value is left empty"),
+    "an entry that is text": ({"rules": "rules:\n  - x\n"}, "rules.yaml:2", "is no object"),
+    "deep nesting": ({"rules": "rules: " + "[" * 9999}, "rules.yaml:1", "nested more than 40 levels"),
+    "a huge number": (swapped("sources", "lines: 9", f"lines: {'9' * 5000}"), "sources.yaml:10", "5000 characters"),
+    "a huge number of lines": (swapped("sources", "lines: 9", "lines: -9"), "sources.yaml:10", "-9"),
+    "an id that is no kebab": (swapped("rules", "one-infer", "One_Infer"), "rules.yaml:2", "'One_Infer' is not"),
+    "an id taken twice": (
+        {"rules": MUST + MUST.removeprefix("rules:\n")},
+        "rules.yaml:7",
+        "the id 'one-infer' is taken by line 2",
+    ),
+    "an unknown rule": (
+        swapped("findings", "[one-infer]", "[one-infre]"),
+        "findings.yaml:9",
+        "did you mean 'one-infer'?",
+    ),
+    "an unknown document in stated": (swapped("rules", "only:", "onyl:"), "rules.yaml:5", "did you mean 'only'?"),
+    "an unknown document in a finding": (
+        swapped("findings", "only:", "onyl:"),
+        "findings.yaml:6",
+        "did you mean 'only'?",
+    ),
+    "an unknown document of an operation": (
+        swapped("operations", "documents: [only]", "documents: [only, onyl]"),
+        "operations.yaml:3",
+        "unknown document 'onyl'; did you mean 'only'?",
+    ),
+    "an unknown document in names": (
+        swapped("operations", "      only: {src", "      onyl: {src"),
+        "operations.yaml:14",
+        "did you mean 'only'?",
+    ),
+    "an unknown document in decided_for": (
+        {"rules": one_rule("decided_for:", "  onyl: Because.")},
+        "rules.yaml:7",
+        "did you mean 'only'?",
+    ),
+    "an unknown document in documents": (silent("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
+    "an unknown operation": (
+        swapped("sources", "operation: StaticReshape", "operation: StaticShape"),
+        "sources.yaml:3",
+        "unknown operation 'StaticShape'; did you mean 'StaticReshape'?",
+    ),
+    "a document that its operation does not list": (
+        {
+            "sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other"),
+        },
+        "sources.yaml:13",
+        "'other' defines StaticReshape, whose entry does not list it",
+    ),
+    "a line past the end": (swapped("rules", "[3, No", "[10, No"), "rules.yaml:5", "line 10 of only, which has 9"),
+    "a line past the end in a list": (
+        swapped("rules", "[3, No more than]", "[[1, a], [99999999999, b]]"),
+        "rules.yaml:5",
+        "line 99999999999 of only",
+    ),
+    "a line past the end in a finding": (
+        swapped("findings", "[4, here]", "[44, here]"),
+        "findings.yaml:6",
+        "line 44 of only",
+    ),
+    "a line past the end in prose": (
+        swapped(
+            "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}"
+        ),
+        "sources.yaml:14",
+        "line 10 of only, which has 9",
+    ),
+    "line zero": (swapped("rules", "[3, No", "[0, No"), "rules.yaml:5", "0"),
+    "a line below zero": (swapped("rules", "[3, No", "[-3, No"), "rules.yaml:5", "-3"),
+    "a pointer without words": (swapped("rules", "[3, No more than]", "[3]"), "rules.yaml:5", ""),
+    "a pointer of six words": (swapped("rules", "No more than", "a b c d e f"), "rules.yaml:5", ""),
+    "an empty list of pointers": (swapped("rules", "[3, No more than]", "[]"), "rules.yaml:5", ""),
+    "a rule that nobody states": (
+        swapped("rules", "    stated:\n      only: [3, No more than]\n", ""),
+        "rules.yaml:2",
+        "a must that no document states",
+    ),
+    "no level": (
+        {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")},
+        "rules.yaml:2",
+        "exactly one of",
+    ),
+    "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),
+    "a ruling without a reason": (decided("requires: special_zero"), "rules.yaml:2", "our ruling without a reason"),
+    "documents of a must": (
+        {"rules": one_rule("documents: [only]")},
+        "rules.yaml:2",
+        "`documents` goes with silent and decided",
+    ),
+    "decided_for of a silence": (
+        silent("decided_for:", "  only: So."),
+        "rules.yaml:2",
+        "`decided_for` goes with must and may",
+    ),
+    "stated and decided": (
+        {"rules": one_rule("decided_for:", "  only: So.")},
+        "rules.yaml:2",
+        "both stated in only and decided for it",
+    ),
+    "two forms": ({"rules": one_rule("requires: special_zero", "ensures: product(dst) == 1")}, "rules.yaml:2", "takes"),
+    "where alone": ({"rules": one_rule("where: d > 0")}, "rules.yaml:2", "gives"),
+    "gives alone": ({"rules": one_rule('gives: "d"')}, "rules.yaml:2", "where"),
+    "when of a must": ({"rules": one_rule("when: special_zero")}, "rules.yaml:2", "a must rule takes"),
+    "requires of a silence": (silent("requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
+    "an expression of a freedom": (
+        {"rules": one_rule("requires: special_zero").replace("must:", "may:")},
+        "rules.yaml:2",
+        "a may rule takes no expression",
+    ),
+    "an expression that is a truth": ({"rules": one_rule("requires: true")}, "rules.yaml:6", "True is no string"),
+    "an expression that is a number": (
+        {"rules": one_rule("gives: 0", "where: d > 0")},
+        "rules.yaml:6",
+        "0 is no string",
+    ),
+    "an expression out of the language": (
+        {"rules": one_rule("requires: src.x == 1")},
+        "rules.yaml:6",
+        "'src.x' is not allowed",
+    ),
+    "an unknown kind of finding": (
+        swapped("findings", "kind: silence", "kind: silense"),
+        "findings.yaml:3",
+        "did you mean 'silence'?",
+    ),
+    "an example that lacks its flag": (
+        {"findings": TINY["findings"] + "    example: {src: [1], shape: [1]}\n"},
+        "findings.yaml:10",
+        "'special_zero'",
+    ),
+    "an example with text in it": (
+        {"findings": TINY["findings"] + "    example: {src: [1, x], shape: [1], special_zero: true}\n"},
+        "findings.yaml:10",
+        "'x' is no integer",
+    ),
+    "an example with a number for its flag": (
+        {"findings": TINY["findings"] + "    example: {src: [1], shape: [1], special_zero: 1}\n"},
+        "findings.yaml:10",
+        "1 is no boolean; write true or false",
+    ),
+    "an unknown way to give shape": (
+        swapped("operations", "[attribute]", "[atribute]"),
+        "operations.yaml:4",
+        "did you mean 'attribute'?",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+    files, where, words = WRONG[name]
+    problems = problems_of(tiny(tmp_path, **files))
+    assert problems, "nothing was found"
+    said = [problem.what for problem in problems if str(problem.place) == f"spec/{where}"]
+    assert any(words in what for what in said), problems
+    assert str(problems[0].place) == f"spec/{where}" or any(p.what.startswith("missing key") for p in problems)
+    assert len(set(problems)) == len(problems), "said twice"
+    assert all(len(str(problem)) < 400 for problem in problems)
+
+
+def test_the_tiny_specification_is_whole(tmp_path: Path) -> None:
+    assert problems_of(tiny(tmp_path)) == ()
+
+
+def test_a_copy_of_the_bundled_specification_is_the_bundled_one(tmp_path: Path) -> None:
+    copy, original = load_spec(bundled(tmp_path)), load_spec()
+    assert copy.digest == original.digest
+    assert copy.rules == original.rules
+    assert copy == original
+
+
+def test_problems_of_every_file_are_said_at_once(tmp_path: Path) -> None:
+    files = {file: TINY[file] + "x: y\n" for file in SPEC_FILES}
+    assert [problem.place.path for problem in problems_of(tiny(tmp_path, **files))] == [
+        f"spec/{file}.yaml" for file in SPEC_FILES
+    ]
+
+
+def test_problems_between_files_are_said_at_once(tmp_path: Path) -> None:
+    files = swapped("findings", "[one-infer]", "[a, b]") | swapped("rules", "only:", "onyl:")
+    files |= swapped("sources", "operation: StaticReshape", "operation: X")
+    where = {str(problem.place) for problem in problems_of(tiny(tmp_path, **files))}
+    assert where >= {"spec/findings.yaml:9", "spec/rules.yaml:5", "spec/sources.yaml:3"}
+
+
+@pytest.mark.parametrize("file", SPEC_FILES)
+@pytest.mark.parametrize("spoil", ["missing", "folder", "loop", "latin", "nul"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, spoil: str) -> None:
+    path = tiny(tmp_path) / f"{file}.yaml"
+    content = path.read_bytes()
+    path.unlink()
+    if spoil == "folder":
+        path.mkdir()
+    elif spoil == "loop":
+        path.symlink_to(path)
+    elif spoil == "latin":
+        path.write_bytes(content + b"# caf\xe9\n")
+    elif spoil == "nul":
+        path.write_bytes(content + b"\0")
+    (problem,) = problems_of(path.parent)
+    line = content.count(b"\n") + 1 if spoil in ("latin", "nul") else 1
+    words = {
+        "missing": "No such file",
+        "folder": "directory",
+        "loop": "link",
+        "latin": "not UTF-8",
+        "nul": "not allowed",
+    }
+    assert str(problem).startswith(f"spec/{file}.yaml:{line}: ")
+    assert words[spoil] in problem.what
+
+
+@pytest.mark.parametrize("name", ["nowhere", "spec/rules.yaml"])
+def test_a_folder_that_is_none_is_named(tmp_path: Path, name: str) -> None:
+    tiny(tmp_path)
+    (problem,) = problems_of(tmp_path / name)
+    assert problem.what.startswith("is not a folder; ")
+    assert problem.place.path == str(tmp_path / name)
+
+
+def test_the_folder_one_stands_in_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tiny(tmp_path, rules="rules: 1\n"))
+    (problem,) = problems_of(Path())
+    assert problem.place == ("spec/rules.yaml", 1)
+
+
+def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> None:
+    folder = tiny(tmp_path)
+    before = load_spec(folder)
+    path = folder / "rules.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    after = load_spec(folder)
+    assert after.rules == before.rules
+    assert after.digest != before.digest
+
+
+def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
+    folder = tiny(tmp_path)
+    first = digest_of([folder])
+    assert digest_of([folder]) == first
+    (folder / "rules.yaml").write_text(MUST + "\n", encoding="utf-8")
+    second = digest_of([folder])
+    (folder / "rules.yaml").rename(folder / "ruels.yaml")
+    assert len({first, second, digest_of([folder])}) == 3
+
+
+def spoilt(text: str, rng: random.Random) -> str:
+    """A file with one slip of the hand in it."""
+    lines = text.splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+
+    def dropped() -> list[str]:
+        return lines[:at] + lines[at + 1 :]
+
+    def doubled() -> list[str]:
+        return [*lines[:at], lines[at], *lines[at:]]
+
+    def shifted() -> list[str]:
+        return [*lines[:at], " " + lines[at], *lines[at + 1 :]]
+
+    def cut() -> list[str]:
+        return [*lines[:at], lines[at][: rng.randrange(len(lines[at]))]]
+
+    def replaced() -> list[str]:
+        value = rng.choice(
+            ["1", "true", "null", "[]", "{}", "x", "[[1]]", "{a: 1}", "-", "''", "9" * 39, "[null]", "[1, a]"]
+        )
+        return [
+            *lines[:at],
+            re.sub(r"(?<=: ).*|(?<=- ).*", value, lines[at].rstrip(), count=1) + "\n",
+            *lines[at + 1 :],
+        ]
+
+    def renamed() -> list[str]:
+        return [*lines[:at], re.sub(r"[a-z]", "x", lines[at], count=1), *lines[at + 1 :]]
+
+    slips: list[Callable[[], list[str]]] = [dropped, doubled, shifted, cut, replaced, replaced, replaced, renamed]
+    return "".join(rng.choice(slips)())
+
+
+def known_place(problem: Problem, folder: Path) -> bool:
+    path = folder.parent / problem.place.path
+    return path.is_file() and 1 <= problem.place.line <= len(path.read_text(encoding="utf-8").splitlines()) + 1
+
+
+@pytest.mark.parametrize("file", SPEC_FILES)
+def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str) -> None:
+    rng = random.Random(file)
+    refused = 0
+    for _ in range(400):
+        folder = tiny(tmp_path, **{file: spoilt(TINY[file], rng)})
+        problems = problems_of(folder)
+        assert all(known_place(problem, folder) for problem in problems), problems
+        refused += bool(problems)
+    assert refused > 200
+
+
+def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    folder = bundled(tmp_path)
+    for file in itertools.islice(itertools.cycle(SPEC_FILES), 24):
+        path = folder / f"{file}.yaml"
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(spoilt(whole, rng), encoding="utf-8", newline="")
+        assert all(known_place(problem, folder) for problem in problems_of(folder))
+        path.write_text(whole, encoding="utf-8", newline="")
+
+
+def test_malformed_carries_every_problem_and_reads_as_lines(tmp_path: Path) -> None:
+    with pytest.raises(Malformed) as malformed:
+        load_spec(tiny(tmp_path, rules="rules: yes\n", findings=""))
+    assert str(malformed.value).splitlines() == [str(problem) for problem in malformed.value.problems]
+    assert len(malformed.value.problems) == 2
+
+
+@pytest.mark.parametrize("file", SPEC_FILES)
+def test_every_file_names_its_schema_in_its_first_line(file: str) -> None:
+    first = (spec_folder() / f"{file}.yaml").read_text(encoding="utf-8").partition("\n")[0]
+    assert first == f"# yaml-language-server: $schema=schema/{file}.json"
+    assert (spec_folder() / "schema" / f"{file}.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("T[2, 3]", ("T", (2, 3))),
+        ("f32[]", ("f32", ())),
+        ("bf16[ 0 ]", ("bf16", (0,))),
+        (f"s8[{2**63}]", ("s8", (2**63,))),
+        ("T", None),
+        ("[2]", None),
+        ("T[2,]", None),
+        ("T[,]", None),
+        ("T[-1]", None),
+        ("T[2 3]", None),
+        ("T[x]", None),
+        ("T[\u0662]", None),
+        (f"T[{'1' * 5000}]", None),
+        ("T[2] ", None),
+        ("T[2]\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_a_tensor_is_written_as_a_type_and_lengths(text: str, want: object) -> None:
+    assert tensor(text) == want
+
+
+# ── cases ─────────────────────────────────────────────────────────────────────────────────────────
+
+CASE = """about: One.
+cases:
+  - id: stays
+    rule: one-infer
+    src: T[2, 3]
+    shape: [2, 3]
+    special_zero: false
+    expect: T[2, 3]
+"""
+WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
+    # name: (what stands there, what is written instead, line, words of the message)
+    "an id twice": (CASE[19:], CASE[19:] + CASE[19:], 9, "the id 'stays' is taken by"),
+    "no such rule": ("one-infer", "two-infers", 4, "unknown rule 'two-infers'; `conformance list rules` shows them"),
+    "no such document": ("expect: T[2, 3]", "expect: {onyl: reject}", 8, "unknown document 'onyl'; `conformance list"),
+    "no src": ("    src: T[2, 3]\n", "", 3, "missing key 'src'; add it"),
+    "no shape": ("    shape: [2, 3]\n", "", 3, "missing key 'shape'; add it"),
+    "no special_zero": ("    special_zero: false\n", "", 3, "missing key 'special_zero'; add it"),
+    "nothing expected": ("    expect: T[2, 3]\n", "", 3, "missing key 'expect'; add it"),
+    "nothing expected of a step": (
+        "expect: T[2, 3]", "steps: [{expect: reject}, {bits: edges}]", 8, "missing key 'expect'; add it to the case or"
+    ),
+    "no src of a step": (
+        CASE[CASE.index("    src") :], "    shape: [2]\n    special_zero: false\n    steps: [{expect: reject}]\n", 7,
+        "missing key 'src'; add it to the case or to the step",
+    ),
+    "expected as a whole, with steps": (
+        "    expect:", "    steps: [{expect: reject}, {expect: reject}]\n    expect:", 9,
+        "a case with steps expects something at each step, not as a whole; move it there",
+    ),
+    "a type that there is not": ("src: T[2, 3]", "src: f33[2, 3]", 5, "'f33[2, 3]' is no tensor; write a type and"),
+    "an answer of another type": ("expect: T[2, 3]", "expect: f32[2, 3]", 8, "'f32[2, 3]' is neither T[…], reject nor"),
+    "no such input": ("    expect:", "    inputs: {weights: missing}\n    expect:", 8, "unknown key 'weights'"),
+    "no such output": ("    expect:", "    outputs: {src: missing}\n    expect:", 8, "unknown key 'src'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_CASES)
+def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+    old, new, line, words = WRONG_CASES[name]
+    assert CASE.count(old) == 1
+    spec = load_spec(tiny(tmp_path))
+    (tmp_path / "few.yaml").write_text(CASE, encoding="utf-8")
+    assert list(load_cases(tmp_path, spec)) == ["stays"]
+    (tmp_path / "few.yaml").write_text(CASE.replace(old, new), encoding="utf-8")
+    with pytest.raises(Malformed) as malformed:
+        load_cases(tmp_path, spec)
+    problem = malformed.value.problems[0]
+    assert problem.place.line == line, problem
+    assert problem.what.startswith(words)
+
+
+def test_an_id_that_two_files_have_is_said_and_neither_case_is_dropped(tmp_path: Path) -> None:
+    spec = load_spec(tiny(tmp_path))
+    (tmp_path / "a.yaml").write_text(CASE, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")
+    with pytest.raises(Malformed, match=rf"{tmp_path.name}/b\.yaml:3: the id 'stays' is taken by .*a\.yaml:3"):
+        load_cases(tmp_path, spec)
+
+
+def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) -> None:
+    more = """    attributes: {shape: {type: "f32[]", values: [2]}, special_zero: {type: s64, values: 1}, axis: missing}
+    inputs: {src: missing, extra: 2}
+    outputs: {dst: missing}
+"""
+    (tmp_path / "few.yaml").write_text(CASE + more, encoding="utf-8")
+    case = load_cases(tmp_path, load_spec(tiny(tmp_path)))["stays"]
+    assert case.attributes == {
+        "shape": Operand("f32", (1,), (2,)), "special_zero": Operand("s64", (), (1,)), "axis": None,
+    }  # fmt: skip
+    assert (case.inputs, case.outputs) == ({"src": 0, "extra": 2}, {"dst": 0})

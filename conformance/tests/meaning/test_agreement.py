@@ -1,0 +1,229 @@
+"""Two readings agree: what the contracts say and what the reference resolves, call by call, in every document."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from conformance.adapters.numpy_reference import Illegal, Open, resolve
+from conformance.load.spec import load_spec
+from conformance.meaning.contract import contracts
+from conformance.meaning.domain import FULL, SMALL, calls
+from conformance.model import Form, Meaning, Spec
+
+Lengths = tuple[int, ...]
+Plain = tuple[Lengths, Lengths, bool]
+
+EVERY_CALL = 873_912
+SLICE = 23
+"""Odd, so that both flags are met."""
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return load_spec()
+
+
+Read = tuple[Plain, tuple[Meaning, ...]]
+"""A call, and what it means in each reading."""
+
+
+class Reading(NamedTuple):
+    """The contract shared by some documents."""
+
+    documents: tuple[str, ...]
+    meaning: Callable[..., Meaning]
+    rules: frozenset[str]
+
+    @property
+    def zero_may_meet_infer(self) -> bool:
+        return "zero-meets-infer" not in self.rules
+
+
+def readings(spec: Spec) -> list[Reading]:
+    """Each contract once: for plain calls neither the types nor the operation count."""
+    by_source: dict[str, list[str]] = {}
+    known = contracts(spec)
+    for document, contract in known.items():
+        by_source.setdefault(contract.source, []).append(document)
+    return [
+        Reading(
+            tuple(documents),
+            known[documents[0]].meaning,
+            frozenset(name for name, rule in spec.rules.items() if documents[0] in rule.documents),
+        )
+        for documents in by_source.values()
+    ]
+
+
+def read(spec: Spec, domain: Iterable[Plain]) -> Iterator[Read]:
+    meanings = [reading.meaning for reading in readings(spec)]
+    return ((call, tuple(meaning(*call) for meaning in meanings)) for call in domain)
+
+
+@pytest.fixture(scope="module")
+def part(spec: Spec) -> list[Read]:
+    """Every small call, and every so manieth of the whole domain."""
+    return list(read(spec, itertools.chain(calls(SMALL), itertools.islice(calls(FULL), 0, None, SLICE))))
+
+
+@pytest.fixture(scope="module")
+def whole(spec: Spec) -> list[Read]:
+    """Every call of the whole domain; what is equal is kept once, for there are millions."""
+    known: dict[tuple[Meaning, ...], tuple[Meaning, ...]] = {}
+    return [(call, known.setdefault(meanings, meanings)) for call, meanings in read(spec, calls(FULL))]
+
+
+def resolved(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
+    try:
+        return "dst", resolve(*call, zero_may_meet_infer)
+    except Illegal as illegal:
+        return "illegal", str(illegal)
+    except Open as open_:
+        return "open", open_.args
+
+
+def agree(meaning: Meaning, kind: str, answer: Any, rules: frozenset[str]) -> bool:
+    """Whether the reference's answer is what the contract means, with the same reason where the reason binds."""
+    if kind == "dst":
+        return meaning.kind != "illegal" and meaning.dst == answer and "zero-past-rank" not in meaning.rules
+    if kind == "illegal":  # it serves three pages of StaticReshape, and may name a rule that one of them lacks
+        return meaning.kind == "illegal" and (answer in meaning.rules or answer not in rules)
+    rule, known = answer
+    return meaning.kind == "unspecified" and rule in meaning.rules and meaning.dst == known
+
+
+def disagreements(spec: Spec, domain: Sequence[Read]) -> Iterator[str]:
+    for number, reading in enumerate(readings(spec)):
+        for call, meanings in domain:
+            kind, answer = resolved(call, reading.zero_may_meet_infer)
+            if not agree(meanings[number], kind, answer, reading.rules):
+                what = f"the contract says {meanings[number]}, the reference {kind} {answer}"
+                yield f"{call} in {reading.documents}: {what}"
+
+
+def test_every_document_has_a_reading(spec: Spec) -> None:
+    assert sorted(each for reading in readings(spec) for each in reading.documents) == sorted(spec.documents)
+
+
+def test_contract_and_reference_agree_on_a_slice_of_the_domain(spec: Spec, part: list[Read]) -> None:
+    assert list(itertools.islice(disagreements(spec, part), 5)) == []
+
+
+@pytest.mark.slow
+def test_contract_and_reference_agree_on_every_call_of_the_domain(spec: Spec, whole: list[Read]) -> None:
+    assert len(whole) == EVERY_CALL
+    assert list(itertools.islice(disagreements(spec, whole), 5)) == []
+
+
+def test_the_domain_holds_every_call_once() -> None:
+    seen = 0
+    highest: dict[str, int] = {}
+    for src, shape, _ in calls(FULL):
+        seen += 1
+        bounds = {"rank": len(src), "dim": max(src, default=0), "entries": len(shape), "entry": max(shape, default=0)}
+        bounds |= {"-entry": -min(shape, default=0)}
+        highest = {key: max(value, highest.get(key, 0)) for key, value in bounds.items()}
+    assert seen == FULL.size == EVERY_CALL
+    assert highest == {"rank": 3, "dim": 4, "entries": 4, "entry": 4, "-entry": 2}
+    small = list(calls(SMALL))
+    assert len(small) == len(set(small)) == SMALL.size
+
+
+# ── how the documents part ────────────────────────────────────────────────────────────────────────
+
+Signature = tuple[tuple[str, str], ...]
+
+
+def signature(meanings: dict[str, Meaning]) -> Signature | None:
+    """Each document's kind and which of the answers it gives; None where all documents mean the same."""
+    if len({meaning[:2] for meaning in meanings.values()}) == 1:
+        return None
+    answers = list(dict.fromkeys(meaning.dst for meaning in meanings.values()))
+    return tuple((document, f"{each.kind} {answers.index(each.dst)}") for document, each in sorted(meanings.items()))
+
+
+def meant(spec: Spec, call: Plain, form: Form | None = None) -> dict[str, Meaning]:
+    return {document: contract.meaning(*call, form) for document, contract in contracts(spec).items()}
+
+
+def partings(spec: Spec, domain: Iterable[Read]) -> dict[Signature, Plain]:
+    """Every way in which documents part, with the first call that shows it."""
+    groups = readings(spec)
+    found: dict[Signature, Plain] = {}
+    for call, by_group in domain:
+        if all(each[:2] == by_group[0][:2] for each in by_group):
+            continue
+        by_document = zip(groups, by_group, strict=True)
+        shown = signature({document: meaning for group, meaning in by_document for document in group.documents})
+        if shown is not None:
+            found.setdefault(shown, call)
+    return found
+
+
+def shown_by_findings(spec: Spec) -> dict[Signature, str]:
+    shown: dict[Signature, str] = {}
+    for finding in spec.findings.values():
+        if finding.example:
+            of_example = signature(meant(spec, finding.example))
+            if of_example is not None:
+                shown.setdefault(of_example, finding.id)
+    return shown
+
+
+def assert_found(spec: Spec, domain: Iterable[Read]) -> None:
+    found, shown = partings(spec, domain), shown_by_findings(spec)
+    assert found, "the documents part nowhere, which they do"
+    missing = {call: parting for parting, call in found.items() if parting not in shown}
+    assert not missing, f"no finding has an example of what these calls show: {missing}"
+
+
+def test_every_way_in_which_documents_part_is_a_finding(spec: Spec, part: list[Read]) -> None:
+    assert_found(spec, part)
+
+
+@pytest.mark.slow
+def test_every_way_in_which_documents_part_in_the_whole_domain_is_a_finding(spec: Spec, whole: list[Read]) -> None:
+    assert_found(spec, whole)
+
+
+def test_a_disagreement_with_an_example_is_shown_by_it_or_by_the_text_alone(spec: Spec) -> None:
+    """An example of a disagreement that the rules see must name a rule that not all documents have."""
+    for finding in spec.findings.values():
+        if finding.example and signature(meant(spec, finding.example)) is not None:
+            partial = [name for name in finding.rules if spec.rules[name].documents not in ({*spec.documents}, set())]
+            assert partial, f"{finding.id}: its example parts the documents, but it names no rule that only some have"
+
+
+# ── silence has a name ────────────────────────────────────────────────────────────────────────────
+
+
+def assert_silence_is_named(spec: Spec, domain: Sequence[Read]) -> None:
+    silent = {name for name, rule in spec.rules.items() if rule.level == "silent"}
+    kinds = set()
+    for (number, reading), (call, meanings) in itertools.product(enumerate(readings(spec)), domain):
+        meaning = meanings[number]
+        kinds.add(meaning.kind)
+        if meaning.kind == "unspecified":
+            assert meaning.rules, f"{call} is unspecified in {reading.documents[0]} and no rule says why"
+            assert silent >= set(meaning.rules)
+        elif meaning.kind == "illegal":
+            assert meaning.rules, f"{call} is illegal in {reading.documents[0]} and no rule says why"
+            assert meaning.dst is None
+        else:
+            assert meaning.dst is not None
+            assert None not in meaning.dst
+            assert meaning.rules == ()
+    assert kinds == {"legal", "illegal", "unspecified"}
+
+
+def test_every_meaning_names_its_rules(spec: Spec, part: list[Read]) -> None:
+    assert_silence_is_named(spec, part)
+
+
+@pytest.mark.slow
+def test_every_meaning_of_the_whole_domain_names_its_rules(spec: Spec, whole: list[Read]) -> None:
+    assert_silence_is_named(spec, whole)

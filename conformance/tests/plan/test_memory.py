@@ -1,0 +1,364 @@
+"""What lies around the elements, and what is seen of a call that writes where it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import finfo
+
+from conformance.model import LAYOUTS, Layout, Result, Tensor
+from conformance.model.types import WIDTH, dtype_of
+from conformance.plan.memory import (
+    EDGES,
+    GUARD,
+    Source,
+    image_of,
+    patterns,
+    shape_image,
+    strides_of,
+    unreal,
+    volume_of,
+)
+from conformance.plan.rows import Plan, Row
+from conformance.run.row import elements_of, run, run_row
+
+from .. import miniatures, small
+
+TYPES = ("f32", "f16", "bf16", "s8", "u64", "bool")
+DIMS = [(), (1,), (5,), (2, 3), (3, 1, 4), (2, 3, 4), (0,), (2, 0, 3)]
+
+
+def view(tensor: Tensor) -> np.ndarray[Any, np.dtype[Any]]:
+    return tensor.array().view(f"u{WIDTH[tensor.type]}")
+
+
+def addresses(tensor: Tensor) -> set[int]:
+    """Every byte that an element of the tensor lies on."""
+    found = set()
+    for indices in np.ndindex(*tensor.dims):
+        at = tensor.offset + sum(i * s for i, s in zip(indices, tensor.strides, strict=True))
+        found |= set(range(at, at + WIDTH[tensor.type]))
+    return found
+
+
+# ── images ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dims", DIMS)
+def test_every_layout_holds_the_same_elements_between_guards(layout: Layout, dims: tuple[int, ...]) -> None:
+    for type_ in TYPES:
+        source = Source(type_, dims, layout, start=3)
+        image = image_of(source)
+        assert bytes(image.elements) == patterns(source).tobytes()
+        if volume_of(dims):
+            array = image.tensor.array()
+            assert array.tobytes() == bytes(image.elements)
+        used = addresses(image.tensor)
+        assert not used or (min(used) >= GUARD and max(used) < len(image.tensor.memory) - GUARD)
+        guards = set(range(len(image.before))) - used
+        assert len(guards) >= 2 * GUARD
+        assert {image.before[at] for at in guards} == {0xA5}
+        assert not image.touched
+
+
+@pytest.mark.parametrize(
+    ("layout", "strides"),
+    [
+        ("dense", (48, 16, 4)), ("offset", (48, 16, 4)), ("transposed", (4, 8, 24)), ("reversed", (48, 16, -4)),
+        ("broadcast", (0, 16, 4)), ("padded", (84, 28, 4)), ("cropped", (64, 16, 4)), ("channels-last", (48, 4, 12)),
+    ],
+)  # fmt: skip
+def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> None:
+    assert strides_of((2, 3, 4), layout, 4) == strides
+
+
+def test_a_tensor_without_elements_has_strides_as_if_its_empty_axis_had_one() -> None:
+    assert strides_of((2, 0, 3), "dense", 4) == (12, 12, 4)
+
+
+@pytest.mark.parametrize(
+    ("dims", "unheard_of"),
+    [((), False), ((2, 3), False), ((2**60 - 1,), False), ((2**30, 2**30), True), ((2, 0), True), ((-2, -3), True)],
+)
+def test_what_holds_nothing_or_more_than_there_is_has_no_memory(dims: tuple[int, ...], unheard_of: bool) -> None:
+    assert unreal(dims) == unheard_of
+
+
+def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:
+    dense, offset = (image_of(Source("f32", (2, 3), layout)).tensor.offset for layout in ("dense", "offset"))
+    assert offset - dense == 12
+
+
+def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
+    image = image_of(Source("f32", (3, 4), "broadcast"))
+    assert len(addresses(image.tensor)) == 16
+    rows = np.frombuffer(image.elements, "<u4").reshape(3, 4)
+    assert (rows == rows[0]).all()
+
+
+def test_elements_begin_with_one_and_are_consecutive_patterns() -> None:
+    assert patterns(Source("f32", (3,))).tolist() == [0x3F800000, 0x3F800001, 0x3F800002]
+    assert patterns(Source("bf16", (3,), start=5)).tolist() == [0x3F85, 0x3F86, 0x3F87]
+    assert patterns(Source("s32", (2,))).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "f16", "f64"])
+def test_after_the_largest_number_comes_the_smallest_normal_one(type_: str) -> None:
+    kind = dtype_of(type_)
+    limits = finfo(kind)  # type: ignore[no-untyped-call]
+    numbers = (kind.type(1), limits.max, limits.smallest_normal)
+    one, largest, smallest = (int(np.array(each, kind).view(f"u{WIDTH[type_]}")) for each in numbers)
+    assert patterns(Source(type_, (1,))).tolist() == [one]
+    assert patterns(Source(type_, (1,), start=largest - one)).tolist() == [largest]
+    assert patterns(Source(type_, (1,), start=largest - one + 1)).tolist() == [smallest]
+
+
+def test_integers_are_counted_and_booleans_are_booleans() -> None:
+    assert len(set(patterns(Source("s16", (30_000,))).tolist())) == 30_000
+    assert patterns(Source("bool", (5,))).tolist() == [1, 0, 1, 0, 1]
+    assert patterns(Source("bool", (2,), start=1)).tolist() == [0, 1]
+    assert strides_of((5,), "padded", 4) == (8,)
+
+
+@pytest.mark.parametrize("layout", ["dense", "offset"])
+def test_memory_that_is_large_is_laid_out_like_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source("f16", (3, 5), layout)
+    small_one = image_of(source)
+    monkeypatch.setattr("conformance.plan.memory.HUGE", 8)
+    large_one = image_of(source)
+    assert large_one.before == small_one.before
+    assert large_one.tensor.offset == small_one.tensor.offset
+    assert bytes(large_one.elements) == bytes(small_one.elements)
+    assert large_one.tensor.array().tobytes() == bytes(large_one.elements)
+    large_one.tensor.memory[large_one.tensor.offset] ^= 1
+    assert bytes(large_one.elements) == bytes(small_one.elements), "what is due does not lie where a call may write"
+    assert large_one.touched
+
+
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_many_elements_go_round_the_normal_numbers_only(type_: str) -> None:
+    bits = patterns(Source(type_, (100_000,), start=9))
+    assert bits[0] == patterns(Source(type_, (1,), start=9))[0]
+    values = bits.view(dtype_of(type_)).astype(np.float64)
+    assert np.isfinite(values).all()
+    assert (values > 0).all()
+    assert (np.diff(bits.astype(np.int64)) != 0).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
+    assert set(EDGES) == {"f32", "bf16", "f16"}
+    for type_, words in EDGES.items():
+        found = patterns(Source(type_, (2, 3, 4, 5), layout, "edges", start=4))
+        assert found[0] == words[4]
+        line = patterns(Source(type_, (len(words) + 1,), bits="edges", start=4))
+        assert line.tolist() == [*words[4:], *words[:4], words[4]]
+        assert set(found.tolist()) == set(words)
+
+
+def test_bits_are_taken_as_written_and_all_is_all() -> None:
+    assert patterns(Source("f32", (2, 2), bits="1 7fc00001")).tolist() == [1, 0x7FC00001, 1, 0x7FC00001]
+    assert image_of(Source("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_byte_is_watched_and_put_back(layout: Layout) -> None:
+    image = image_of(Source("f16", (2, 3), layout))
+    for at in range(len(image.before)):
+        image.tensor.memory[at] ^= 0x10
+        assert image.touched
+        image.restore()
+        assert bytes(image.tensor.memory) == image.before
+
+
+@pytest.mark.parametrize("type_", ["s32", "s64", "f32", "bool"])
+@pytest.mark.parametrize(("dims", "values"), [((), (1,)), ((3,), (1, 0, 1)), ((1, 2), (1, 0)), ((0,), ())])
+def test_a_shape_operand_lies_between_guards(type_: str, dims: tuple[int, ...], values: tuple[int, ...]) -> None:
+    image = shape_image(type_, dims, values)
+    assert image.tensor.array().ravel().tolist() == list(values)
+    assert set(image.before[:GUARD]) == set(image.before[-GUARD:]) == {0xA5}
+    image.tensor.memory[-1] = 0
+    assert image.touched
+
+
+# ── in a run ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return small.plan(tmp_path_factory.mktemp("few"), small.CASES, small.IN_PLACE)
+
+
+def row(plan: Plan, case: str, operation: str = "StaticReshape") -> Row:
+    return next(r for r in plan.rows if (r.case.id, r.operation, r.type) == (case, operation, "f32"))
+
+
+def result(row: Row, adapter: Any) -> Result:
+    return run_row(row, adapter, left_out=False)
+
+
+def verdicts(result: Result) -> set[str]:
+    return set(result.verdicts.values())
+
+
+def scribbling(at: int, shape: bool = False) -> miniatures.Scribbles:
+    adapter = miniatures.Scribbles()
+    adapter.at, adapter.shape = at, shape
+    return adapter
+
+
+def test_fills_differ_from_step_to_step_and_from_case_to_case(plan: Plan) -> None:
+    steps = row(plan, "two-calls").tasks
+    assert steps[0].src.elements != steps[1].src.elements
+    assert row(plan, "stays").tasks[0].src.elements != row(plan, "flattens").tasks[0].src.elements
+
+
+@pytest.mark.parametrize("at", [0, GUARD - 1, -1, -GUARD])
+def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
+    for case in ("flattens", "over-itself", "empties"):
+        if case != "empties" or at in (0, -1):
+            done = result(row(plan, case), scribbling(at))
+            assert verdicts(done) == {"fail"}
+            assert done.diagnosis == "wrote outside src"
+
+
+def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
+    text = small.CASES.replace("layout: reversed", "layout: padded")
+    gap = row(small.plan(tmp_path, text), "mirrored")
+    free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.tasks[0].src.tensor))
+    assert free
+    assert result(gap, scribbling(free[0])).diagnosis == "wrote outside src"
+
+
+def test_src_may_change_only_in_place(plan: Plan) -> None:
+    done = result(row(plan, "flattens"), scribbling(GUARD))
+    assert verdicts(done) == {"fail"}
+    assert done.diagnosis == "src changed"
+    assert done.outcome["faults"] == ("src changed",)
+    assert verdicts(result(row(plan, "over-itself"), scribbling(GUARD))) == {"pass"}
+
+
+def test_memory_is_as_it_was_for_the_next_call(plan: Plan) -> None:
+    one = row(plan, "over-itself")
+    assert verdicts(result(one, scribbling(GUARD))) == {"pass"}
+    assert not one.tasks[0].src.touched
+    assert verdicts(result(one, miniatures.Bent())) == {"pass"}
+
+
+@pytest.mark.parametrize("at", [0, GUARD, -1])
+def test_a_write_into_shape_or_its_guards_fails(plan: Plan, at: int) -> None:
+    for case in ("flattens", "over-itself"):
+        done = result(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True))
+        assert verdicts(done) == {"fail"}
+        assert done.diagnosis == "shape changed"
+    static = result(row(plan, "flattens"), scribbling(at, shape=True))
+    assert verdicts(static) == {"pass"}, "a static shape has no memory"
+
+
+def test_a_refusal_or_an_error_does_not_hide_a_write(plan: Plan) -> None:
+    class Writes(miniatures.Bent):
+        """Changes src, and refuses then."""
+
+        def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+            src.memory[GUARD] ^= 1
+            raise miniatures.RAISED["KeyError"]()
+
+    done = result(row(plan, "flattens"), Writes())
+    assert done.outcome["kind"] == "error"
+    assert done.diagnosis == "src changed"
+
+
+def test_memory_cut_off_is_noticed_and_mended(plan: Plan) -> None:
+    found = list(run(plan.rows, miniatures.Shrinks()))
+    legal = [each for each in found if each.outcome["kind"] == "tensor"]
+    assert {each.diagnosis for each in legal} == {"wrote outside src"}
+    assert not any(task.src.touched for each in plan.rows for task in each.tasks)
+
+
+SHARING: dict[str, tuple[Callable[[Tensor, Any], Any], bool]] = {
+    "a view": (lambda src, a: src.array().reshape(-1), True),
+    "the same memory": (lambda src, a: Tensor(src.type, (6,), (4,), src.memory, src.offset), True),
+    "a copy": (lambda src, a: src.array().reshape(-1).copy(), False),
+    "a view of a copy": (lambda src, a: src.array().copy().reshape(-1), False),
+    "foreign memory": (lambda src, a: np.frombuffer(src.array().tobytes(), np.float32), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", SHARING)
+def test_sharing_is_recorded_and_never_graded(plan: Plan, how: str) -> None:
+    answer, shares = SHARING[how]
+
+    class Shares(miniatures.Bent):
+        """Answers as it is told."""
+
+        def bent(self, old: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+            return answer(src, old)
+
+    done = result(row(plan, "flattens"), Shares())
+    assert verdicts(done) == {"pass"}
+    assert done.outcome.get("shares", False) == shares
+
+
+def test_an_answer_that_changes_later_fails(plan: Plan) -> None:
+    for operation in ("DynamicReshape-1", "Reshape-1"):
+        done = result(row(plan, "two-calls", operation), miniatures.ReusesItsAnswer())
+        assert verdicts(done) == {"fail"}
+        assert done.diagnosis == "answer changed later"
+        assert done.outcome["step"] == 1
+    alone = result(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer())
+    assert verdicts(alone) == {"pass"}
+
+
+def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
+    class Frees(miniatures.Bent):
+        """Answers from memory that it cuts off at the next call."""
+
+        last = bytearray()
+
+        def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+            self.last.clear()
+            type(self).last = bytearray(answer.tobytes())
+            return Tensor(src.type, answer.shape, answer.strides, self.last, 0)
+
+    assert result(row(plan, "two-calls", "DynamicReshape-1"), Frees()).diagnosis == "answer changed later"
+
+
+class WritesLate(miniatures.Bent):
+    """Keeps src of the first call, and writes into it at the second."""
+
+    kept: Tensor | None = None
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        if self.kept is not None:
+            self.kept.memory[self.kept.offset] ^= 1
+        self.kept = src
+        return answer
+
+
+def test_a_write_into_src_of_an_earlier_call_fails_and_is_put_right(plan: Plan) -> None:
+    for operation in ("StaticReshape", "DynamicReshape-1"):
+        twice = row(plan, "two-calls", operation)
+        done = result(twice, WritesLate())
+        assert verdicts(done) == {"fail"}
+        assert (done.diagnosis, done.outcome["step"]) == ("src of an earlier call changed", 2)
+        assert not any(task.src.touched for task in twice.tasks)
+        assert verdicts(result(twice, miniatures.Bent())) == {"pass"}
+
+
+def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
+    long = Tensor("f32", (1,) * 65 + (2,), (8,) * 65 + (4,), bytearray(range(8)), 0)
+    assert elements_of(long) == bytes(range(8))
+
+
+def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:
+    text = small.IN_PLACE.replace("in_place: true", "large: true")
+    large, other = row(small.plan(tmp_path / "large", text), "over-itself"), row(small.plan(tmp_path / "few"), "stays")
+    for each in (large, other):
+        assert verdicts(result(each, miniatures.Bent())) == {"pass"}
+    assert "src" not in vars(large.tasks[0])
+    assert "src" in vars(other.tasks[0])

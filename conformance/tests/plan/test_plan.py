@@ -1,0 +1,181 @@
+"""What the rows of a plan mean: chains, declarations, and which facets a row needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.load.cases import load_suite
+from conformance.load.spec import load_spec
+from conformance.meaning.contract import Contract, contracts
+from conformance.model import Form, Meaning, Operand
+from conformance.plan.rows import Row, meaning_of, plan_of
+from conformance.run.diagnose import wrong_dims
+
+from .. import small
+
+F64 = Form("f64", "f64", "s64")
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return contracts(load_spec())["static-2021"]
+
+
+def chain(
+    contract: Contract, src: tuple[int, ...], *links: tuple[tuple[int, ...], bool], form: Form | None = None
+) -> Meaning:
+    return meaning_of(contract, src, tuple(shape for shape, _ in links), tuple(zero for _, zero in links), form)
+
+
+@pytest.mark.parametrize(
+    ("src", "links", "kind", "dst", "rule"),
+    [
+        ((2, 3), [((3, 2), False), ((6,), False)], "legal", (6,), None),
+        ((2, 3), [((2, 3, 0), True), ((-1, -1), False)], "illegal", None, "one-infer"),
+        ((2, 3), [((2, 3, 0), True), ((7, -2), False)], "illegal", None, "lower-bound"),
+        ((2, 3), [((2, 3, 0), True), ((5,), False)], "illegal", None, "same-volume"),
+        ((2, 3), [((2, 3, 0), True), ((6,), False)], "unspecified", (6,), "zero-past-rank"),
+        ((0, 3), [((0, -1), True), ((1,), False)], "illegal", None, "same-volume"),
+        ((0, 3), [((0, -1), True), ((0,), False)], "unspecified", (0,), "infer-undetermined"),
+        ((0, 3), [((0, -1), True), ((0, 0), True)], "unspecified", None, "infer-undetermined"),
+        ((0, 3), [((0, -1), True), ((0, 0, -1, -1), True)], "illegal", None, "one-infer"),
+        ((0, 3), [((0, -1), True), ((5, 0), True)], "unspecified", None, "infer-undetermined"),
+    ],
+)
+def test_what_is_open_in_one_node_excuses_nothing_in_the_next(
+    contract: Contract,
+    src: tuple[int, ...],
+    links: list[tuple[tuple[int, ...], bool]],
+    kind: str,
+    dst: tuple[int, ...] | None,
+    rule: str | None,
+) -> None:
+    meaning = chain(contract, src, *links)
+    assert (meaning.kind, meaning.dst) == (kind, dst)
+    assert rule is None or rule in meaning.rules
+
+
+def test_an_unlisted_type_leaves_dst_of_a_chain_known(contract: Contract) -> None:
+    meaning = chain(contract, (2, 3), ((3, 2), False), ((6, 1), False), form=F64)
+    assert meaning == Meaning("unspecified", (6, 1), ("types-listed",))
+    assert chain(contract, (2, 3), ((6,), False), ((5,), False), form=F64).kind == "illegal"
+
+
+def test_the_answer_of_an_open_call_is_held_to_what_was_declared(contract: Contract) -> None:
+    form = Form("f32", "f32", "s64", declared=(0, 4))
+    meaning = contract.meaning((0, 3), (0, -1), True, form)
+    assert meaning == Meaning("unspecified", (0, 4), ("infer-undetermined",))
+    assert wrong_dims((0, 4), meaning, (0, 3)) is None
+    assert wrong_dims((0, 7), meaning, (0, 3)) is not None
+
+
+def test_a_copied_length_counts_towards_what_is_too_long_to_demand(contract: Contract) -> None:
+    assert contract.meaning((0, 65536), (0, 0, 65536), True).rules == ("huge-on-empty",)
+    assert contract.meaning((0, 65536), (0, 0, 32767), True).kind == "legal"
+
+
+def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
+    rows = plan_of(load_suite()).rows
+    needing = {row.id for row in rows if "unknown-rank" in row.facets}
+    assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
+    assert "ranks-of-src-alternate[Reshape-1-f32-s64-runtime]" in needing
+    assert not any("StaticReshape" in row or "constant" in row for row in needing)
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+ROWS = """about: What rows need, and what they say beforehand.
+cases:
+  - {id: plain, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]"}
+  - {id: longer, rule: same-volume, src: "f32[2, 3]", special_zero: false, steps: [{shape: [6], expect: "f32[6]"},
+     {src: "f32[2, 4]", shape: [8], expect: "f32[8]"}]}
+  - {id: folds, rule: same-volume, src: "f32[2, 3]", special_zero: false, steps: [{shape: [6], expect: "f32[6]"},
+     {shape: [3, 2], expect: "f32[3, 2]"}]}
+  - {id: lies-askew, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]",
+     layout: transposed, in_place: true}
+  - {id: two-nodes, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[3, 2]",
+     chain: [{shape: [3, 2], special_zero: false}]}
+  - {id: thirteen, rule: rank-limit, src: "f32[2]", shape: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2], special_zero: false,
+     expect: unspecified}
+  - {id: known, rule: declared-output, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]",
+     declared: [6]}
+  - {id: typed, rule: same-type, src: "f32[2, 3]", shape: [6], special_zero: false, expect: reject, dst_type: f16}
+  - {id: more-in, rule: operands-as-listed, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     inputs: {extra: 1}}
+  - {id: none-out, rule: output-required, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     outputs: {dst: missing}}
+  - {id: no-operand, rule: shape-given, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     inputs: {shape: missing}}
+  - {id: no-attribute, rule: attributes-required, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     attributes: {shape: missing}}
+  - {id: mistyped, rule: shape-is-integer, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     attributes: {shape: {type: "f32[]", values: [2]}, axis: {type: s64, values: 0}}}
+  - {id: far, rule: same-volume, src: "f32[2]", shape: [4294967298], special_zero: false, expect: reject}
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+    return {row.id: row for row in small.plan(tmp_path_factory.mktemp("rows"), ROWS).rows}
+
+
+@pytest.mark.parametrize(
+    ("case", "facets"),
+    [
+        ("plain", ""), ("longer", ""), ("folds", ""), ("lies-askew", "layout:transposed in-place"),
+        ("two-nodes", "chain"), ("thirteen", "rank:13"), ("known", "declared"), ("typed", "form:types type:f16"),
+        ("more-in", "form:inputs"),
+        ("none-out", "form:outputs"), ("no-attribute", "form:attributes"),
+    ],
+)  # fmt: skip
+def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, Row], case: str, facets: str) -> None:
+    own = {"type:f32", *facets.split()}
+    assert rows[f"{case}[StaticReshape-f32]"].facets == own
+    if case != "no-attribute":
+        assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
+        assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64", "given:constant"}
+        assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "given:runtime"}
+
+
+def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:
+    def of(case: str) -> set[str]:
+        return {id_.removeprefix(case)[1:-1] for id_ in rows if id_.startswith(f"{case}[")}
+
+    assert of("plain") == {
+        "StaticReshape-f32", "DynamicReshape-1-f32-s32", "Reshape-1-f32-s32-constant", "Reshape-1-f32-s64-constant",
+        "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-runtime",
+    }  # fmt: skip
+    assert of("far") == {way for way in of("plain") if "s32" not in way}, "no s32 is so large"
+    assert of("no-attribute") == {"StaticReshape-f32"}
+    lacking = {"DynamicReshape-1-f32-s32", "Reshape-1-f32-s32-constant"}
+    assert of("no-operand") == lacking, "a shape that is not there has no type and is given in no way"
+
+
+def test_what_is_said_of_a_program_beforehand_holds_for_every_call_of_it(rows: dict[str, Row]) -> None:
+    def said(row: str) -> list[tuple[object, object, object]]:
+        graphs = [task.graph for task in rows[row].tasks]
+        return [(g.src.dims, g.nodes[0].shape and g.nodes[0].shape.dims, g.src.strides) for g in graphs]
+
+    assert said("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert said("longer[Reshape-1-f32-s64-constant]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert said("longer[Reshape-1-f32-s64-runtime]") == [((2, None), (1,), None)] * 2
+    assert said("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
+    assert said("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
+    assert said("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
+    assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].tasks}) == 1
+
+
+def test_an_attribute_that_is_written_stands_in_place_of_the_ordinary_one(rows: dict[str, Row]) -> None:
+    (node,) = rows["mistyped[StaticReshape-f32]"].tasks[0].graph.nodes
+    assert node.shape == Operand("f32", (1,), (2,))
+    assert node.attributes == (("axis", Operand("s64", (), (0,))),)
+
+
+def test_shapes_arrive_with_a_call_only_where_they_are_given_at_run_time(rows: dict[str, Row]) -> None:
+    def arriving(row: str) -> list[tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]]:
+        return [task.shapes for task in rows[row].tasks]
+
+    assert arriving("two-nodes[StaticReshape-f32]") == [()]
+    assert arriving("two-nodes[Reshape-1-f32-s64-constant]") == [()]
+    assert arriving("two-nodes[Reshape-1-f32-s64-runtime]") == [(("s64", (1,), (6,)), ("s64", (2,), (3, 2)))]
+    assert [arriving(row) for row in rows if row.startswith("no-operand")] == [[()], [()]]

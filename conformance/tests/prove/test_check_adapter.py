@@ -1,0 +1,260 @@
+"""`check-adapter` names what is broken in an adapter; `new-adapter` writes one in which nothing is."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import BUNDLED, load_adapter
+from conformance.cli.main import main
+from conformance.load.cases import load_suite
+from conformance.model.types import WIDTH
+from conformance.plan.memory import volume_of
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.run.row import run
+
+MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
+HEAD = """
+import numpy as np
+from conformance.adapter import FunctionAdapter
+class Mine(FunctionAdapter):
+    name, version = "mine", "1"
+    def reshape(self, src, shape, special_zero):
+        if special_zero:
+            shape = tuple(src.shape[i] if n == 0 else n for i, n in enumerate(shape))
+        return np.reshape(src, shape).copy()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To lower the suite again for each test would be most of the time."""
+    monkeypatch.setattr("conformance.cli.check_adapter.plan_of", lambda suite: _plan())
+    monkeypatch.setattr("conformance.cli.check_adapter.load_suite", lambda *folders: None)
+
+
+@cache
+def _plan() -> Plan:
+    return plan_of(load_suite())
+
+
+def _rows() -> list[Row]:
+    """Those of one type, and of few gigabytes."""
+    return [row for row in _plan().rows if row.type not in ("bf16", "f16") and "large" not in row.facets]
+
+
+def checks(backend: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[dict[str, str]]]:
+    capsys.readouterr()
+    code = main(["check-adapter", backend, "--json", "--isolation", "none", *options])
+    return code, json.loads(capsys.readouterr().out)["checks"]
+
+
+def mended(found: list[dict[str, str]]) -> str:
+    return "\n".join(f"{each['check']}: {each['text']}" for each in found if each["word"] == "mend")
+
+
+def adapter(folder: Path, changes: str) -> str:
+    path = folder / "mine.py"
+    path.write_text(HEAD + changes)
+    return f"{path}:Mine"
+
+
+def test_a_sound_adapter_is_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = checks(adapter(tmp_path, ""), capsys)
+    assert code == 0, mended(found)
+    assert {"identity", "claims", "answer", "refusal", "state", "round trip", "restart"} <= {f["check"] for f in found}
+
+
+BROKEN = {
+    "no version": ("    version = ''\n", "identity: mine has no version"),
+    "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
+    "refusals not named": ("    refusals = (OSError,)\n", "refusal: [2, 3] → [7] is illegal, and came back as error"),
+    "everything answered": (
+        "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
+        "refusal: none of 5 illegal calls was refused",
+    ),
+    "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
+    "converts": (
+        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).astype('f8')\n",
+        "answer: the answer's type is f64, src's is f32",
+    ),
+    "bytes swapped": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)\n",
+        "the bytes of every element are in the wrong order",
+    ),
+    "wrong dims": (
+        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).ravel()\n",
+        "answer: the answer's dims are [6], due are [3, 2]",
+    ),
+    "changes src": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        out = src.reshape(shape).copy(); src[...] = 0; return out\n",
+        "src changed: hand the library a copy",
+    ),
+    "remembers": (
+        "    seen = None\n    def reshape(self, src, shape, special_zero):\n"
+        "        out = src.reshape(shape).copy()\n        Mine.seen, was = out, Mine.seen\n"
+        "        return out if was is None or was.shape != out.shape else was\n",
+        "state: ",
+    ),
+    "quiets NaNs": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out\n",
+        "round trip: f32, dense: the bytes are not src's",
+    ),
+    "claims what it does not support": (
+        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
+        "        if len(graph.nodes) > 1: raise Unsupported('chain')\n        return super().compile(graph)\n",
+        "claims: chain is claimed, and unsupported",
+    ),
+    "claims a rank that no array has": ("    leaves_out = ('declared', 'form')\n", "claims: rank:65 is claimed"),
+    "another version each time": (
+        "    import time\n    def __init__(self): self.version = str(self.time.time_ns())\n",
+        "restart: started again it says",
+    ),
+}
+
+
+def test_bytes_that_a_library_changes_are_no_fault_of_the_adapter_that_comes_along(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(BUNDLED, "flushing", ("broken", "FlushesSubnormals"))
+    assert main(["check-adapter", "flushing", "--isolation", "none"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said
+    assert "`conformance explain CASE --backend flushing` shows without the adapter" in said
+    assert main(["check-adapter", "broken:flushes-subnormals", "--isolation", "none"]) == 1
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change, words = BROKEN[what]
+    if "operations" in change:
+        words = "claims: no operation"
+    code, found = checks(adapter(tmp_path, change), capsys)
+    assert code == 1
+    assert words in mended(found)
+
+
+def test_what_is_left_out_and_works_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left_out = ("declared", "form", "rank:65", "chain", "type:f16")
+    change = f"    leaves_out = {left_out}\n    operations = ('StaticReshape',)\n"
+    code, found = checks(adapter(tmp_path, change), capsys)
+    notes = " ".join(each["text"] for each in found if each["word"] == "note")
+    assert code == 0, mended(found)
+    assert "chain is left out, and works" in notes
+    assert "type:f16 is left out, and works" in notes
+    assert "Reshape-1 is not claimed, and works" in notes
+
+
+def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checks("numpy-raw", capsys)[0] == 0
+
+
+def test_an_adapter_that_cannot_start_ends_with_three(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-adapter", "nmpy"]) == 3
+    assert "did you mean 'numpy'" in capsys.readouterr().err
+    assert main(["check-adapter", "cmd:/nowhere/at-all"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "phase", "words"),
+    [
+        ("silent", "stop", "stop: no answer"),
+        ("wrong-byte-order", "run", "wrong order"),
+        ("changed-input", "run", "src changed"),
+        (
+            "dies",
+            "close",
+            "protocol: does not hold: a close of an unknown program is survived; close: the process ended",
+        ),
+    ],
+)
+def test_a_program_that_misbehaves_is_named(
+    fault: str, phase: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
+    code, found = checks(program, capsys, "--timeout", "1")
+    assert code == 1
+    assert words in mended(found)
+
+
+LANGUAGES = {"python": None, "c": "cc", "javascript": "node"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_new_adapter_runs_as_it_stands(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = LANGUAGES[language]
+    if tool and not shutil.which(tool):
+        pytest.skip(f"there is no {tool} here")
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "my-lib", "--lang", language, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    for command in said["next"]:
+        words = shlex.split(command)
+        if words[0] == "conformance":
+            extra = ["-k", "copies-by-index"] if words[1] == "run" else []
+            assert main([*words[1:], *extra]) == (4 if words[1] == "run" else 0), capsys.readouterr().out
+        else:
+            subprocess.run(words, check=True)
+    assert "my-lib" in capsys.readouterr().out
+    assert main(["new-adapter", "my-lib", "--lang", language]) == 2
+    assert "exists and is left as it is" in capsys.readouterr().err
+
+
+def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "mine"]) == 0
+    results = list(run(_rows(), load_adapter("./mine.py:Mine")))
+    assert {result.diagnosis for result in results if "error" in result.verdicts.values()} == set()
+    assert {result.diagnosis for result in results if "fail" in result.verdicts.values()} == {
+        "answered an illegal call"
+    }
+
+
+def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_document_forbids_the_call() -> None:
+    """Or such a refusal would pass for the library's own."""
+    for row in _rows():
+        for task in row.tasks:
+            dims = task.source.dims
+            long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.source.type] >> 63
+            if long or 32 < len(dims) <= 64:  # NumPy 1.26 stops at 32
+                assert {judged.meaning.kind for judged in task.meanings} == {"unspecified"}, row.id
+
+
+def test_a_new_adapter_never_hides_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "numpy", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == "numpy_adapter.py"
+
+
+@pytest.mark.parametrize("name", ["", "../evil", "1st", "a b", "x" * 99])
+def test_a_name_that_is_none_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-adapter", name]) == 2
+    assert "is no name for a backend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["40", "90"])
+def test_colours_take_no_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["check-adapter", adapter(tmp_path, ""), "--isolation", "none"])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "ok   identity: mine 1"

@@ -1,0 +1,243 @@
+"""Nothing can be taken from the contracts or turned in the reference without a case that notices."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.cli.main import main
+from conformance.load.cases import load_suite
+from conformance.load.folders import cases_folder
+from conformance.load.spec import load_spec
+from conformance.model import Graph, Meaning, Outcome, Program, Rejected, Suite
+from conformance.plan.rows import Judged, Row, Task, plan_of
+from conformance.prove.check_cases import reference_problems
+from conformance.prove.mutants import EQUIVALENTS, Hunt, delete, outdated, reference_mutants, rows_to_run, time_limit
+from conformance.prove.reasons import reason_holds
+from conformance.prove.turned import Mutant, mutants
+
+from .. import small
+
+WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_contract]
+
+
+@functools.cache
+def suite() -> Suite:
+    return load_suite()
+
+
+@functools.cache
+def rows() -> tuple[Row, ...]:
+    return tuple(rows_to_run(plan_of(suite()).rows))
+
+
+# ── turning ───────────────────────────────────────────────────────────────────────────────────────
+
+TURNED = {
+    "x = a == b": ["the statement dropped", "== became !="],
+    "x = a < b": ["the statement dropped", "< became <=", "< became >="],
+    "x = a in b": ["the statement dropped", "in became not in"],
+    "x = a is None": ["the statement dropped", "is became is not"],
+    "x = 0": ["the statement dropped", "0 became 1"],
+    "x = -1": ["the statement dropped", "the minus dropped", "1 became 2", "1 became 0"],
+    "x = 64": ["the statement dropped", "64 became 65", "64 became 63"],
+    "x = True": ["the statement dropped", "True became False"],
+    "x = 'a'": ["the statement dropped", "'a' became 'a~'"],
+    "x = a * b": ["the statement dropped", "* became +"],
+    "x = a // b": ["the statement dropped", "// became *"],
+    "x = a % b": ["the statement dropped", "% became //"],
+    "x *= a": ["* became +", "the statement dropped"],
+    "x = not a": ["the statement dropped", "not dropped"],
+    "x = a and b": ["the statement dropped", "and became or", "`a` dropped", "`b` dropped"],
+    "x = a or b or c": ["the statement dropped", "or became and", "`a` dropped", "`b` dropped", "`c` dropped"],
+    "x = a if b else c": ["the statement dropped", "always the first", "always the second"],
+    "if a:\n    f()": ["the body dropped", "the statement dropped"],
+    "if a:\n    f()\nelse:\n    g()": [
+        "the body dropped", "what is else dropped", "the statement dropped", "the statement dropped",
+    ],
+    "raise a": ["the statement dropped"],
+    "while a:\n    continue": ["the statement dropped"],
+    '"""a text about it"""': [],
+    "assert a == 1": [],
+    "import a": [],
+    "left = 1": [],
+    "def f(a: 'int' = b) -> 'int':\n    return a": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", TURNED)
+def test_each_thing_is_turned_alone(source: str) -> None:
+    assert [mutant.change for mutant in mutants(source, frozenset({"left"}))] == TURNED[source]
+
+
+def test_a_mutant_says_where_it_is_and_can_be_run() -> None:
+    source = "class A:\n    def f(self):\n        return 2 * 3\nnumber = A().f()\n"
+    found = list(mutants(source))
+    assert {(mutant.function, mutant.line) for mutant in found} == {("A.f", 3), ("", 4)}
+    assert [mutant.module().number for mutant in found if mutant.line == 3] == [5, 9, 3, 8, 4]
+
+
+def test_a_change_made_twice_in_lines_that_read_the_same_has_two_names() -> None:
+    names = [mutant.name for mutant in mutants("x = 0\nx = 0\n")]
+    assert len(set(names)) == len(names) == 4
+
+
+def test_a_text_that_is_changed_is_marked() -> None:
+    assert [mutant.of_text for mutant in mutants("f('a', 1)")] == [False, True, False, False]
+
+
+# ── reasons ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def task(*meanings: Meaning) -> Task:
+    first = rows()[0].tasks[0]
+    judged = tuple(Judged(meaning, (f"document-{k}",)) for k, meaning in enumerate(meanings))
+    return Task(first.graph, first.source, first.shapes, False, judged, False)
+
+
+ILLEGAL = Meaning("illegal", None, ("one-infer", "lower-bound"))
+OPEN = Meaning("unspecified", (None,), ("rank-zero",))
+LEGAL = Meaning("legal", (1,), ())
+
+
+@pytest.mark.parametrize(
+    ("meanings", "message", "holds"),
+    [
+        ((ILLEGAL,), "one-infer", True),
+        ((ILLEGAL,), "lower-bound", True),
+        ((ILLEGAL,), "rank-zero", False),
+        ((ILLEGAL,), "one-infer ", False),
+        ((ILLEGAL, LEGAL), "one-infer", True),
+        ((ILLEGAL, OPEN), "rank-zero", False),  # what one document forbids is not refused for another's silence
+        ((OPEN,), "rank-zero", True),
+        ((OPEN, LEGAL), "one-infer", False),
+        ((LEGAL,), "one-infer", False),
+    ],
+)
+def test_a_refusal_names_a_rule_that_speaks_against_the_call(
+    meanings: tuple[Meaning, ...], message: str, holds: bool
+) -> None:
+    assert reason_holds(task(*meanings), Outcome("rejected", stage="run", message=message)) is holds
+
+
+def test_an_answer_needs_no_reason() -> None:
+    assert reason_holds(task(ILLEGAL), Outcome("tensor", "f32", (1,), b""))
+
+
+class Excuse:
+    """Refuses every call for a reason that nobody states."""
+
+    identity, claims = load_adapter("numpy").identity, load_adapter("numpy").claims
+
+    def compile(self, graph: Graph) -> Program:
+        raise Rejected("compile", "the-moon-is-full")
+
+
+def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -> None:
+    plan = small.plan(tmp_path)
+    told = {each.what for each in reference_problems(plan, Excuse())}
+    for row in plan.rows:
+        assert any(each.startswith(f"{row.id}: the reference refuses by the-moon-is-full") for each in told), row.id
+
+
+# ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rule", WITH_CONTRACT)
+def test_a_rule_deleted_is_missed_by_a_case(rule: str) -> None:
+    deleted = delete(suite(), rule)
+    assert deleted.wrong is None
+    assert bool(deleted.proof) == suite().spec.rules[rule].implied
+
+
+def test_a_rule_deleted_whose_cases_are_gone_is_not_missed() -> None:
+    cases = {name: case for name, case in suite().cases.items() if case.rule != "one-infer"}
+    assert "write a witness" in (delete(Suite(suite().spec, cases, ""), "one-infer").wrong or "")
+
+
+# ── the reference, turned ─────────────────────────────────────────────────────────────────────────
+
+
+@functools.cache
+def turned() -> tuple[Mutant, ...]:
+    return tuple(reference_mutants())
+
+
+def named(words: str) -> Mutant:
+    return next(mutant for mutant in turned() if words in mutant.name)
+
+
+@pytest.mark.slow
+def test_every_mutant_of_the_reference_is_noticed_or_proved_equivalent() -> None:
+    hunt = Hunt(rows())
+    assert [(mutant.line, mutant.name) for mutant in turned() if hunt.hunted(mutant).wrong] == []
+
+
+def test_every_proof_is_of_a_mutant_that_there_is() -> None:
+    assert list(outdated(turned())) == []
+    assert len(list(outdated(turned()[:1]))) >= len(EQUIVALENTS) - 1
+
+
+def test_a_mutant_is_known_by_the_row_that_notices_it() -> None:
+    found = Hunt(rows()).hunted(named("if known != volume: · != became =="))
+    assert found.killer
+    assert not found.by_reason
+    assert found.wrong is None
+
+
+def test_a_mutant_that_only_says_another_reason_is_noticed_by_that() -> None:
+    found = Hunt(rows()).hunted(named("'one-infer' became 'one-infer~'"))
+    assert found.killer
+    assert found.by_reason
+
+
+def test_a_mutant_that_nothing_notices_and_nobody_proved_is_a_problem() -> None:
+    few = [row for row in rows() if row.case.rule == "zero-copies"]
+    assert "no row notices it" in (Hunt(few).hunted(named("shape.count(-1) > 1: · the body dropped")).wrong or "")
+
+
+def test_a_proof_of_a_mutant_that_is_noticed_is_a_problem() -> None:
+    mutant = named("shape.count(-1) > 1: · the body dropped")
+    found = Hunt(rows(), {mutant.name: "nobody would write two"}).hunted(mutant)
+    assert "take it off the list" in (found.wrong or "")
+
+
+def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
+    broken = next(mutants("1 + x\nclass NumpyReference: pass\n"))._replace(code=compile("1 // 0", "<mutant>", "exec"))
+    assert Hunt(rows()).hunted(broken).killer == "ZeroDivisionError when it is imported"
+
+
+def test_what_never_ends_is_ended() -> None:
+    with time_limit(0.05) as late:
+        while True:
+            pass
+    assert late  # type: ignore[unreachable]
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_command_shows_what_it_planted_and_what_noticed_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "-k", "zero-flag-ignored"]) == 0
+    said = capsys.readouterr().out
+    assert "zero-flag-ignored" in said
+    assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
+
+
+def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(cases_folder() / "infer.yaml", tmp_path)
+    assert main(["mutants", "-k", "zero", "--json", "--cases", str(tmp_path)]) == 1
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert any(each.startswith("broken:zero-flag-ignored is noticed by no case of zero-copies") for each in problems)
+    assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
+    assert any(each.startswith("adapters/numpy_reference.py:") and "no row notices it" in each for each in problems)
+
+
+def test_the_command_with_nothing_to_do_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "-k", "no-such-thing"]) == 2
+    assert "-k 'no-such-thing' is in no name" in capsys.readouterr().err

@@ -1,0 +1,516 @@
+"""The suite under pytest: in strangers' repositories, with backends that misbehave, and never more than was shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import conformance
+from conformance.adapter import load_adapter
+from conformance.certify import planted
+from conformance.certify.evidence import read
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from conformance.run.row import run
+
+ROOT = Path(conformance.__file__).parents[1]
+FILE = "cases/zero.yaml"
+HEAD = """
+import os
+
+from conformance.adapter import FunctionAdapter
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.model import Rejected
+
+"""
+BACKENDS = {
+    "Refuses": "class Refuses(FunctionAdapter):\n    name, version = 'refuses', '1'\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise ValueError('no \\x1b[31m way')\n",
+    "Errs": "class Errs(FunctionAdapter):\n    name, version = 'errs', '1'\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise KeyError('lost')\n",
+    "Exits": "class Exits(FunctionAdapter):\n    name, version = 'exits', '1'\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise SystemExit(0)\n",
+    "Abstains": "class Abstains(FunctionAdapter):\n    name, version = 'abstains', '1'\n    operations = ()\n"
+    "    def reshape(self, src, shape, special_zero):\n        return src\n",
+    "Differs": "class Differs(FunctionAdapter):\n"
+    "    name, version = 'differs', os.environ.get('PYTEST_XDIST_WORKER', 'main')\n"
+    "    def reshape(self, src, shape, special_zero):\n        raise ValueError\n",
+    "DiffersInClaims": "class DiffersInClaims(NumpyReference):\n    @property\n    def claims(self):\n"
+    "        own = super().claims\n"
+    "        return own._replace(leaves_out=('large',)) if 'PYTEST_XDIST_WORKER' in os.environ else own\n",
+    "Wavers": "class Wavers(NumpyReference):\n    calls = 0\n    def compile(self, graph):\n"
+    "        type(self).calls += 1\n        if str(self.calls) == os.environ.get('REFUSED'):\n"
+    "            raise Rejected('compile', 'not now')\n        return super().compile(graph)\n",
+    "Prints": "class Prints(NumpyReference):\n    def compile(self, graph):\n"
+    "        print('babble')\n"
+    "        os.chdir('/')\n        import warnings\n        warnings.warn('careful')\n"
+    "        return super().compile(graph)\n",
+}
+
+
+class Done:
+    """A pytest that has ended."""
+
+    def __init__(self, cwd: Path, *arguments: str, adapter: str = "numpy", **environment: str) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
+        clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
+        installed = any(entry.name == "reshape_conformance" for entry in entry_points(group="pytest11"))
+        entry = [] if installed else ["-p", "reshape_conformance_pytest"]  # pytest 7 refuses it twice
+        command = [sys.executable, "-m", "pytest", *entry, "--adapter", adapter, *arguments]
+        done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
+        self.code, self.text = done.returncode, done.stdout + done.stderr
+
+    def says(self, *words: str) -> None:
+        for each in words:
+            assert each in self.text, self.text
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> str:
+    """A file of backends outside the working directory, as the beginning of a name."""
+    path = tmp_path / "backends.py"
+    path.write_text(HEAD + "\n\n".join(BACKENDS.values()), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    return folder
+
+
+def one_row() -> str:
+    return next(row.node_id for row in plan_of(load_suite()).rows if row.case.file == FILE)
+
+
+def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conforms(here: Path) -> None:
+    (here / "blind.py").write_text(
+        "from conformance import canary\ncanary._failures = lambda *_: 0\n", encoding="utf-8"
+    )
+    done = Done(here, one_row(), "-p", "blind", PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
+    done.says("1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds")
+    assert done.code == 5
+    assert "conforms to" not in done.text
+
+
+# ── choosing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_row_is_named_from_any_directory_and_shows_too_little_to_conform(here: Path) -> None:
+    name = one_row()
+    done = Done(here, name, "-v")
+    done.says("1 passed", name, "incomplete", "the arguments name some cases")
+    assert done.code == 4
+    assert "conforms to" not in done.text
+
+
+def test_node_ids_are_the_same_everywhere(here: Path) -> None:
+    (here / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    below = here / "below"
+    below.mkdir()
+    lists = [
+        [line for line in Done(cwd, FILE, "--collect-only", "-q").text.splitlines() if "::" in line]
+        for cwd in (here, below)
+    ]
+    assert lists[0] == lists[1] == [row.node_id for row in plan_of(load_suite()).rows if row.case.file == FILE]
+
+
+def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) -> None:
+    unknown = Done(here, f"{FILE}::meets-infr")
+    unknown.says(f"ERROR: {FILE}: unknown case 'meets-infr'")
+    missing = Done(here, adapter="nowhere.at.all:Backend")
+    missing.says("ERROR: nowhere.at.all:Backend: cannot be imported")
+    for done in (unknown, missing):
+        assert done.code == 4
+        assert "Traceback" not in done.text
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "meant"),
+    [
+        ("--operation", "StaticReshap", "operation 'StaticReshap'; did you mean 'StaticReshape'"),
+        ("--document", "static-2o22", "document 'static-2o22'; did you mean 'static-2022'"),
+        ("--type", "f23", "type 'f23'"),
+    ],
+)
+def test_an_operation_a_document_or_a_type_that_there_is_not_is_one_line(
+    here: Path, option: str, name: str, meant: str
+) -> None:
+    done = Done(here, one_row(), option, name)
+    done.says(f"ERROR: unknown {meant}")
+    assert done.code == 4
+    assert "Traceback" not in done.text
+
+
+@pytest.mark.parametrize("arguments", [["-k", "no-such-word"], ["-m", "nothing"], ["--deselect", "cases"]])
+def test_what_selects_nothing_shows_nothing(here: Path, arguments: list[str]) -> None:
+    done = Done(here, FILE, "-q", *arguments)
+    done.says("incomplete")
+    assert done.code == 5
+    assert "conforms to" not in done.text
+
+
+def test_a_filter_in_the_environment_is_seen(here: Path) -> None:
+    done = Done(here, "-q", "--conformance-out=out", PYTEST_ADDOPTS="-k copies")
+    done.says("incomplete", "-k 'copies'")
+    assert done.code == 4
+    assert read(here / "out" / "results.jsonl").header["target"]["select"] == "copies"
+
+
+def test_a_rule_chooses_its_rows_by_name(here: Path) -> None:
+    rule = "zero-meets-infer"
+    rows = {row.node_id for row in plan_of(load_suite()).rows if row.case.rule == rule and row.type == "f32"}
+    assert any(rule not in row for row in rows)
+    listed = Done(here, "--collect-only", "-q", "--type", "f32", "-k", rule).text.splitlines()
+    assert rows <= set(listed)
+    assert one_row() not in listed
+
+
+PRIVATE = """\
+extends: bundled
+about: What we promise our customers.
+cases:
+  - id: our-batch-of-one
+    rule: same-volume
+    src: T[1, 6]
+    shape: [2, 3]
+    special_zero: false
+    expect: T[2, 3]
+"""
+
+
+@pytest.fixture
+def private(here: Path) -> Path:
+    """A folder of vectors that stand beside the bundled ones."""
+    folder = here / "private"
+    folder.mkdir()
+    (folder / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
+    return folder
+
+
+def test_private_vectors_run_beside_the_bundled_ones_and_a_failure_names_their_folder(
+    here: Path, private: Path, backend: str
+) -> None:
+    options = ["--conformance-cases", "private", "--type", "f32"]
+    listed = Done(here, *options, "--collect-only", "-q")
+    listed.says("private/ours.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
+    done = Done(here, *options, "private/ours.yaml", "-q", "-p", "no:cacheprovider", adapter=f"{backend}:Refuses")
+    done.says("failed", f"--conformance-cases {private}", "incomplete", "the arguments name some cases")
+    assert one_row() not in done.text
+    again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
+    (below := here / "below").mkdir()
+    repeated = Done(below, "--conformance-cases", str(private), again, "-q")
+    repeated.says("1 passed")
+
+
+def listed(done: Done) -> set[str]:
+    """What was collected."""
+    return {line for line in done.text.splitlines() if "::" in line}
+
+
+def test_the_word_cases_means_all_of_them_unless_there_is_such_a_folder(here: Path) -> None:
+    options = "--collect-only", "-q", "--type", "f32"
+    everything = listed(Done(here, *options))
+    assert one_row() in everything
+    for word in ("cases", "./cases/"):
+        assert listed(Done(here, word, *options)) == everything
+    (here / "cases").mkdir()
+    (here / "cases" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    (here / "test_others.py").write_text("def test_others(): pass\n", encoding="utf-8")
+    assert listed(Done(here, "cases", *options)) == {*everything, "cases/test_theirs.py::test_theirs"}
+
+
+def test_a_folder_of_vectors_or_a_file_in_it_is_named_by_any_path(here: Path, private: Path) -> None:
+    (here / "other").mkdir()
+    (here / "other" / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
+    options = "--conformance-cases", "private", "--type", "f32", "--collect-only", "-q"
+    ours = {name for name in listed(Done(here, *options)) if name.startswith("private/ours.yaml::our-batch-of-one[")}
+    assert ours
+    file = private / "ours.yaml"
+    for path in ("private", "./private/", private, "private/ours.yaml", "other/../private/ours.yaml", file):
+        assert listed(Done(here, str(path), *options)) == ours, path
+    for path in ("other/ours.yaml", "private/others.yaml"):
+        assert Done(here, path, *options).code == 4
+
+
+@pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
+def test_a_dialect_is_judged_by_its_own_document(here: Path) -> None:
+    dialect = ROOT / "examples" / "dialect"
+    folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(dialect / "cases")]
+    done = Done(here, *folders, "--document", "acme-2026", "-q", adapter=f"{dialect / 'acme.py'}:Acme")
+    done.says("conforms to acme-2026", "the whole target conforms")
+    assert done.code == 0
+
+
+def test_a_folder_that_is_none_and_vectors_that_are_wrong_are_one_line_each(here: Path, private: Path) -> None:
+    missing = Done(here, "--conformance-spec", "nowhere")
+    missing.says("ERROR: --conformance-spec", "nowhere", "does not exist")
+    (private / "ours.yaml").write_text(PRIVATE.replace("same-volume", "same-volum"), encoding="utf-8")
+    wrong = Done(here, "--conformance-cases", "private")
+    wrong.says(f"ERROR: {private / 'ours.yaml'}:5: unknown rule 'same-volum'")
+    for done in (missing, wrong):
+        assert done.code == 4
+        assert "Traceback" not in done.text
+
+
+def test_what_was_only_to_be_listed_is_not_run(here: Path, backend: str) -> None:
+    done = Done(here, FILE, "--collect-only", "-q", adapter=f"{backend}:Refuses")
+    done.says(one_row())
+    assert done.code == 0
+    assert "conform to" not in done.text
+    assert "failed" not in done.text.splitlines()[-1]
+
+
+def test_our_own_tests_are_left_out_where_the_configuration_points_to_them(here: Path) -> None:
+    own = Path(conformance.__file__).parent / "tests"
+    (here / "pytest.ini").write_text(f"[pytest]\ntestpaths = {own} theirs\n", encoding="utf-8")
+    (here / "theirs").mkdir()
+    (here / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    listed = Done(here, "--collect-only", "-q")
+    listed.says("theirs/test_theirs.py::test_theirs", one_row())
+    assert "test_plugin.py" not in listed.text
+
+
+# ── strangers ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_strangers_tests_run_beside_ours(here: Path) -> None:
+    (here / "conformance").mkdir()
+    (here / "conformance" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    done = Done(here, ".", one_row())
+    done.says("2 passed")
+
+
+def test_a_file_of_theirs_that_cannot_be_read_stops_the_session_before_ours(here: Path, backend: str) -> None:
+    (here / "test_theirs.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
+    done = Done(here, ".", one_row(), adapter=f"{backend}:Refuses")
+    done.says("1 error during collection", "not run")
+    assert done.code == 2
+    assert "refused a legal call" not in done.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    items[:] = []\n",
+        "    import pytest\n    [item.add_marker(pytest.mark.skip(reason='later')) for item in items]\n",
+        "    import pytest\n    [item.add_marker(pytest.mark.xfail(run=False)) for item in items]\n",
+    ],
+)
+def test_what_a_conftest_removes_was_not_run(here: Path, body: str) -> None:
+    (here / "conftest.py").write_text(f"def pytest_collection_modifyitems(items):\n{body}", encoding="utf-8")
+    done = Done(here, FILE, "-q")
+    done.says("incomplete")
+    assert done.code in (4, 5)
+    assert "conforms to" not in done.text
+
+
+def test_an_expected_failure_is_a_failure(here: Path, backend: str) -> None:
+    (here / "conftest.py").write_text(
+        "import pytest\ndef pytest_collection_modifyitems(items):\n"
+        "    [item.add_marker(pytest.mark.xfail) for item in items]\n",
+        encoding="utf-8",
+    )
+    done = Done(here, FILE, "-q", adapter=f"{backend}:Refuses")
+    done.says("xfailed", "does not conform")
+    assert " failed" not in done.text.splitlines()[-1]
+    assert done.code == 1
+
+
+# ── backends ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_failure_tells_all_and_how_to_repeat_it(here: Path, backend: str) -> None:
+    done = Done(here, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-2021", adapter=f"{backend}:Refuses")
+    assert done.code == 1
+    for label in ("rule  ", "case  ", "call  ", "want  ", "got  ", "verdict  ", "diagnosis  "):
+        done.says(label)
+    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way", "--document static-2021 ")
+    assert "Traceback" not in done.text
+    assert "plugin.py" not in done.text
+    again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
+    repeated = Done(here, again, adapter=f"{backend}:Refuses")
+    repeated.says("1 failed")
+
+
+@pytest.mark.parametrize(("stop", "why"), [("-x", "stopping after 1 failures"), ("--stepwise", "Test failed")])
+def test_who_asks_to_stop_at_a_failure_gets_one(here: Path, backend: str, stop: str, why: str) -> None:
+    done = Done(here, FILE, stop, "--tb=no", adapter=f"{backend}:Refuses")
+    done.says("1 failed", why)
+    assert done.code in (1, 2)
+
+
+@pytest.mark.parametrize("name", ["Errs", "Exits"])
+def test_an_error_of_the_adapter_is_no_refusal(here: Path, backend: str, name: str) -> None:
+    done = Done(here, one_row(), adapter=f"{backend}:{name}")
+    done.says("adapter error", "1 failed")
+    assert done.code == 1
+
+
+def test_who_claims_nothing_shows_nothing(here: Path, backend: str) -> None:
+    done = Done(here, "-q", "-rs", adapter=f"{backend}:Abstains")
+    done.says("skipped", "not claimed: StaticReshape", "incomplete")
+    assert done.code == 4
+
+
+def test_noise_and_the_repositorys_warning_filters_change_no_verdict(here: Path, backend: str) -> None:
+    (here / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
+    done = Done(here, FILE, "-q", adapter=f"{backend}:Prints")
+    assert "failed" not in done.text.splitlines()[-1]
+    assert "babble" not in done.text
+
+
+# ── with other plugins ────────────────────────────────────────────────────────────────────────────
+
+
+def test_last_failed_runs_what_failed(here: Path, backend: str) -> None:
+    name = f"{FILE}::{one_row().partition('::')[2].partition('[')[0]}"
+    first = Done(here, name, "-x", "-q", adapter=f"{backend}:Refuses")
+    assert first.code == 1
+    again = Done(here, name, "--lf", "-q", adapter=f"{backend}:Refuses")
+    again.says("1 failed", "deselected")
+
+
+AGAIN = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            report.outcome = 'rerun' if report.failed else report.outcome
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+
+
+@pytest.mark.parametrize("refused", ["1", "2"])
+def test_of_several_runs_of_a_row_the_bad_one_counts(here: Path, backend: str, refused: str) -> None:
+    (here / "conftest.py").write_text(AGAIN, encoding="utf-8")
+    done = Done(here, one_row(), "-q", adapter=f"{backend}:Wavers", REFUSED=refused)
+    done.says("1 passed", "1 rerun", "does not conform")
+    assert done.code == 1
+
+
+def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
+    (here / "taken").write_text("", encoding="utf-8")
+    part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")  # -k leaves nothing out
+    done = Done(here, "-q", *part, "--conformance-out=taken/out")
+    done.says("--conformance-out taken/out: Not a directory")
+    assert "the whole target conforms" not in done.text
+    assert done.code == 4
+
+
+def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(here: Path) -> None:
+    text = "import os\ndef pytest_sessionfinish():\n    os.makedirs('out/results.jsonl/x')\n"
+    (here / "conftest.py").write_text(text, encoding="utf-8")
+    part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")
+    done = Done(here, "-q", *part, "--conformance-out=out")
+    done.says("was changed while the run wrote it", "not shown: what was asked for as evidence was not written")
+    assert "the whole target conforms" not in done.text
+    assert done.code == 5
+
+
+def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backend: str) -> None:
+    done = Done(
+        here, "-q", "--junitxml=junit.xml", "--conformance-out=out", "--type", "f32", "--operation", "StaticReshape",
+        adapter=f"{backend}:Refuses",
+    )  # fmt: skip
+    assert done.code == 1
+    suite = plan_of(load_suite())
+    asked = [r for r in suite.rows if r.operation == "StaticReshape" and r.type == "f32" and "large" not in r.facets]
+    adapter = load_adapter(f"{backend}:Refuses")
+    wanted = {result.row: dict(result.verdicts) for result in run(asked, adapter)}
+    evidence = read(here / "out" / "results.jsonl")
+    got = {result.row: dict(result.verdicts) for result in evidence.results}
+    assert evidence.header["isolation"] == "worker"
+    assert not planted.escaped(evidence.footer["canaries"])
+    assert [result.row for result in evidence.results] == [row.id for row in suite.rows]
+    assert {row: got[row] for row in wanted} == wanted
+    assert all(set(got[row.id].values()) == {"not run"} for row in suite.rows if row.id not in wanted)
+    counts = ElementTree.parse(here / "junit.xml").getroot().find("testsuite")
+    assert counts is not None
+    assert int(counts.attrib["tests"]) == len(asked)
+    bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())
+    assert int(counts.attrib["failures"]) == bad
+
+
+LISTENERS = {
+    "nobody": "",
+    "the protocol": "@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_protocol(item):\n    yield\n",
+    "the report": "@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item):\n    SEEN.append(item)\n"
+    "    yield\n\ndef pytest_unconfigure():\n    print(f'{len(SEEN)} seen')\n",
+    "the setup": "def pytest_runtest_setup(item):\n    SEEN.append(item)\n\n"
+    "def pytest_unconfigure():\n    print(f'{len(SEEN)} seen')\n",
+}
+
+
+@pytest.mark.parametrize("listens", LISTENERS)
+def test_who_listens_gets_what_there_is_and_changes_no_verdict(here: Path, backend: str, listens: str) -> None:
+    (here / "conftest.py").write_text(f"import pytest\n\nSEEN = []\n\n{LISTENERS[listens]}", encoding="utf-8")
+    (here / "test_theirs.py").write_text("def test_theirs():\n    pass\n", encoding="utf-8")
+    rows = [row for row in plan_of(load_suite()).rows if row.case.file == FILE and row.type == "f32"]
+    done = Done(
+        here, ".", FILE, "-q", "--type", "f32", "--tb=no", "--conformance-out=out", adapter=f"{backend}:Refuses"
+    )
+    wanted = {result.row: dict(result.verdicts) for result in run(rows, load_adapter(f"{backend}:Refuses"))}
+    got = {result.row: dict(result.verdicts) for result in read(here / "out" / "results.jsonl").results}
+    assert {row: got[row] for row in wanted} == wanted
+    bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())
+    done.says(f"{bad} failed, {len(rows) - bad + 1} passed")
+    if listens == "the setup":
+        done.says(f"{len(rows) + 1} seen")
+    elif listens == "the report":  # of theirs three, of ours the call, but all three of the last
+        done.says(f"{len(rows) + 5} seen")
+
+
+def test_what_a_call_warns_of_is_listed_as_for_any_test(here: Path) -> None:
+    (here / "conftest.py").write_text(
+        "import warnings\nfrom conformance.adapters.numpy_reference import NumpyReference as N\n\n"
+        "before = N.compile\n\n"
+        "def compile(self, graph):\n    warnings.warn('have a care')\n    print('babble')\n"
+        "    return before(self, graph)\n\nN.compile = compile\n",
+        encoding="utf-8",
+    )
+    name = f"{FILE}::{one_row().partition('::')[2].partition('[')[0]}"
+    done = Done(here, name, "-q", "-W", "error")
+    rows = [row for row in plan_of(load_suite()).rows if row.node_id.startswith(f"{name}[")]
+    done.says("have a care", f"{FILE}: {len(rows)} warnings", f"{len(rows)} passed")
+    assert not {"babble", "lying"} & set(done.text.replace(":", " ").split())
+    Done(here, name, "-q", "-s").says("babble")
+
+
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+@pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])
+def test_workers_that_differ_are_refused(here: Path, backend: str, name: str) -> None:
+    done = Done(here, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
+    done.says("ERROR: gw", "give all workers")
+    if name == "Differs":
+        done.says("runs differs gw", "and this process differs main")
+    assert done.code == 4
+    assert "conforms" not in done.text
+    assert not (here / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+def test_the_whole_suite_says_the_same_in_one_process_and_in_two(here: Path) -> None:
+    for out, more in (("one", []), ("two", ["-n", "2"])):
+        done = Done(here, "-q", f"--conformance-out={out}", *more)
+        done.says("the whole target conforms")
+        assert done.code == 0
+    files = [(here / name / "results.jsonl").read_text(encoding="utf-8") for name in ("one", "two")]
+    rows = [json.loads(line) for file in files for line in file.splitlines()]
+    half = len(rows) // 2
+    assert rows[1 : half - 1] == rows[half + 1 : -1]
+    small = [row for row in plan_of(load_suite()).rows if "large" not in row.facets]
+    plain = {result.row: dict(result.verdicts) for result in run(small, load_adapter("numpy"))}
+    assert {row["row"]: row["verdicts"] for row in rows[1 : half - 1] if row["row"] in plain} == plain

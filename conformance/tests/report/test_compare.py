@@ -1,0 +1,135 @@
+"""Backends beside one another: where they part, where one alone fails, and what they do where documents are silent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.model import Result
+from conformance.plan.rows import Plan
+from conformance.report.compare import differs, html, names_of, one_fails
+from conformance.report.facts import Facts
+
+from ..runs import Right, Wrong, few, finished
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return few(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture
+def runs(plan: Plan, tmp_path: Path) -> list[Facts]:
+    return [finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")]
+
+
+def lines(page: str, name: str) -> dict[str, str]:
+    """The lines of a section by the text of their heading."""
+    section = page[page.index(f'<h2 id="{name}">') :]
+    section = section[: section.index("</section>")]
+    found = {}
+    for row in re.findall(r"<tr[^>]*>.*?</tr>|<div data-s.*?</div>", section):
+        heading = re.search(r'<(?:th scope="row"|dt)[^>]*>(?:<a [^>]*>)?(?:<bdi>)?([\w-]+)', row)
+        if heading:
+            found[heading.group(1)] = row
+    return found
+
+
+def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: list[Facts], plan: Plan) -> None:
+    page = html(runs)
+    assert set(lines(page, "rules")) == {case.rule for case in plan.suite.cases.values()}
+    assert set(lines(page, "cases")) == set(plan.suite.cases)
+    assert set(lines(page, "verdicts")) == {"right", "wrong"}
+    assert all(f">{document}</th>" in page for document in plan.suite.spec.documents)
+
+
+def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[Facts]) -> None:
+    found = lines(html(runs), "cases")
+    assert 'data-s="disagreements one-fails"' in found["turns"]
+    assert 'data-s=""' in found["flattens"]
+    assert "✓ pass" in found["turns"]
+    assert "✗ fail" in found["turns"]
+
+
+def test_backends_that_do_the_same_do_not_disagree(plan: Plan, tmp_path: Path) -> None:
+    both = [finished(plan, Right(), tmp_path / "1"), finished(plan, Right(), tmp_path / "2")]
+    assert not any(differs([run.cases[case] for run in both]) for case in plan.suite.cases)
+    assert not any(one_fails([run.cases[case] for run in both]) for case in plan.suite.cases)
+    assert names_of(both) == ["right 1 (1)", "right 1 (2)"]
+    wrong = finished(plan, Wrong(), tmp_path / "3")
+    assert not one_fails([wrong.cases["turns"], wrong.cases["turns"]]), "two fail"
+
+
+def test_what_most_did_is_told_last_and_by_number_and_the_others_by_name(plan: Plan, tmp_path: Path) -> None:
+    right, wrong = finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")
+    found = lines(html([right, right, wrong, right, right]), "cases")
+    assert words(found["turns"]).endswith("✗ fail T[6]: wrong 1 ✓ pass T[3, 2]: the other 4")
+    assert words(found["flattens"]).endswith("✓ pass T[6]: all 5")
+
+
+def words(markup: str) -> str:
+    """What a person reads."""
+    return " ".join(re.sub(r"<[^>]*>", "", re.sub(r"<(?:li|dd|br)", r" \g<0>", markup)).split())
+
+
+def test_what_was_not_run_or_not_claimed_is_no_disagreement(plan: Plan, tmp_path: Path) -> None:
+    right, wrong = finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")
+    part = finished(plan, Right(), tmp_path / "part", lambda results: [quiet(each) for each in results])
+    assert not any(differs([right.cases[case], part.cases[case]]) for case in plan.suite.cases)
+    assert differs([right.cases["turns"], wrong.cases["turns"], part.cases["turns"]])
+    assert "○ not claimed" in words(lines(html([right, part]), "cases")["turns"])
+
+
+def quiet(result: Result) -> Result:
+    """A result as if the backend left all of it out."""
+    return Result(result.row, dict.fromkeys(result.verdicts, "not claimed"), {"kind": "unsupported"})
+
+
+def test_many_backends_stand_in_as_many_tables_as_paper_wants(plan: Plan, tmp_path: Path) -> None:
+    right = finished(plan, Right(), tmp_path)
+    page = html([right] * 23)
+    tables = re.findall(r"Backends against rules, (\d of \d)</caption><thead><tr>(.*?)</tr>", page)
+    assert [(number, heads.count("right 1")) for number, heads in tables] == [
+        ("1 of 3", 8),
+        ("2 of 3", 8),
+        ("3 of 3", 7),
+    ]
+    assert page.count('id="rule-same-volume"') == 1
+
+
+def test_what_documents_leave_open_is_shown_for_each_backend(runs: list[Facts]) -> None:
+    line = lines(html(runs), "observed")["copies-past-rank"]
+    assert "refused at run" in line
+    assert "zero-past-rank" in line
+    assert 'data-s="disagreements' in line
+
+
+def test_the_digests_of_the_results_stand_on_the_page(runs: list[Facts]) -> None:
+    page = html(runs)
+    assert all(run.evidence.footer["digest"] in page for run in runs)
+
+
+def test_the_page_is_closed(runs: list[Facts]) -> None:
+    page = html(runs)
+    assert "default-src 'none'" in page
+    assert not re.search(r'\b(?:src|href)="(?!#)', page)
+    assert " on" + "click" not in page
+
+
+@pytest.mark.slow
+def test_the_command_compares_folders_and_refuses_what_is_not_of_the_suite(
+    plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numpy, other = tmp_path / "numpy", tmp_path / "other"
+    assert main(["run", "numpy", "-k", "flattens", "--isolation", "none", "--out", str(numpy)]) == 4
+    finished(plan, Right(), other)
+    page = tmp_path / "new" / "page.html"
+    assert main(["compare", str(numpy), str(numpy / "results.jsonl"), "--out", str(page)]) == 0
+    assert "0 cases of" in capsys.readouterr().out
+    assert "2 backends side by side" in page.read_text(encoding="utf-8")
+    assert main(["compare", str(numpy), str(other)]) == 2
+    assert "is of a suite with digest" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path)]) == 2

@@ -1,0 +1,209 @@
+"""Two runs: what changed, in which direction, and why; a change for the worse ends with 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.model import VERDICTS, Result, Verdict
+from conformance.plan.rows import Plan
+from conformance.report import changes
+from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
+
+from ..runs import Right, Wrong, few, finished
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return few(tmp_path_factory.mktemp("suite"))
+
+
+def compared(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
+    """A right run, then another."""
+    old = finished(plan, Right(), folder / "old")
+    return difference(old.evidence, finished(plan, new, folder / "new", change, **header).evidence, plan)
+
+
+def with_verdict(verdict: Verdict, case: str = "turns", **outcome: Any) -> Any:
+    """Results in which a case has another verdict, with the outcome that it had but for what is given."""
+
+    def change(results: list[Result]) -> list[Result]:
+        return [
+            r._replace(verdicts=dict.fromkeys(r.verdicts, verdict), outcome={**r.outcome, **outcome})
+            if r.row.startswith(f"{case}[")
+            else r
+            for r in results
+        ]
+
+    return change
+
+
+def causes(found: Difference) -> set[tuple[str, ...]]:
+    return {change.causes for change in found.changes}
+
+
+ENVIRONMENT: Mapping[str, Any] = {"environment": {"python": "3.99", "numpy": "9"}}
+
+
+def test_two_equal_runs_differ_in_nothing(plan: Plan, tmp_path: Path) -> None:
+    found = compared(plan, tmp_path, Right())
+    assert not found.changes
+    assert not found.worse
+    assert found.standings == ()
+    assert changes.verdict(found) == f"nothing changed in {len(plan.rows)} rows"
+
+
+def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path) -> None:
+    found = compared(plan, tmp_path, Wrong())
+    assert found.worse
+    assert causes(found) == {("backend",)}
+    assert {change.case for change in found.changes if change.direction == "worse"} >= {"turns", "zero-beside-infer"}
+    assert any(each.worse and each.now == "does not conform" for each in found.standings or ())
+    assert ("backend", "backend · name", "right", "wrong") in [tuple(each) for each in found.pinned]
+
+
+def test_the_way_back_is_better_and_not_worse(plan: Plan, tmp_path: Path) -> None:
+    old, new = finished(plan, Wrong(), tmp_path / "old"), finished(plan, Right(), tmp_path / "new")
+    found = difference(old.evidence, new.evidence, plan)
+    assert found.counts["better"] > 0
+    assert found.counts["worse"] == 0
+    assert not found.worse
+
+
+def test_another_answer_with_nothing_pinned_changed_is_flaky(plan: Plan, tmp_path: Path) -> None:
+    found = compared(plan, tmp_path, Right(), with_verdict("fail", dims=[1]))
+    assert causes(found) == {("flaky",)}
+
+
+def test_a_crash_that_did_not_come_again_is_flaky_whatever_else_changed(plan: Plan, tmp_path: Path) -> None:
+    crash = with_verdict("fail", kind="crash", message="signal 11 (flaky: not alone in a fresh process)")
+    assert causes(compared(plan, tmp_path, Right(), crash, **ENVIRONMENT)) == {("flaky",)}
+
+
+def test_another_environment_is_the_cause_where_nothing_else_changed(plan: Plan, tmp_path: Path) -> None:
+    found = compared(plan, tmp_path, Right(), with_verdict("fail", dims=[1]), **ENVIRONMENT)
+    assert causes(found) == {("environment",)}
+
+
+def test_the_same_answer_judged_otherwise_is_a_matter_of_the_suite_or_of_a_ruling(plan: Plan, tmp_path: Path) -> None:
+    suite = {"version": "9", "digest": "another", "documents": {}}
+    found = compared(plan, tmp_path / "1", Right(), with_verdict("fail"), suite=suite)
+    assert causes(found) == {("suite",)}
+    assert found.standings is None, "verdicts on documents of another suite are not ours to compare"
+    ruled = next(rule for rule in plan.suite.spec.rules.values() if rule.decided_for)
+    rows = [row for row in plan.rows if row.case.rule == ruled.id]
+    assert not rows or {"ruling"} <= {cause for each in causes(found) for cause in each}
+
+
+def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path) -> None:
+    old = finished(plan, Wrong(), tmp_path / "old")
+    waiver = {
+        "number": 1,
+        "place": "w.yaml:1",
+        "case": "turns",
+        "reason": "known",
+        "link": "x",
+        "owner": "x",
+        "expires": "2099-01-01",
+    }
+    new = finished(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[waiver])
+    found = difference(old.evidence, new.evidence, plan)
+    assert causes(found) == {("waiver",)}
+    assert {change.direction for change in found.changes} == {"set aside"}
+    assert not found.counts["worse"]
+    assert [each.what for each in found.pinned] == ["waiver of turns"]
+
+
+def test_rows_that_were_not_asked_for_changed_by_the_target(plan: Plan, tmp_path: Path) -> None:
+    target = {
+        "operations": [], "documents": [], "types": [], "select": "x", "large": False, "require": [], "shard": None,
+    }  # fmt: skip
+    idle = with_verdict("not run", kind="none")
+    assert ("target",) in causes(compared(plan, tmp_path, Right(), idle, target=target))
+
+
+def test_new_and_lost_rows_are_told_and_a_new_failure_is_worse(plan: Plan, tmp_path: Path) -> None:
+    def another(results: list[Result]) -> list[Result]:
+        return [*results[1:], results[0]._replace(row="new[StaticReshape-f32]", verdicts={"static-2022": "fail"})]
+
+    found = compared(plan, tmp_path, Right(), another)
+    told = {change.row: change for change in found.changes}
+    assert told["new[StaticReshape-f32]"].direction == "worse"
+    assert told[plan.rows[0].id].now == "no such row"
+
+
+@pytest.mark.parametrize("was", VERDICTS)
+@pytest.mark.parametrize("now", VERDICTS)
+def test_no_way_to_a_failure_is_better_and_none_from_a_pass_either(was: Verdict, now: Verdict) -> None:
+    found = direction(was, now)
+    if now in ("fail", "error") and was not in ("fail", "error"):
+        assert found == "worse"
+    if was in ("pass", "observed"):
+        assert found == ("other" if now in ("pass", "observed") else "worse")
+    if was in ("fail", "error") and now in ("waived", "not claimed", "not run"):
+        assert found == "set aside", "a failure that is no longer counted is not mended"
+    assert (found == "better") <= (direction(now, was) in ("worse", "set aside"))
+
+
+# ── telling ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_way_of_telling_has_the_change_the_direction_and_the_cause(plan: Plan, tmp_path: Path) -> None:
+    found = compared(plan, tmp_path, Wrong())
+    for told in (changes.text(found), changes.markdown(found), changes.html(found)):
+        assert "something got worse" in told.lower()
+        assert "turns" in told
+        assert "zero-beside-infer" in told
+        assert "backend" in told
+        assert "static-2022" in told
+
+
+def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path: Path) -> None:
+    class Hostile(Wrong):
+        name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"
+
+    found = compared(plan, tmp_path, Hostile())
+    page, summary, text = changes.html(found), changes.markdown(found), changes.text(found)
+    assert "<img" not in page
+    assert not any(character in page + summary + text for character in "\u202e\x1b")
+    assert all("evil" not in line or "`" in line for line in summary.splitlines())
+
+
+def test_each_cause_and_each_direction_is_explained() -> None:
+    assert all(
+        text and text[0].islower() and not text.endswith(".") for text in (*CAUSES.values(), *DIRECTIONS.values())
+    )
+
+
+@pytest.mark.slow
+def test_the_command_ends_with_1_where_something_got_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    assert main(["run", "numpy", "-k", "flattens", "--isolation", "none", "--out", str(right)]) == 4
+    assert (
+        main(
+            [
+                "run",
+                "conformance.adapters.broken:RefusesEverything",
+                "-k",
+                "flattens",
+                "--isolation",
+                "none",
+                "--out",
+                str(wrong),
+            ]
+        )
+        == 1
+    )
+    assert main(["diff", str(right), str(wrong)]) == 1
+    assert "✗ worse" in capsys.readouterr().out
+    assert main(["diff", str(wrong), str(right)]) == 0
+    assert main(["diff", str(right), str(right), "--json"]) == 0
+    for name in ("changes.html", "changes.md", "changes.txt"):
+        assert main(["diff", str(right), str(wrong), "--out", str(tmp_path / name)]) == 1
+        assert (tmp_path / name).stat().st_size > 1000
+    assert main(["diff", str(right), str(wrong), "--out", str(tmp_path / "changes.pdf")]) == 2
+    assert main(["diff", str(right), str(tmp_path)]) == 2

@@ -1,0 +1,200 @@
+"""What is published: packed the same each time, only whole runs of this suite, and current."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.certify.evidence import Evidence, OtherFormat, Refused, packed, read
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from conformance.report.facts import counts_of
+from conformance.report.publish import PAGE, PUBLISHED, size
+from conformance.run.row import run
+from conformance.tests.small import ROOT, Command, Said, command, reporting
+
+__all__ = ["command", "reporting"]
+REPORTS = ROOT / "reports"
+HERE = pytest.mark.skipif(
+    not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
+)
+
+
+def published_evidence(path: Path) -> Evidence:
+    """Evidence that is published here; the test is skipped while that is of an older suite."""
+    try:
+        return read(path)
+    except OtherFormat:
+        pytest.skip("reports/ is of an older suite, whose evidence had another format; publish it again")
+
+
+MOST = 15_000_000
+
+
+def told_in_words() -> list[tuple[str, str]]:
+    """The backend and the case or row of each command in reports/README.md."""
+    text = (REPORTS / "README.md").read_text(encoding="utf-8") if (REPORTS / "README.md").is_file() else ""
+    commands = [
+        shlex.split(line, comments=True) for line in text.splitlines() if line.startswith("    conformance run ")
+    ]
+    return [(words[2], words[words.index("-k") + 1]) for words in commands]
+
+
+def published(command: Command, *words: object) -> Said:
+    return command("publish", "--cases", command.cases, "--out", command.folder / "reports", *words)
+
+
+def of(command: Command, backend: str, *words: object) -> Path:
+    """The folder of a backend that was run and published."""
+    command.run(backend, *words)
+    assert published(command, "--results", command.out).code == 0
+    (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
+    return folder
+
+
+def test_the_folder_says_backend_and_version(command: Command) -> None:
+    assert of(command, "numpy").name == f"numpy-{NumpyReference.identity.version}"
+
+
+def test_the_same_data_is_packed_the_same() -> None:
+    data = b"one\ntwo\n" * 1000
+    assert packed(data) == packed(data)
+    assert gzip.decompress(packed(data)) == data
+    assert packed(data)[4:8] == bytes(4), "a time would be a difference"
+
+
+def test_results_are_published_as_they_are(command: Command) -> None:
+    folder = of(command, "numpy")
+    assert gzip.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
+
+
+def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
+    folder = of(command, "broken:zero-flag-ignored")
+    said = command("verify", "--cases", command.cases, folder)
+    assert said.code == 0
+    assert PAGE in said.out
+    page = folder / PAGE
+    page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
+    assert command("verify", "--cases", command.cases, folder).code == 1
+
+
+def test_packed_results_can_be_compared(command: Command) -> None:
+    folder = of(command, "numpy")
+    said = command("diff", "--cases", command.cases, folder, command.out)
+    assert said.code == 0
+
+
+def test_what_fails_is_told_and_what_passes_is_named(reporting: Command) -> None:
+    page = (of(reporting, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
+    whole = (reporting.out / PAGE).read_text(encoding="utf-8")
+    for case in ("stays", "flattens", "copies", "empties"):
+        assert f'id="case-{case}"' in page
+    assert "Answers to stays" in whole
+    assert "Answers to stays" not in page
+    assert "Answers to copies" in page
+    assert len(page) < len(whole)
+
+
+def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
+    folder = of(command, "numpy")
+    page = (folder.parent / "index.html").read_text(encoding="utf-8")
+    assert f'href="{folder.name}/{PAGE}"' in page
+
+
+def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> None:
+    text = command.folder / "reports" / "README.md"
+    text.parent.mkdir()
+    text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
+    folder = of(command, "numpy")
+    lines = text.read_text(encoding="utf-8").splitlines()
+    assert (lines[0], lines[-1]) == ("# Ours", "the end")
+    assert "old" not in lines
+    assert any(line.startswith(f"| [{folder.name}]({folder.name}/{PAGE})") for line in lines)
+
+
+def test_a_part_of_a_run_is_not_published(command: Command) -> None:
+    command.run("numpy", "-k", "flattens")
+    said = published(command, "--results", command.out)
+    assert said.code == 2
+    assert "only whole runs are published" in said.err
+
+
+def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
+    folder = of(command, "numpy")
+    before = (folder.parent / "index.html").read_bytes()
+    said = command("publish", "--index", "--out", folder.parent)
+    assert said.code == 1
+    assert "not on the page" in said.out
+    assert "run again" in said.text
+    assert (folder.parent / "index.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" + data[41:], lambda _: b"text"]
+)
+def test_packed_results_that_are_damaged_are_one_line(command: Command, damage: object) -> None:
+    path = of(command, "numpy") / PUBLISHED
+    assert callable(damage)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(Refused, match=r"cannot be unpacked.*damaged") as refused:
+        read(path)
+    assert "\n" not in str(refused.value)
+
+
+# ── what is published here ────────────────────────────────────────────────────────────────────────
+
+
+@HERE
+def test_the_published_results_of_the_reference_are_current() -> None:
+    (folder,) = REPORTS.glob("numpy-[0-9]*")
+    evidence, plan = published_evidence(folder / PUBLISHED), plan_of(load_suite())
+    again = "`conformance publish numpy` makes them anew"
+    assert evidence.header["suite"]["digest"] == plan.suite.digest, again
+    there = {result.row: (dict(result.verdicts), result.outcome["kind"]) for result in evidence.results}
+    rows = [row for row in plan.rows if not row.case.large]
+    for result in run(rows, NumpyReference()):
+        assert there[result.row] == (dict(result.verdicts), result.outcome["kind"]), again
+    assert len(there) == len(plan.rows)
+
+
+@HERE
+def test_what_is_published_of_a_backend_is_whole() -> None:
+    for path in REPORTS.glob(f"*/{PUBLISHED}"):
+        evidence = published_evidence(path)
+        assert evidence.header["target"]["select"] is None
+        assert sum(counts_of(v for r in evidence.results for v in r.verdicts.values()).values()) == sum(
+            evidence.footer["verdicts"].values()
+        )
+        assert (path.parent / PAGE).is_file()
+
+
+@HERE
+@pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
+def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
+    assert any(each == row or each.startswith(f"{row}[") for each in failing(backend))
+
+
+@cache
+def failing(backend: str) -> frozenset[str]:
+    """The rows that fail in what is published of a backend, whatever its version."""
+    found = [published_evidence(path) for path in REPORTS.glob(f"{backend}-[0-9]*/{PUBLISHED}")]
+    return frozenset(
+        r.row for each in found for r in each.results if r.diagnosis and {"fail", "error"} & {*r.verdicts.values()}
+    )
+
+
+@HERE
+def test_what_is_published_stays_small() -> None:
+    assert size(REPORTS) < MOST
+
+
+def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
+    said = command("publish", "--index", "--out", tmp_path / "reprots")
+    assert said.code == 2
+    assert "does not exist; give the folder that holds what is published" in said.err
+    assert not (tmp_path / "reprots").exists()

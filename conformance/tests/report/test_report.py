@@ -1,0 +1,569 @@
+"""The reports tell what the evidence holds, for every row of the suite, and take no orders from a backend."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance import report
+from conformance.adapter import FunctionAdapter
+from conformance.certify.conclude import Conclusion, conclude
+from conformance.certify.evidence import Evidence, Target, Writer, header_of, read
+from conformance.certify.folder import REPORTS, remove_reports
+from conformance.load.cases import load_cases, load_suite
+from conformance.load.spec import load_spec
+from conformance.model import VERDICTS, Array, Result, Suite, Verdict
+from conformance.plan.rows import Plan, plan_of
+from conformance.plan.select import chooser, ids
+from conformance.report import badge, ctrf, junit, markdown, page
+from conformance.report.embedded import lines_in, records_in
+from conformance.report.facts import Facts
+from conformance.run.row import run
+
+from ..runs import Wrong, few, finished
+
+SECONDS = 4321.125
+CASES = """about: A few.
+cases:
+  - {id: flattens, rule: same-volume, src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
+  - {id: zero-beside-infer, rule: zero-meets-infer, src: "T[0, 3]", shape: [0, -1], special_zero: false, expect: reject}
+  - {id: stays-a-scalar, rule: rank-zero, src: "T[]", shape: [], special_zero: true, expect: unspecified}
+  - id: without-special-zero
+    rule: attributes-required
+    src: T[2]
+    shape: [2]
+    special_zero: true
+    attributes: {special_zero: missing}
+    expect: reject
+"""
+HOSTILE = "</script><img src=x onerror=alert(1)>|](http://evil.example) @nobody #1 ``` "
+HOSTILE += "\u202e\x1b[31m\x00\ufffe & ]]> 'q' \"q\"\n# h"
+Told = tuple[Plan, Evidence, Conclusion]
+WRITERS: dict[str, Callable[[Plan, Evidence, Conclusion], str]] = {
+    "page": page.html,
+    "junit": junit.xml,
+    "markdown": markdown.summary,
+}
+
+
+class Answers(FunctionAdapter):
+    """Answers a literal 0 beside a -1, which two documents forbid and the others leave open."""
+
+    name, version = "answers", "1"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return src.reshape((0, 3) if shape == (0, -1) else shape)
+
+
+class Hostile(FunctionAdapter):
+    """Says what acts on a careless reader."""
+
+    name, version = HOSTILE, HOSTILE
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise (ValueError if src.ndim else KeyError)(HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    folder = tmp_path_factory.mktemp("suite") / "cases"
+    folder.mkdir()
+    (folder / "few.yaml").write_text(CASES, encoding="utf-8")
+    spec = load_spec()
+    return plan_of(Suite(spec, load_cases(folder, spec), "digest"))
+
+
+def told(
+    plan: Plan, adapter: FunctionAdapter, folder: Path, change: Callable[[list[Result]], list[Result]] = list
+) -> Told:
+    """A run of an adapter, with its results changed before they are written."""
+    target = Target()
+    writer = Writer(
+        folder / "results.jsonl", header_of(plan.suite, adapter.identity, adapter.claims, target, "my adapter.py:It")
+    )
+    for result in change(list(run(plan.rows, adapter))):
+        writer.row(result)
+    writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, Hostile) else ())
+    evidence = read(folder / "results.jsonl")
+    known = {row.id for row in plan.rows}
+    results = {result.row: result for result in evidence.results if result.row in known}
+    return plan, evidence, conclude(plan, results, adapter.claims, target)
+
+
+@pytest.fixture
+def answers(plan: Plan, tmp_path: Path) -> Told:
+    return told(plan, Answers(), tmp_path)
+
+
+class Page(HTMLParser):
+    """Elements, attributes and the text of each table row of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.raw: dict[str, list[str]] = {"script": [], "style": []}
+        self.text = ""
+        self._inside = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self._inside = tag
+        if tag in self.raw:
+            self.raw[tag].append("")
+        if tag in ("tr", "li", "p", "summary", "article", "h1", "h2", "h3"):
+            self.text += "\n"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in self.raw:
+            self.raw[self._inside][-1] += data
+        else:
+            self.text += data
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attribute, value in self.attributes if attribute == name]
+
+
+def rows_in(html: str) -> list[str]:
+    """The ids of the rows of which the page tells under its cases, every combination written out."""
+    found = []
+    for block in html.split('id="case-')[1:]:
+        case = block[: block.index('"')]
+        for operation, named in re.findall(r"<b>([\w-]+)</b> ([^<]*)", block):
+            for part in named.strip().split("; "):
+                parts = [each.split(", ") for each in part.split(" · ")]
+                found += [f"{case}[{'-'.join((operation, *names))}]" for names in itertools.product(*parts)]
+    return found
+
+
+def evidence_in(html: str) -> dict[str, Any]:
+    """The evidence as anyone can read it from a page."""
+    data: dict[str, Any] = json.loads(Page(html).raw["script"][0])
+    return data
+
+
+def verdict_of(verdicts: Iterable[Verdict]) -> str:
+    """The worst by the order that junit.xml shows, worked out anew."""
+    there = set(verdicts)
+    return next(v for v in ("error", "fail", "not run", "not claimed", "waived", "pass", "observed") if v in there)
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path: Path) -> None:
+    def without_some_and_with_another(results: list[Result]) -> list[Result]:
+        return [*results[5:], results[0]._replace(row="invented[StaticReshape-f32]")]
+
+    those = told(plan, Answers(), tmp_path, without_some_and_with_another)
+    html, xml = page.html(*those), junit.xml(*those)
+    assert sorted(rows_in(html)) == sorted(row.id for row in plan.rows)
+    assert [case.get("name") for case in ElementTree.fromstring(xml).iter("testcase")] == [row.id for row in plan.rows]
+    assert "1 row of the results are not in the suite" in " ".join(Page(html).text.split())
+
+
+def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
+    lost = plan.rows[0].id
+    those = told(plan, Answers(), tmp_path, lambda results: [each for each in results if each.row != lost])
+    case = next(each for each in ElementTree.fromstring(junit.xml(*those)).iter("testcase") if each.get("name") == lost)
+    skipped = case.find("skipped")
+    assert skipped is not None
+    assert skipped.get("message", "").startswith("not run")
+    line = next(line for line in page.html(*those).split("<tr") if "not called" in line)
+    assert rows_in(f'id="case-{plan.rows[0].case.id}"<tbody><tr{line}') == [lost]
+    assert "□ not run" in line
+    assert "pass" not in line
+    assert "1 not run" in markdown.summary(*those)
+
+
+def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> None:
+    text = Page(page.html(*answers)).text
+    rule = text[text.index("\nzero-meets-infer") :]
+    lines = {line.partition(":")[0]: line for line in rule.splitlines()[1:6]}
+    assert "✗ fail" in lines["static-2021"]
+    assert "✗ fail" in lines["static-2020"]
+    assert "static-2022" not in lines, "the rule does not bind there and nothing failed"
+    case = next(
+        each
+        for each in ElementTree.fromstring(junit.xml(*answers)).iter("testcase")
+        if each.get("name") == "zero-beside-infer[StaticReshape-f32]"
+    )
+    verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}
+    assert (verdicts["static-2020"], verdicts["static-2021"], verdicts["static-2022"]) == ("fail", "fail", "observed")
+    failure = case.find("failure")
+    assert failure is not None
+    assert "(static-2020, static-2021)" in failure.get("message", "")
+    summary = markdown.summary(*answers)
+    entry = summary[summary.index("## ✗") : summary.index("## Counts")]
+    assert "static-2021: line 40" in entry
+    assert "static-2022" not in entry
+
+
+# ── numbers ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
+    plan, _, conclusion = answers
+    html = page.html(*answers)
+    text = " ".join(Page(html).text.split())
+    verdicts = {
+        record["row"]: record["verdicts"] for record in records_in(html, Path("report.html")) if "row" in record
+    }
+    for standing in conclusion.standings:
+        required = Counter(
+            verdicts[row.id][standing.document]
+            for row in plan.rows
+            if row.type == standing.type and standing.document in row.documents and not row.facets & {"form:attributes"}
+        )
+        told_sum = " + ".join(f"{required[verdict]} {verdict}" for verdict in VERDICTS if required[verdict])
+        assert f"{required.total()} required = {told_sum}" in text
+    whole = Counter(verdict_of(each.values()) for each in verdicts.values())
+    told_sum = " + ".join(f"{whole[verdict]} {verdict}" for verdict in VERDICTS if whole[verdict])
+    assert f"{len(plan.rows)} rows = {told_sum}" in text
+    assert f"{len(plan.rows)} rows in the suite = {told_sum}" in markdown.summary(*answers)
+
+
+def test_the_evidence_in_the_page_is_the_evidence(plan: Plan, tmp_path: Path) -> None:
+    those = told(plan, Hostile(), tmp_path)
+    _, evidence, _ = those
+    data = evidence_in(page.html(*those))
+    assert data["header"] == evidence.header
+    assert data["footer"] == evidence.footer
+    assert lines_in(page.html(*those), Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
+
+
+def test_junit_parses_and_its_counts_match(answers: Told) -> None:
+    root = ElementTree.fromstring(junit.xml(*answers))
+    assert root.tag == "testsuites"
+    _, evidence, _ = answers
+    expected = Counter(verdict_of(result.verdicts.values()) for result in evidence.results)
+    suites = list(root)
+    for suite in suites:
+        assert {"name", "tests", "failures", "errors", "skipped", "time"} <= set(suite.attrib)
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert int(suite.get(name, "")) == len(list(suite.iter(tag)))
+        assert int(suite.get("tests", "")) == len(list(suite.iter("testcase")))
+    assert int(root.get("tests", "")) == len(evidence.results)
+    assert int(root.get("failures", "")) == expected["fail"] > 0
+    assert int(root.get("errors", "")) == expected["error"]
+    assert len(list(root.iter("skipped"))) == expected["not claimed"] + expected["not run"] > 0
+    assert set(root.attrib) <= {"name", "time", "tests", "failures", "errors"}
+    for case in root.iter("testcase"):
+        assert set(case.attrib) <= {"name", "classname", "time"}
+        assert [each.tag for each in case] in (
+            ["properties"],
+            *(["properties", t] for t in ("failure", "error", "skipped")),
+        )
+
+
+# ── what a backend says ───────────────────────────────────────────────────────────────────────────
+
+
+def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
+    html = page.html(*told(plan, Hostile(), tmp_path))
+    found = Page(html)
+    assert "img" not in found.tags
+    assert found.tags["script"] == 3
+    assert not any(character in html for character in "\u202e\x1b\x00\ufffe")
+    assert "\\u202e" in found.text
+    assert "\\x00" in found.text
+    assert "<img src=x onerror=alert(1)>" in found.text, "it is shown, as text"
+
+
+def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
+    xml = junit.xml(*told(plan, Hostile(), tmp_path))
+    root = ElementTree.fromstring(xml)
+    assert {each.tag for each in root.iter()} == {
+        "testsuites", "testsuite", "testcase", "properties", "property", "failure", "error", "skipped",
+    }  # fmt: skip
+    assert not any(character in xml for character in "\u202e\x1b\x00\ufffe")
+    assert "<img src=x" in (next(root.iter("failure")).text or "")
+
+
+def test_hostile_text_is_inert_in_markdown(plan: Plan, tmp_path: Path) -> None:
+    summary = markdown.summary(*told(plan, Hostile(), tmp_path))
+    assert "<img" in summary
+    outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
+    assert not re.search(r"[<\[\]@#]", re.sub(r"^#+ ", "", outside, flags=re.MULTILINE))
+    assert "evil" not in outside
+    assert all(line.count("|") == 7 for line in outside.splitlines() if "|" in line)
+    assert not any(character in summary for character in "\u202e\x1b\x00")
+
+
+@pytest.mark.parametrize("text", ["", " ", "`", "``", "a`b", "``` `` `", "`a", "a\nb"])
+def test_a_code_span_holds_any_text_and_ends_where_it_should(text: str) -> None:
+    span = markdown.code(text)
+    fence = (re.match("`+", span) or [""])[0]
+    assert span.endswith(fence)
+    assert "\n" not in span
+    assert fence not in re.findall("`+", span[len(fence) : -len(fence)])
+
+
+# ── the page as a file ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Told) -> None:
+    found = Page(page.html(*answers))
+    ids = found.values("id")
+    assert len(ids) == len(set(ids))
+    for tag, name, value in found.attributes:
+        assert not name.startswith("on"), (tag, name)
+        assert name not in ("src", "srcset", "style", "action", "data", "background", "ping"), (tag, name)
+        if name == "href":
+            assert value.startswith("#"), value
+            assert value[1:] in ids, f"nothing has the id of {value}"
+    assert not re.search(r"url\(|@import", found.raw["style"][0])
+    assert found.tags["link"] == found.tags["iframe"] == found.tags["base"] == 0
+
+
+def test_the_content_policy_names_the_one_style_and_the_one_script(answers: Told) -> None:
+    found = Page(page.html(*answers))
+    policy = next(value for _, name, value in found.attributes if name == "content" and "default-src" in value)
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert len(found.raw["style"]) == 1
+    assert len(found.raw["script"]) == 3
+    for text in (found.raw["style"][0], found.raw["script"][2]):
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+
+
+def test_every_table_has_a_caption_and_every_heading_a_scope(answers: Told) -> None:
+    found = Page(page.html(*answers))
+    assert found.tags["table"] == found.tags["caption"] > 0
+    assert found.tags["th"] == len([1 for tag, name, _ in found.attributes if (tag, name) == ("th", "scope")])
+
+
+def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
+    plan = answers[0]
+    failing = next(line for line in Page(page.html(*answers)).text.splitlines() if "conformance run" in line)
+    words = shlex.split(failing[failing.index("conformance run") :])
+    assert words[2] == "my adapter.py:It"
+    chosen = [row.id for row in plan.rows if chooser(words[4], ids(plan.rows))(row)]
+    assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
+
+
+def test_a_run_that_caught_itself_lying_shows_no_document_as_conforming(plan: Plan, tmp_path: Path) -> None:
+    _, evidence, conclusion = told(plan, Answers(), tmp_path)
+    lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
+    html, summary = page.html(plan, evidence, lying), markdown.summary(plan, evidence, lying)
+    assert "✓ conforms" not in html + summary
+    assert html.count("not to be relied on: conforms") == summary.count("not to be relied on: conforms") == 5
+
+
+def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Path) -> None:
+    def waived(results: list[Result]) -> list[Result]:
+        verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
+        return [results[0]._replace(verdicts=verdicts, outcome={**results[0].outcome, "waiver": 1}), *results[1:]]
+
+    _, evidence, conclusion = told(plan, Answers(), tmp_path, waived)
+    waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
+    header = {**evidence.header, "waivers": [waiver]}
+    found = Page(page.html(plan, replace(evidence, header=header), conclusion))
+    line = next(line for line in found.text.splitlines() if line.startswith("waivers.yaml:3"))
+    assert line.startswith("waivers.yaml:31flattens")
+    assert "expires: 2027-01-01" in line
+    assert "img" not in found.tags
+
+
+# ── files and budgets ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> None:
+    first, second = told(plan, Answers(), tmp_path / "1"), told(plan, Answers(), tmp_path / "2")
+    began, then = first[1].header["started"], "2031-01-01T00:00:00+00:00"
+    later = replace(
+        second[1], header={**second[1].header, "started": then}, footer={**second[1].footer, "seconds": 9.875}
+    )
+    was, now = WRITERS[name](*first), WRITERS[name](plan, later, second[2])
+    assert was != now
+    assert was.replace(began[:19], then[:19]).replace(str(SECONDS), "9.875") == now
+
+
+def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Path) -> None:
+    paths = report.write(tmp_path, *answers)
+    assert tuple(path.name for path in paths) == REPORTS
+    assert (tmp_path / "results.jsonl").is_file()
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert texts == report.texts(*answers)
+    assert [texts[name] for name in REPORTS[:3]] == [writer(*answers) for writer in WRITERS.values()]
+    remove_reports(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def test_ten_thousand_rows_stay_within_the_budgets() -> None:
+    plan = plan_of(load_suite())
+    right = [
+        Result(
+            row.id,
+            dict.fromkeys(row.documents, "pass"),
+            {"kind": "tensor", "type": row.type, "dims": [2, len(row.case.id)]},
+        )
+        for row in plan.rows
+    ]
+    wrong = [
+        each._replace(verdicts=dict.fromkeys(each.verdicts, "fail"), diagnosis=f"kind {k % 50}", detail="`x" * 1500)
+        for k, each in enumerate(right)
+    ]
+    distinct = [
+        each._replace(diagnosis=f"kind {len(each.row) % 30}", detail=f"1 of 6 elements differ, want {k:08x}, got 0")
+        for k, each in enumerate(wrong)
+    ]
+    header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "numpy")
+    texts = []
+    began = time.process_time()
+    for results, writer in ((right, page.html), (wrong, markdown.summary), (distinct, page.html)):
+        conclusion = conclude(plan, {result.row: result for result in results}, Answers().claims, Target())
+        texts.append(writer(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion))
+    seconds = time.process_time() - began
+    scale = 10_000 / len(plan.rows)
+    assert len(texts[0].encode()) * scale < 3_000_000
+    assert len(texts[1].encode()) < 1 << 20
+    assert "more failing rows are in report.html" in texts[1]
+    assert len(texts[2].encode()) * scale < 3_000_000, "all rows fail, each with a detail of its own"
+    assert seconds * scale < 10, "two pages and a summary, on a slow machine"
+
+
+# ── what else is written ──────────────────────────────────────────────────────────────────────────
+
+
+def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
+    xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
+    schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
+    schema.validate(junit.xml(*answers))
+    schema.validate(junit.xml(*told(plan, Hostile(), tmp_path / "hostile")))
+    with pytest.raises(xmlschema.XMLSchemaValidationError):
+        schema.validate(junit.xml(*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1))
+
+
+def test_ctrf_counts_what_it_lists(answers: Told) -> None:
+    data = json.loads(ctrf.of(Facts(*answers)))
+    assert (data["reportFormat"], data["specVersion"]) == ("CTRF", "1.0.0")
+    results = data["results"]
+    found = Counter(test["status"] for test in results["tests"])
+    assert {status: results["summary"][status] for status in ctrf.STATUSES} == {s: found[s] for s in ctrf.STATUSES}
+    assert results["summary"]["tests"] == len(results["tests"]) == len(answers[0].rows)
+    assert found["failed"] > 0
+    assert all({"name", "status", "duration"} <= set(test) for test in results["tests"])
+    assert all(test["message"] and test["trace"] for test in results["tests"] if test["status"] == "failed")
+
+
+def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -> None:
+    data = json.loads(badge.endpoint(Facts(*answers)))
+    assert data["schemaVersion"] == 1
+    assert data["isError"] is True
+    assert data["message"].startswith("does not conform to ")
+    assert "static-2021" in data["message"]
+    assert "%" not in badge.svg(Facts(*answers))
+    root = ElementTree.fromstring(badge.svg(Facts(*answers)))
+    assert root.get("aria-label", "").endswith(data["message"])
+
+
+def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) -> None:
+    plan, evidence, conclusion = answers
+    well = tuple(
+        replace(standing, word="conforms", counts={"pass": 3}, not_claimed=()) for standing in conclusion.standings
+    )
+    shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
+    documents = len(plan.suite.spec.documents)
+    word, message = badge.words(Facts(plan, evidence, shown))
+    assert (word, message) == ("conforms", f"conforms to all of the {documents} documents")
+    assert badge.words(Facts(plan, evidence, replace(shown, exit_code=6)))[0] == "incomplete"
+    lying = badge.words(Facts(plan, evidence, replace(shown, exit_code=5)))
+    assert lying == ("nothing shown", "no verdict holds")
+    part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}
+    assert "part of the suite" in badge.words(Facts(plan, replace(evidence, header=part), shown))[1]
+
+
+def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
+    svg = badge.svg(Facts(*told(plan, Hostile(), tmp_path)))
+    assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {
+        "svg",
+        "title",
+        "rect",
+        "g",
+        "text",
+    }
+    assert not any(character in svg for character in "\u202e\x1b\x00")
+
+
+def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
+    def one_case(results: list[Result]) -> list[Result]:
+        return [
+            each
+            if each.row.startswith("flattens[")
+            else Result(each.row, dict.fromkeys(each.verdicts, "not run"), {"kind": "none"})
+            for each in results
+        ]
+
+    _, evidence, _ = told(plan, Answers(), tmp_path, one_case)
+    evidence = replace(
+        evidence, header={**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
+    )
+    target = replace(Target(), select="flattens")
+    results = {result.row: result for result in evidence.results}
+    those = plan, evidence, conclude(plan, results, Answers().claims, target)
+    left = sum(not row.id.startswith("flattens[") for row in plan.rows)
+    suites = list(ElementTree.fromstring(junit.xml(*those)))
+    assert suites[-1].get("name") == "not run"
+    assert [case.get("name") for case in suites[-1].iter("testcase")] == [f"{left} rows: not chosen by -k 'flattens'"]
+    assert sum(int(suite.get("tests", "")) for suite in suites) == len(plan.rows) - left + 1
+    found = Page(page.html(*those))
+    assert f"{left} not run" in " ".join(found.text.split())
+    assert {f"case-{case}" for case in plan.suite.cases} <= set(found.values("id")), "every case has its anchor"
+    tests = json.loads(ctrf.of(Facts(*those)))["results"]["tests"]
+    assert tests[-1]["name"] == f"{left} rows"
+
+
+def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
+    plan = plan_of(load_suite())
+    refused = {"kind": "rejected", "stage": "run", "message": "no"}
+    rows = [row for row in plan.rows if row.type == "f32"]
+    results = tuple(
+        Result(r.id, dict.fromkeys(r.documents, "fail"), refused, "refused a legal call", "no") for r in rows
+    )
+    claims = Answers().claims
+    evidence = Evidence(
+        header_of(plan.suite, Answers().identity, claims, Target(), "numpy"), results, {"seconds": 1.0, "digest": "0"}
+    )
+    html = page.html(plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
+    failing = {row.case.id for row in rows}
+    full = html.count('<details class="entry"')
+    assert full == html.count('<svg class="pic"') <= 60
+    assert html.count("<tbody data-block") == len(failing) - full
+
+
+def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
+    html = page.html(*answers)
+    label = re.search(r'<svg class="pic"[^>]*aria-label="([^"]*)"', html)
+    assert label is not None
+    assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"
+
+
+def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:
+    case = '{id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}'
+    plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
+    html = page.of(finished(plan, Wrong(), tmp_path / "out"))
+    because = plan.suite.spec.rules["lower-bound"].decided_for["static-2022"]
+    failure = html[html.index('<details class="entry"') :]
+    assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

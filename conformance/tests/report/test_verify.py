@@ -1,0 +1,522 @@
+"""A report follows from its evidence; whatever was changed by hand is found, and said."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.certify.evidence import Refused, seal_of
+from conformance.certify.folder import REPORTS
+from conformance.certify.rejudge import contradictions
+from conformance.cli.main import main
+from conformance.model import VERDICTS, Array, Result, Verdict
+from conformance.plan.rows import Plan
+from conformance.report import embedded
+from conformance.report.verify import OtherSuite, Verified, verify, why_not
+from conformance.run.row import result_without_call, run
+
+from ..runs import CASES, Right, Wrong, few, finished
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return few(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture
+def folder(plan: Plan, tmp_path: Path) -> Path:
+    finished(plan, Wrong(), tmp_path)
+    return tmp_path
+
+
+def edited(path: Path, change: Callable[[str], str]) -> None:
+    before = path.read_text(encoding="utf-8")
+    after = change(before)
+    assert after != before
+    path.write_text(after, encoding="utf-8", newline="\n")
+
+
+def rewritten(folder: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    """Results changed by somebody who puts the digests right."""
+    records = [json.loads(line) for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    change(records)
+    lines = [json.dumps(record, separators=(",", ":")) + "\n" for record in records]
+    records[-1]["digest"] = hashlib.sha256("".join(lines[1:-1]).encode()).hexdigest()
+    records[-1]["header"] = hashlib.sha256(lines[0].encode()).hexdigest()
+    records[-1]["seal"] = seal_of(records[-1])
+    lines[-1] = json.dumps(records[-1], separators=(",", ":")) + "\n"
+    (folder / "results.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")
+    for name in REPORTS:
+        (folder / name).unlink()
+
+
+def said(found: Verified) -> str:
+    return "\n".join(map(str, found.mismatches))
+
+
+@pytest.mark.parametrize("adapter", [Right(), Wrong()], ids=["right", "wrong"])
+@pytest.mark.parametrize("what", [".", "report.html", "results.jsonl"])
+def test_what_was_not_touched_matches(plan: Plan, tmp_path: Path, adapter: Right, what: str) -> None:
+    finished(plan, adapter, tmp_path)
+    found = verify(tmp_path / what, plan)
+    assert not found.mismatches
+    assert found.conclusion is not None
+    assert found.files[0] in ("results.jsonl", "report.html")
+    assert len(found.files) == (1 + len(REPORTS) if what == "." else 1)
+
+
+def test_any_one_digit_anywhere_on_the_page_is_missed_by_nobody(plan: Plan, folder: Path) -> None:
+    page = folder / "report.html"
+    html = page.read_text(encoding="utf-8")
+    visible = html[: html.index(embedded.BEGIN)]
+    body = visible.index("<body>")
+    digits = [found.start() for found in re.finditer(r"(?<=>)[^<]*?[0-9]", visible) if found.start() > body]
+    assert len(digits) > 200
+    for begin in digits[:: len(digits) // 40]:
+        at = next(k for k in range(begin, len(html)) if html[k].isdigit())
+        page.write_text(f"{html[:at]}{(int(html[at]) + 1) % 10}{html[at + 1 :]}", encoding="utf-8", newline="\n")
+        found = verify(page, plan)
+        assert found.mismatches, html[at - 60 : at + 20]
+        assert "the evidence gives" in said(found)
+
+
+def test_any_one_digit_of_the_evidence_in_the_page_is_found(plan: Plan, folder: Path) -> None:
+    page = folder / "report.html"
+    html = page.read_text(encoding="utf-8")
+    begin = html.index(embedded.BEGIN) + len(embedded.BEGIN)
+    digits = [k for k in range(begin, html.index(embedded.END, begin)) if html[k].isdigit()]
+    for at in digits[:: len(digits) // 60]:
+        page.write_text(f"{html[:at]}{(int(html[at]) + 1) % 10}{html[at + 1 :]}", encoding="utf-8", newline="\n")
+        try:
+            found = verify(page, plan)
+        except (Refused, OtherSuite):
+            continue  # it cannot be read any more, or says that it is of another suite: refused with exit code 2
+        assert found.mismatches, html[at - 60 : at + 20]
+
+
+def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
+    edited(folder / "report.html", lambda html: html.replace(">Exit code 1.", ">Exit code 0."))
+    found = verify(folder, plan)
+    assert len(found.mismatches) == 1
+    text = said(found)
+    assert re.match(r"report\.html: line \d+", text)
+    assert "Exit code 0." in text.partition("the evidence gives")[0]
+    assert "Exit code 1." in text.partition("the evidence gives")[2]
+
+
+def test_markup_that_reads_the_same_is_told_apart(plan: Plan, folder: Path) -> None:
+    edited(folder / "report.html", lambda html: html.replace('<li class="fail">', '<li class="pass">', 1))
+    assert "reads the same, but is marked up otherwise" in said(verify(folder / "report.html", plan))
+
+
+@pytest.mark.parametrize("name", [name for name in REPORTS if name != "report.html"])
+def test_a_changed_report_beside_the_page_is_found(plan: Plan, folder: Path, name: str) -> None:
+    edited(folder / name, lambda text: text.replace("fail", "pass", 1) if "fail" in text else text.replace("1", "2", 1))
+    found = verify(folder, plan)
+    assert {each.file for each in found.mismatches} == {name}
+
+
+def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path / "a")
+    finished(plan, Wrong(), tmp_path / "b")
+    (tmp_path / "a" / "report.html").replace(tmp_path / "b" / "report.html")
+    assert {each.file for each in verify(tmp_path / "b", plan).mismatches} == {"report.html"}
+
+
+def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) -> None:
+    edited(folder / "results.jsonl", lambda text: text.replace('"canaries":', '"canaries":{},"canaries":'))
+    assert "the footer is not written as the suite writes it; somebody edited it" in said(verify(folder, plan))
+
+
+def test_rows_that_the_suite_has_and_the_evidence_lacks_are_found(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path, lambda results: results[:-1])
+    assert "lacks 1 rows of the suite" in said(verify(tmp_path, plan))
+
+
+# ── evidence that contradicts itself ──────────────────────────────────────────────────────────────
+
+
+def test_a_failure_called_a_pass_with_right_digests_is_judged_again(plan: Plan, folder: Path) -> None:
+    def flattered(records: list[dict[str, Any]]) -> None:
+        for record in records[1:-1]:
+            record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
+            record.pop("diagnosis", None)
+            record.pop("detail", None)
+
+    rewritten(folder, flattered)
+    text = said(verify(folder, plan))
+    assert "turns[StaticReshape-f32]: pass in static-2022, where “tensor” makes it fail" in text
+    assert "the footer counts" in text
+
+
+def test_a_pass_called_a_failure_is_judged_again(plan: Plan, tmp_path: Path) -> None:
+    def slandered(records: list[dict[str, Any]]) -> None:
+        row = next(record for record in records[1:-1] if record["row"].startswith("flattens"))
+        row["verdicts"] = dict.fromkeys(row["verdicts"], "fail")
+
+    finished(plan, Right(), tmp_path)
+    rewritten(tmp_path, slandered)
+    assert "makes it pass" in said(verify(tmp_path, plan))
+
+
+def test_a_failure_without_a_waiver_is_not_waived(plan: Plan, folder: Path) -> None:
+    def waived(records: list[dict[str, Any]]) -> None:
+        row = next(record for record in records[1:-1] if record["row"].startswith("turns"))
+        row["verdicts"] = dict.fromkeys(row["verdicts"], "waived")
+
+    rewritten(folder, waived)
+    assert "waived in" in said(verify(folder, plan))
+
+
+FOR_TURNS = {
+    "number": 1, "place": "waivers.yaml:2", "case": "turns", "reason": "known", "link": "x", "owner": "x",
+    "expires": "2099-01-01",
+}  # fmt: skip
+
+
+def test_a_failure_that_a_waiver_of_the_run_is_for_may_be_waived(plan: Plan, tmp_path: Path) -> None:
+    assert not waived_by(1, "turns", plan, tmp_path / "all", [FOR_TURNS])
+    some = [{**FOR_TURNS, "case": "zero-beside-*"}]
+    assert not waived_by(1, "zero-beside", plan, tmp_path / "some", some, Infers()), "in the documents where it fails"
+
+
+@pytest.mark.parametrize(
+    ("number", "case", "waivers"), [(1, "turns", []), (2, "turns", [FOR_TURNS]), (1, "zero-beside-infer", [FOR_TURNS])]
+)
+def test_a_waiver_that_the_run_does_not_have_for_a_row_waives_nothing(
+    plan: Plan, tmp_path: Path, number: int, case: str, waivers: list[dict[str, Any]]
+) -> None:
+    assert f"{case}[StaticReshape-f32]: is waived by waiver {number}, and the run has none of that number for it" in (
+        waived_by(number, case, plan, tmp_path, waivers)
+    )
+
+
+def waived_by(
+    number: int, case: str, plan: Plan, folder: Path, waivers: list[dict[str, Any]], adapter: Right | None = None
+) -> str:
+    """What is wrong with evidence in which the failures of a case are waived by hand."""
+
+    def waived(result: Result) -> Result:
+        if not result.row.startswith(case) or "fail" not in result.verdicts.values():
+            return result
+        verdicts: dict[str, Verdict] = {d: "waived" if v == "fail" else v for d, v in result.verdicts.items()}
+        return result._replace(verdicts=verdicts, outcome={**result.outcome, "waiver": number})
+
+    finished(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
+    return said(verify(folder, plan))
+
+
+def test_a_waiver_that_waives_nothing_in_its_row_does_not_count_as_needed(plan: Plan, tmp_path: Path) -> None:
+    finished(
+        plan, Right(), tmp_path, lambda results: [
+            result._replace(outcome={**result.outcome, "waiver": 1}) if result.row.startswith("turns") else result
+            for result in results
+        ], waivers=[FOR_TURNS],
+    )  # fmt: skip
+    assert "turns[StaticReshape-f32]: has waiver 1, and nothing of it is waived" in said(verify(tmp_path, plan))
+
+
+def test_verdicts_of_documents_that_the_operation_does_not_have_are_found(plan: Plan, folder: Path) -> None:
+    rewritten(folder, lambda records: records[1]["verdicts"].update({"static-1999": "pass"}))
+    assert "has verdicts for" in said(verify(folder, plan))
+
+
+def test_an_outcome_that_nothing_comes_to_is_found(plan: Plan, folder: Path) -> None:
+    rewritten(folder, lambda records: records[1]["outcome"].update({"kind": "triumph"}))
+    assert 'outcome.kind in the row is "triumph"' in said(verify(folder, plan))
+
+
+REFUSED = {"kind": "rejected", "stage": "run", "message": "no"}
+TURNED = {"kind": "tensor", "type": "f32", "dims": [3, 2], "holds": "src"}
+OTHER = {**TURNED, "holds": "something else"}
+SIX = {**TURNED, "dims": [6]}
+WRONG: tuple[str, str] = ("", "fail")
+NEVER: tuple[str, str] = ("", "")
+SAYS: list[tuple[str, list[dict[str, Any]], int, tuple[str, ...], str, str]] = [
+    # a case, what came of its steps and which decided, what is left out, and what is true: with no diagnosis, with one
+    ("turns", [{"kind": "none"}], 0, (), "not run", ""),
+    ("turns", [TURNED], 0, (), "pass", ""),
+    ("turns", [TURNED], 0, ("type:f32",), "pass", ""),
+    ("turns", [OTHER], 0, (), *WRONG),
+    ("turns", [OTHER], 0, ("type:f32",), *WRONG),
+    ("turns", [{**TURNED, "dims": [2, 3]}], 0, (), *WRONG),
+    ("turns", [{**TURNED, "type": "f16"}], 0, (), *WRONG),
+    ("turns", [{"kind": "tensor", "type": "f32", "dims": [3, 2]}], 0, (), *NEVER),
+    ("turns", [{"kind": "tensor", "type": "f32", "holds": "src"}], 0, (), *NEVER),
+    ("turns", [{"kind": "rejected", "holds": "src"}], 0, (), *NEVER),
+    ("turns", [{"kind": "none", "holds": "src"}], 0, (), *NEVER),
+    ("turns", [TURNED, TURNED], 0, (), *NEVER),
+    ("turns", [{**TURNED, "faults": ["src changed"]}], 0, ("type:f32",), *WRONG),
+    ("turns", [REFUSED], 0, (), *WRONG),
+    ("turns", [REFUSED], 0, ("type:f32",), "not claimed", ""),
+    ("turns", [{**REFUSED, "faults": ["src changed"]}], 0, ("type:f32",), *WRONG),
+    ("turns", [{"kind": "unsupported"}], 0, (), *WRONG),
+    ("turns", [{"kind": "unsupported"}], 0, ("type:f32",), "not claimed", ""),
+    ("turns", [{"kind": "crash"}], 0, ("type:f32",), *WRONG),
+    ("turns", [{"kind": "timeout"}], 0, (), *WRONG),
+    ("turns", [{"kind": "error"}], 0, (), "", "error"),
+    ("zero-beside-infer", [REFUSED], 0, (), "pass", ""),
+    ("zero-beside-infer", [{**TURNED, "dims": [0, 3]}], 0, (), *WRONG),
+    ("copies-past-rank", [REFUSED], 0, (), "observed", ""),
+    ("copies-past-rank", [{**TURNED, "dims": [2, 3]}], 0, (), "observed", ""),
+    ("copies-past-rank", [{**OTHER, "dims": [2, 3]}], 0, (), *WRONG),
+    ("copies-past-rank", [TURNED], 0, (), *WRONG),
+    ("copies-past-rank", [{**TURNED, "dims": [2, 4]}], 0, (), *WRONG),
+    ("six-then-seven", [SIX, REFUSED], 1, (), "pass", ""),
+    ("six-then-seven", [SIX, REFUSED], 2, (), *NEVER),
+    ("six-then-seven", [SIX, REFUSED], 3, (), *NEVER),
+    ("six-then-seven", [SIX, REFUSED], 0, (), *NEVER),
+    ("six-then-seven", [SIX], 1, (), *NEVER),
+    ("six-then-seven", [REFUSED, REFUSED], 1, (), *WRONG),
+    ("six-then-seven", [REFUSED, REFUSED], 2, (), *NEVER),
+    ("six-then-seven", [SIX, {**TURNED, "dims": [7]}], 2, (), *WRONG),
+    ("six-then-seven", [SIX, {**TURNED, "dims": [7]}], 1, (), *NEVER),
+    ("six-then-seven", [{"kind": "error"}, {"kind": "crash"}], 1, (), "", "error"),
+]
+
+
+@pytest.mark.parametrize(("case", "steps", "decided", "left_out", "plain", "diagnosed"), SAYS)
+def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
+    longer: Plan, case: str, steps: list[dict[str, Any]], decided: int, left_out: tuple[str, ...], plain: str,
+    diagnosed: str,
+) -> None:  # fmt: skip
+    """In the document of 2021, where each of the cases means what it is expected to."""
+    row = next(row for row in longer.rows if row.case.id == case and row.operation == "StaticReshape")
+    header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
+    held = {None: None, "src": row.tasks[0].src.digest, "something else": "0" * 16}
+    content = tuple(held[step.get("holds")] for step in steps)
+    records = [{key: value for key, value in step.items() if key != "holds"} for step in steps]
+    outcome = records[max(0, min(decided, len(steps)) - 1)]
+    if case == "six-then-seven":
+        each = [{key: value for key, value in record.items() if key != "message"} for record in records]
+        outcome = {**outcome, "step": decided, "steps": each}
+
+    def true(verdict: Verdict, *diagnosis: str) -> bool:
+        name, text = diagnosis or (None, None)
+        result = Result(row.id, dict.fromkeys(row.documents, verdict), outcome, name, text, content)
+        said = contradictions([row], {row.id: result}, header)
+        return not [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
+
+    assert {verdict for verdict in VERDICTS if true(verdict)} == {v for v in VERDICTS if v in plain}
+    assert {v for v in VERDICTS if true(v, "wrong", "it is wrong")} == {v for v in VERDICTS if v in diagnosed}
+
+
+def test_the_outcome_of_a_row_is_that_of_the_step_that_decided(longer: Plan) -> None:
+    row = next(row for row in longer.rows if row.id == "six-then-seven[StaticReshape-f32]")
+    header = {"claims": {"operations": [row.operation]}}
+    (result,) = run([row], NumpyReference())
+    assert not list(contradictions([row], {row.id: result}, header))
+    told = {**result.outcome, "dims": [7, 7]}
+    wrong = list(contradictions([row], {row.id: result._replace(outcome=told)}, header))
+    assert wrong == [f"{row.id}: the outcome is not that of its step 1"]
+
+
+def test_a_row_of_one_step_is_told_by_no_other(longer: Plan) -> None:
+    row = next(row for row in longer.rows if row.id == "turns[StaticReshape-f32]")
+    header = {"claims": {"operations": [row.operation]}}
+    (result,) = run([row], NumpyReference())
+    told = {**result.outcome, "dims": [7, 7], "step": 1, "steps": [result.outcome]}
+    wrong = list(contradictions([row], {row.id: result._replace(outcome=told)}, header))
+    assert wrong == [f"{row.id}: has 1 steps, and its outcome is not of so many"]
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    text = "  - {id: six-then-seven, rule: same-volume, src: 'T[2, 3]', special_zero: false, steps: ["
+    text += "{shape: [6], expect: 'T[6]'}, {shape: [7], expect: reject}]}\n"
+    return few(tmp_path_factory.mktemp("steps"), CASES + text)
+
+
+def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan: Plan) -> None:
+    row = next(row for row in plan.rows if row.operation == "DynamicReshape-1" and len(row.facets) > 1)
+    result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), REFUSED)
+    for facet in row.facets:
+        header = {"claims": {"operations": [row.operation], "leaves_out": [facet]}}
+        assert not list(contradictions([row], {row.id: result}, header))
+
+
+def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
+    row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-2022" in row.documents)
+    verdicts: dict[str, Verdict] = {"static-2022": "observed", "static-2021": "fail", "static-2020": "fail"}
+    outcome = {"kind": "tensor", "type": row.type, "dims": [0, 3]}
+    result = Result(row.id, verdicts, outcome, content=(row.tasks[0].src.digest,))
+    header = {"claims": {"operations": [row.operation]}}
+    assert list(contradictions([row], {row.id: result}, header)) == [f"{row.id}: fails without a diagnosis"]
+    assert not list(contradictions([row], {row.id: result._replace(diagnosis="answered")}, header))
+    assert not list(contradictions([row], {}, header)), "what is not there is for others to say"
+
+
+def test_what_is_not_called_since_no_one_claims_it_may_be_not_claimed(plan: Plan) -> None:
+    row = plan.rows[0]
+    for operations, possible in (((), {"not claimed", "not run"}), ((row.operation,), {"not run"})):
+        rows = {verdict: {row.id: result_without_call(row, verdict)} for verdict in VERDICTS}
+        header = {"claims": {"operations": operations}}
+        assert {verdict for verdict in VERDICTS if not list(contradictions([row], rows[verdict], header))} == possible
+
+
+# ── what cannot be verified ───────────────────────────────────────────────────────────────────────
+
+
+def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
+    other = replace(plan, suite=replace(plan.suite, digest="another"))
+    with pytest.raises(OtherSuite, match="digest digest, and this one has another"):
+        verify(folder, other)
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "{}", "\x00\xff"])
+def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(text, encoding="latin-1")
+    assert verify(path, plan).mismatches
+
+
+def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import numpy\n", encoding="utf-8")
+    found = said(verify(tmp_path / "mine.py", plan))
+    assert found == "mine.py: 1: is no evidence of a run; name its folder, results.jsonl or report.html"
+
+
+def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
+    edited(folder / "results.jsonl", lambda text: text.replace('"suite":', '"suit":', 1))
+    assert said(verify(folder, plan)) == "results.jsonl: the header lacks suite; the file is damaged"
+
+
+def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
+    edited(
+        folder / "report.html",
+        lambda html: html.replace(embedded.BEGIN, f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"),
+    )
+    with pytest.raises(Refused, match="2 times, not once"):
+        verify(folder / "report.html", plan)
+
+
+@pytest.mark.parametrize("name", ["report.html", "results.jsonl"])
+def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name: str) -> None:
+    data, chance = (folder / name).read_bytes(), random.Random(7)
+    begin = data.index(b'{"header"') if name == "report.html" else 0
+    for _ in range(60):
+        at, length = chance.randrange(begin, len(data) - 200), chance.choice((1, 3, 40))
+        damaged = bytearray(data)
+        damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))
+        (folder / name).write_bytes(damaged)
+        with contextlib.suppress(Refused, OtherSuite):
+            assert bytes(damaged) == data or verify(folder / name, plan).mismatches
+
+
+def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -> None:
+    path = folder / "results.jsonl"
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    assert said(verify(path, plan)) == "results.jsonl: has no footer: the run did not end; run again"
+
+
+@pytest.mark.parametrize("key", ["verdicts", "canaries", "notes", "seconds"])
+def test_a_footer_with_something_else_in_it_is_no_traceback(plan: Plan, folder: Path, key: str) -> None:
+    rewritten(folder, lambda records: records[-1].update({key: True if key != "seconds" else "long"}))
+    assert f"{key} in the footer is" in said(verify(folder, plan))
+
+
+def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:
+    (folder / "results.jsonl").unlink()
+    assert verify(folder, plan) == verify(folder / "report.html", plan)
+    assert not verify(folder, plan).mismatches
+
+
+def test_an_empty_folder_is_refused(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
+        verify(tmp_path, plan)
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["run", "numpy", "--isolation", "none", "--out", str(out)]) == 0
+    assert main(["verify", str(out)]) == 0
+    assert "every number and verdict follows from them" in capsys.readouterr().out
+    edited(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
+    assert main(["verify", str(out)]) == 1
+    assert "do not rely on this report" in capsys.readouterr().out
+    assert main(["verify", str(out / "nowhere")]) == 2
+
+
+# ── true, and still no yes ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
+    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("conformance.cli.verify.plan_of", lambda suite: plan)
+    assert main(["verify", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "✗ the target does not conform: " in said
+    assert "--conforms demands conformity too" in said
+    assert main(["verify", str(folder), "--conforms"]) == 1
+    assert main(["verify", str(folder), "--conforms", "static-2021"]) == 1
+    assert main(["verify", str(folder), "--conforms", "static-1999"]) == 2
+
+
+def test_a_gate_lets_pass_what_conforms_and_is_true(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("conformance.cli.verify.plan_of", lambda suite: plan)
+    finished(plan, Right(), tmp_path)
+    assert main(["verify", str(tmp_path), "--conforms"]) == 0
+    assert main(["verify", str(tmp_path), "--conforms", "static-2021"]) == 0
+    assert "✓ the backend conforms to static-2021 for every type that it lists" in capsys.readouterr().out
+    edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
+    assert main(["verify", str(tmp_path), "--conforms"]) == 1
+
+
+def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
+    target = {**finished(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
+    finished(plan, Right(), tmp_path / "part", target=target)
+    found = verify(tmp_path / "part", plan)
+    assert not why_not(found, plan)
+    assert why_not(found, plan, "static-2021")
+
+
+def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path)
+    cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
+    found = verify(tmp_path, cut)
+    assert found.conclusion is not None
+    assert why_not(found, cut)
+    assert why_not(found, cut, "static-2021")
+
+
+class Infers(Right):
+    """Answers a -1 beside a 0, which the document of 2022 leaves open and the others forbid."""
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return src.reshape(0, 1) if shape == (0, -1) else super().reshape(src, shape, special_zero)
+
+
+def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Infers(), tmp_path)
+    found = verify(tmp_path, plan)
+    assert found.conclusion is not None
+    assert found.conclusion.exit_code == 1
+    documents = ("static-2022", "static-2021", "static-2020")
+    assert [why_not(found, plan, document) is None for document in documents] == [True, False, False]
+
+
+def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path, waivers=[FOR_TURNS])
+    found = verify(tmp_path, plan)
+    assert found.conclusion is not None
+    assert found.conclusion.exit_code == 6
+    assert not found.mismatches
+    assert why_not(found, plan)
+    assert why_not(found, plan, "static-2021")

@@ -1,0 +1,311 @@
+"""The one table of verdicts row by row, the comparison of tensors, and a small example of every diagnosis."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from conformance.model import VERDICTS, Kind, Layout, Meaning, Outcome, OutcomeKind, Verdict
+from conformance.model.types import WIDTH, dtype_of
+from conformance.plan.memory import GUARD, Source, image_of, patterns
+from conformance.run.diagnose import compare
+from conformance.run.judge import TABLE, WORST, Judgement, judge, worst
+from conformance.run.row import named_type
+
+SOURCE = Source("f32", (2, 3))
+SRC = image_of(SOURCE)
+RIGHT = Outcome("tensor", "f32", (6,), SRC.elements)
+OUTCOMES: dict[OutcomeKind, Outcome] = {
+    "tensor": RIGHT,
+    "rejected": Outcome("rejected", stage="run", message="no"),
+    "unsupported": Outcome("unsupported", message="chain"),
+    "crash": Outcome("crash", message="SIGSEGV"),
+    "timeout": Outcome("timeout", message="20 s"),
+    "error": Outcome("error", message="KeyError"),
+    "none": Outcome("none"),
+}
+MEANINGS: dict[Kind, Meaning] = {
+    "legal": Meaning("legal", (6,), ()),
+    "illegal": Meaning("illegal", None, ("one-infer",)),
+    "unspecified": Meaning("unspecified", (None,), ("rank-zero",)),
+}
+# Written out once more, as the design has it: outcome, then legal, illegal, unspecified; then the same where left out.
+DUE: dict[OutcomeKind, tuple[tuple[Verdict, ...], tuple[Verdict, ...]]] = {
+    "tensor": (("pass", "fail", "observed"), ("pass", "fail", "observed")),
+    "rejected": (("fail", "pass", "observed"), ("not claimed",) * 3),
+    "unsupported": (("fail",) * 3, ("not claimed",) * 3),
+    "crash": (("fail",) * 3, ("fail",) * 3),
+    "timeout": (("fail",) * 3, ("fail",) * 3),
+    "error": (("error",) * 3, ("error",) * 3),
+    "none": (("not run",) * 3, ("not run",) * 3),
+}
+CELLS = list(itertools.product(get_args(OutcomeKind), get_args(Kind), (False, True)))
+
+
+def given(outcome: Outcome, meaning: Meaning, left_out: bool = False) -> Judgement:
+    return judge(outcome, meaning, SOURCE, SRC, left_out)
+
+
+def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:
+    assert set(TABLE) == set(get_args(OutcomeKind)) == set(DUE)
+    assert all(set(cells) == set(get_args(Kind)) for cells in TABLE.values())
+    assert set(WORST) == set(VERDICTS)
+
+
+@pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
+def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: Kind, left_out: bool) -> None:
+    judgement = given(OUTCOMES[outcome], MEANINGS[kind], left_out)
+    assert judgement.verdict == DUE[outcome][left_out][get_args(Kind).index(kind)]
+    assert (judgement.diagnosis is not None) == (judgement.verdict in ("fail", "error"))
+
+
+@pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
+def test_a_call_that_did_more_than_answer_fails_whatever_it_answered(
+    outcome: OutcomeKind, kind: Kind, left_out: bool
+) -> None:
+    judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], left_out)
+    assert judgement.verdict == "fail"
+    assert judgement.diagnosis is not None
+    assert judgement.diagnosis.name == "src changed"
+    assert "shape changed" in judgement.diagnosis.text
+
+
+def test_sharing_memory_with_src_is_no_fault() -> None:
+    assert given(RIGHT._replace(shares=True), MEANINGS["legal"]).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "name", "words"),
+    [
+        (OUTCOMES["tensor"], "illegal", "answered an illegal call", "f32[6], though the call breaks one-infer"),
+        (OUTCOMES["rejected"], "legal", "refused a legal call", "refused at run: no"),
+        (OUTCOMES["unsupported"], "legal", "unsupported", "chain"),
+        (OUTCOMES["crash"], "illegal", "crash", "SIGSEGV"),
+        (OUTCOMES["timeout"], "unspecified", "timeout", "20 s"),
+        (OUTCOMES["error"], "legal", "adapter error", "KeyError"),
+        (Outcome("crash"), "legal", "crash", "crash"),
+    ],
+)
+def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Kind, name: str, words: str) -> None:
+    diagnosis = given(outcome, MEANINGS[kind]).diagnosis
+    assert diagnosis is not None
+    assert diagnosis.name == name
+    assert words in diagnosis.text
+
+
+@pytest.mark.parametrize("verdicts", list(itertools.permutations(("pass", "not claimed", "fail"))))
+def test_the_worst_step_decides_a_row(verdicts: tuple[Verdict, ...]) -> None:
+    assert verdicts[worst(verdicts)] == "fail"
+
+
+def test_of_two_equal_steps_the_first_decides() -> None:
+    assert worst(["pass", "fail", "fail"]) == 1
+
+
+# ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────
+
+
+def named(outcome: Outcome, dst: tuple[int, ...], source: Source = SOURCE) -> str | None:
+    """The name of what is wrong with an answer where `dst` is due."""
+    diagnosis = compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements)
+    return diagnosis.name if diagnosis else None
+
+
+def test_the_type_is_looked_at_before_the_dims_and_the_dims_before_the_bytes() -> None:
+    wrong = Outcome("tensor", "s32", (7,), b"\0" * 28)
+    assert named(wrong, (6,)) == "wrong type"
+    assert named(wrong._replace(type="f32"), (6,)) == "wrong dims"
+    assert named(wrong._replace(type="f32", dims=(6,), data=b"\0" * 24), (6,)) == "all zero"
+    assert named(RIGHT, (6,)) is None
+
+
+@pytest.mark.parametrize("other", sorted(set(WIDTH) - {"f32"}))
+def test_the_same_bytes_in_another_type_are_wrong(other: str) -> None:
+    assert named(RIGHT._replace(type=other), (6,)) == "wrong type"
+
+
+@pytest.mark.parametrize("dims", [(0,), (3, 0), (0, 3), (0, 3, 1), ()])
+def test_empty_tensors_of_other_dims_are_wrong(dims: tuple[int, ...]) -> None:
+    empty = Source("f32", (0, 4))
+    answer = Outcome("tensor", "f32", dims, b"")
+    assert named(answer, (0, 7), empty) == "wrong dims"
+    assert named(answer._replace(dims=(0, 7)), (0, 7), empty) is None
+
+
+BITS = "7fc00000 7fc00001 ffc00000 7f800001 80000000 00000000"
+
+
+@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("bit", [0, 22, 31])
+def test_every_bit_counts(at: int, bit: int) -> None:
+    source = Source("f32", (6,), bits=BITS)
+    flipped = np.frombuffer(image_of(source).elements, "<u4").copy()
+    assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source) is None
+    flipped[at] ^= np.uint32(1 << bit)
+    assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source)
+
+
+# ── unspecified calls ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("known", "answer", "verdict"),
+    [
+        ((None, 3), RIGHT._replace(dims=(2, 3)), "observed"),
+        ((None, 3), RIGHT._replace(dims=(3, 2)), "fail"),
+        ((None, 3), RIGHT._replace(dims=(6,)), "fail"),
+        ((None, 3), RIGHT._replace(dims=(2, 3), type="s32"), "fail"),
+        ((None, 3), RIGHT._replace(dims=(2, 3), data=b"\0" * 24), "fail"),
+        ((None, 3), RIGHT._replace(dims=(3, 3), data=b"\0" * 36), "fail"),
+        (None, RIGHT._replace(dims=(1, 6, 1)), "observed"),
+        (None, RIGHT._replace(dims=(7,), data=b"\0" * 28), "fail"),
+        (None, RIGHT._replace(dims=(7,)), "fail"),
+        (None, RIGHT._replace(dims=(-2, -3, 1)), "fail"),
+    ],
+)
+def test_what_is_known_of_an_unspecified_answer_is_held_against_it(
+    known: tuple[int | None, ...] | None, answer: Outcome, verdict: Verdict
+) -> None:
+    assert given(answer, Meaning("unspecified", known, ("zero-past-rank",))).verdict == verdict
+
+
+def test_wrong_dims_are_told_with_those_due() -> None:
+    diagnosis = compare(RIGHT._replace(dims=(3, 2)), MEANINGS["legal"], SOURCE, SRC.elements)
+    assert diagnosis is not None
+    assert diagnosis.text == "answered [3, 2], due is [6]"
+
+
+def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
+    diagnosis = given(RIGHT, Meaning("unspecified", (None, 3), ("zero-past-rank",))).diagnosis
+    assert diagnosis is not None
+    assert "[6], of which [?, 3] is settled" in diagnosis.text
+
+
+# ── diagnoses ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def of(source: Source, change: object = None, earlier: tuple[bytes, ...] = ()) -> str | None:
+    """The diagnosis of a changed answer to a call that flattens `source`."""
+    bits = patterns(source)
+    got = change(bits.copy()) if callable(change) else bits
+    dst = (bits.size,)
+    outcome = Outcome("tensor", source.type, dst, np.asarray(got, bits.dtype).tobytes())
+    diagnosis = compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements, earlier)
+    return diagnosis.name if diagnosis else None
+
+
+def put(at: int, bits: int) -> object:
+    def change(old: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> object:
+        old[at] = bits
+        return old
+
+    return change
+
+
+def test_order_and_places() -> None:
+    wide = Source("f32", (2, 3))
+    assert of(wide) is None
+    assert of(wide, lambda b: b.reshape(2, 3).ravel(order="F")) == "column-major order"
+    assert of(Source("f32", (2, 1, 3)), lambda b: b.reshape(2, 3).ravel(order="F")) == "column-major order"
+    assert of(wide, lambda b: b[::-1]) == "same elements in another order"
+    assert of(wide, lambda b: np.resize(b[:4], 6)) == "repeated"
+    assert of(wide, lambda b: b * 0) == "all zero"
+    assert of(wide, lambda b: np.append(b[:4], [7, 7])) == "truncated: a constant after the first elements"
+    assert of(wide, lambda b: b + 1) != "repeated"
+
+
+@pytest.mark.parametrize("layout", ["transposed", "padded", "broadcast", "reversed"])
+def test_strides_ignored(layout: Layout) -> None:
+    source = Source("f32", (3, 4), layout)
+    image = image_of(source)
+    low = min(image.tensor.offset, image.tensor.offset + sum(
+        (n - 1) * s for n, s in zip(image.tensor.dims, image.tensor.strides, strict=True) if s < 0
+    ))  # fmt: skip
+    read = np.frombuffer((image.before * 2)[low : low + 48], "<u4")
+    assert of(source, lambda b: read) == "strides ignored"
+    assert of(source) is None
+
+
+def test_an_offset_ignored() -> None:
+    source = Source("f16", (3, 4), "offset")
+    read = np.frombuffer(image_of(source).before[GUARD : GUARD + 24], "<u2")
+    assert of(source, lambda b: read) == "offset ignored"
+
+
+def test_an_earlier_answer_is_stale() -> None:
+    first, second = Source("f32", (2, 3)), Source("f32", (2, 3), start=977)
+    old = image_of(first).elements
+    assert of(second, lambda b: patterns(first), (bytes(old),)) == "stale: an earlier answer"
+    assert of(second, None, (bytes(old),)) is None
+    assert of(second, lambda b: b[::-1], (bytes(old),)) == "same elements in another order"
+
+
+def test_bytes_too_few_and_too_many() -> None:
+    assert named(RIGHT._replace(data=bytes(SRC.elements)[:20]), (6,)) == "truncated"
+    assert named(RIGHT._replace(data=bytes(SRC.elements) + b"\0"), (6,)) == "too many elements"
+
+
+SINGLE = {
+    "subnormals flushed": {"f32": (0x80000001, 0x80000000), "f16": (0x0001, 0), "bf16": (0x807F, 0x8000)},
+    "NaN quieted": {"f32": (0x7F800001, 0x7FC00001), "f16": (0xFC01, 0xFE01), "bf16": (0x7F81, 0x7FC1)},
+    "NaN payload lost": {"f32": (0x7FC12345, 0x7FC00000), "f16": (0x7E01, 0x7E00), "bf16": (0x7FC1, 0x7FC0)},
+    "sign of NaN lost": {"f32": (0xFFC00000, 0x7FC00000), "f16": (0xFE00, 0x7E00), "bf16": (0xFFC0, 0x7FC0)},
+    "NaN lost": {"f32": (0x7FC00000, 0x7F800000), "f16": (0x7E00, 0x7C00), "bf16": (0x7FC0, 0x7F80)},
+    "sign of zero lost": {"f32": (0x80000000, 0), "f16": (0x8000, 0), "bf16": (0x8000, 0), "f64": (1 << 63, 0)},
+    "sign changed": {"f32": (0x3F800001, 0xBF800001), "f16": (0x3C00, 0xBC00), "bf16": (0x3F80, 0xBF80)},
+    "rounded through bf16": {"f32": (0x3F808001, 0x3F810000), "f16": (0x3C01, 0x3C00)},
+    "rounded through f16": {"f32": (0x3F803001, 0x3F804000), "bf16": (0x3280, 0)},
+    "rounded through f32": {"f64": (0x3FF0000010000001, 0x3FF0000020000000)},
+    "elements lost": {"f32": (0x3F800000, 0), "f16": (0x3C00, 0x8000), "bf16": (0x3F80, 0)},
+    "wrong elements": {
+        "f32": (0x3F800000, 0x12345678),
+        "f16": (0x3C00, 0x1234),
+        "bf16": (0x3F80, 0x1234),
+        "f64": (1, 2),
+    },
+}
+
+
+@pytest.mark.parametrize(("name", "type_"), [(name, type_) for name, by_type in SINGLE.items() for type_ in by_type])
+def test_an_element_changed_on_the_way(name: str, type_: str) -> None:
+    before, after = SINGLE[name][type_]
+    digits = 2 * WIDTH[type_]
+    one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f64": 0x3FF0 << 48}[type_]
+    source = Source(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (one + 4, before, one + 2, one + 3)))
+    assert of(source, put(1, after)) == name
+
+
+def test_a_mixture_is_named_by_its_parts_the_commonest_first() -> None:
+    source = Source("f32", (6,), bits="00000001 00000002 80000000 3f800000 7f800001 3f800002")
+
+    def change(old: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> object:
+        old[[0, 1, 2]], old[4] = 0, 0x7FC00001
+        return old
+
+    assert of(source, change) == "subnormals flushed, sign of zero lost, NaN quieted"
+
+
+@pytest.mark.parametrize("type_", ["s8", "u8", "s32", "u64", "bool"])
+def test_integers_have_no_ways_but_wrong(type_: str) -> None:
+    digits = 2 * WIDTH[type_]
+    source = Source(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (1, 0, 0, 1)))
+    assert of(source, put(1, 1)) == "wrong elements"
+
+
+def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
+    source = Source("bf16", (3,), bits="3f80 3f81 3f82")
+    bits = patterns(source)
+    bits[1:] = 0x4000, 0x4001
+    outcome = Outcome("tensor", "bf16", (3,), bits.tobytes())
+    diagnosis = compare(outcome, Meaning("legal", (3,), ()), source, image_of(source).elements)
+    assert diagnosis is not None
+    assert diagnosis.text.endswith("2 of 3 elements differ, first at 1 in row-major order: want 3f81, got 4000")
+
+
+@pytest.mark.parametrize("type_", sorted(WIDTH))
+def test_each_type_is_told_from_all_others(type_: str) -> None:
+    array = np.zeros(2, dtype_of(type_))
+    assert named_type(array) == type_

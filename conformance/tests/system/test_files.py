@@ -1,0 +1,85 @@
+"""Files that are read are regular and bounded, files that are replaced follow no link, and one run holds a folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.system.files import LOCK, InUse, lock_folder, read_bytes, replace_text
+
+
+def test_a_regular_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    assert read_bytes(tmp_path / "file") == b"content"
+
+
+def test_a_pipe_is_refused_without_waiting_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_bytes(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null"])
+def test_a_device_is_refused(path: str) -> None:
+    with pytest.raises(OSError, match="not a regular file"):
+        read_bytes(Path(path))
+
+
+def test_a_file_over_the_limit_is_refused_without_being_read(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(OSError, match="more than 1,073,741,824 bytes"):
+        read_bytes(tmp_path / "sparse")
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "nowhere"])
+def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, target: str) -> None:
+    (tmp_path / "elsewhere").write_text("kept")
+    (tmp_path / "link").symlink_to(tmp_path / target)
+    replace_text(tmp_path / "link", "new")
+    assert (tmp_path / "elsewhere").read_text() == "kept"
+    assert not (tmp_path / "nowhere").exists()
+    assert (tmp_path / "link").read_text() == "new"
+    assert not (tmp_path / "link").is_symlink()
+
+
+def test_a_replaced_file_has_the_usual_permissions_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        replace_text(tmp_path / "file", "new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_second_holder_is_told_who_has_the_folder(tmp_path: Path) -> None:
+    with lock_folder(tmp_path, "run of mine"), pytest.raises(InUse) as caught, lock_folder(tmp_path, "run of yours"):
+        pytest.fail("two runs hold the folder")
+    assert f"in use by process {os.getpid()}, run of mine, since " in str(caught.value)
+    with lock_folder(tmp_path, "run of yours"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_that_is_no_file_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOCK)
+    with pytest.raises(OSError, match=f"not a regular file.*{LOCK}"), lock_folder(tmp_path, "x"):
+        pass
+
+
+def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
+    code = f"""import os
+from pathlib import Path
+from conformance.system.files import lock_folder
+with lock_folder(Path({str(tmp_path)!r}), "x"):
+    os._exit(1)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
+    assert (tmp_path / LOCK).exists()
+    with lock_folder(tmp_path, "the next run"):
+        pass
