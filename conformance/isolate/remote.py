@@ -190,7 +190,7 @@ class Copies:
 
 _START = (
     "import sys; sys.path[:] = [path for path in sys.path if path]; "  # the working directory may hide our modules
-    "from conformance.{} import main; sys.exit(main(sys.argv[1:]))"
+    "from conformance.isolate.{} import main; sys.exit(main(sys.argv[1:]))"
 )
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 _ALONE = {"OPENBLAS_NUM_THREADS": "1"}

@@ -97,7 +97,7 @@ def test_a_suite_that_lost_cases_is_refused(
 ) -> None:
     cut = shutil.copytree(cases_folder(), tmp_path / "cases")
     (cut / "zero.yaml").unlink()
-    for module in ("load.spec", "load.cases", "certify.conclude"):
+    for module in ("load.cases", "certify.conclude"):
         monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: cut)
     suite = load_suite()
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
