@@ -190,8 +190,8 @@ def _small_rows() -> list[Any]:
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
 
-    rows = [row for row in plan_of(load_suite()).rows if not row.case.large and len(row.tasks) == 1]
-    return [row for row in rows if len(row.tasks[0].src.elements) < 4096][::12]
+    rows = [row for row in plan_of(load_suite()).rows if not row.case.large and len(row.steps) == 1]
+    return [row for row in rows if len(row.steps[0].src.elements) < 4096][::12]
 
 
 @measurement("a small call through a worker, beyond one in this process", budget=150e-6)

@@ -45,7 +45,7 @@ def _legal(type_: str | None = None) -> list[Row]:
     for row in _plan().rows:
         if len(row.case.steps) > 1 or row.case.large or (type_ and row.type != type_):
             continue
-        (task,) = row.tasks
+        (task,) = row.steps
         meaning = task.meanings[0].meaning
         small = len(task.src.elements) < 2000 and len(task.source.dims) <= 32 and len(meaning.dst or ()) <= 32
         if small and meaning.kind == "legal" and len(task.graph.nodes) == 1:
@@ -56,7 +56,7 @@ def _legal(type_: str | None = None) -> list[Row]:
 def _bare(rows: list[Row]) -> Callable[[], int]:
     """The calls of rows as a person would make them: numpy.reshape in a try, then type, dims and bytes."""
     calls: list[tuple[Any, Any, bytes | memoryview]] = [
-        (row.tasks[0].src.tensor.array(), row.tasks[0].meanings[0].meaning.dst, row.tasks[0].src.elements)
+        (row.steps[0].src.tensor.array(), row.steps[0].meanings[0].meaning.dst, row.steps[0].src.elements)
         for row in rows
     ]
 

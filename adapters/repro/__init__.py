@@ -17,7 +17,8 @@ import numpy as np
 from conformance.model import Node, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import EDGES, Source, around, edges, patterns, strides_of, volume_of
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from .literals import VALUES, python
 from .plain import tasks_of
@@ -191,7 +192,7 @@ def numpy_imports(row: Row) -> list[str]:
 # ── shape ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def function_calls(task: Task, mapped: bool = True) -> Iterator[tuple[str, str]]:
+def function_calls(task: RowStep, mapped: bool = True) -> Iterator[tuple[str, str]]:
     """For each node of a graph that function calls can say, its shape as Python and its type; `src` is what it takes.
 
     `mapped`: a library without special_zero is given the lengths that are copied.
@@ -239,7 +240,7 @@ def compiled(decorator: str, calls: Iterable[str]) -> list[str]:
     ]
 
 
-def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[Task]:
+def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[RowStep]:
     """The steps of a row, for a library that takes constant shapes only, and elements of these types."""
     if row.given == "runtime":
         raise Unsupported("given:runtime")
@@ -249,6 +250,6 @@ def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[Task]:
         yield task
 
 
-def body(task: Task, src: str, calls: Iterable[str], answer: str = "src") -> str:
+def body(task: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
     """A step: src's words, src, the calls, and what comes of them."""
     return "\n".join([memory(task.source), f"src = {src}", *calls, f"return words, {answer}"])

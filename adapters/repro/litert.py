@@ -62,7 +62,7 @@ def look(answer):
 def of(row: Row, backend: str) -> str:
     """The script of a row; a static shape is a constant of the model, and one that comes later is an input."""
     steps, type_ = [], tasks_of(row)[0].source.type
-    for task in row.tasks:
+    for task in row.steps:
         if task.source.type != type_:
             raise Unsupported("types that change between the steps")
         calls = [f"src = reshape(src, {shape}, {node})" for node, (shape, _) in enumerate(function_calls(task))]

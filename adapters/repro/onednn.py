@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conformance.model import Unsupported
 from conformance.plan.memory import volume_of
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, Said, blueprint
 from . import Parts, laid, memory, script
@@ -156,7 +157,7 @@ def of(row: Row, backend: str) -> str:
     return script(Parts(imports, "Refused", LOOK, steps, API + "\n" + "".join(functions)))
 
 
-def blueprint_of(task: Task) -> Blueprint:
+def blueprint_of(task: RowStep) -> Blueprint:
     """The graph in the library's numbers."""
     if task.large:
         raise Unsupported("large")
@@ -206,7 +207,7 @@ def text_of(attribute: Attribute) -> bytes:
     return "".join(map(str, attribute.values)).encode()
 
 
-def step(task: Task, plan: Blueprint, name: str) -> str:
+def step(task: RowStep, plan: Blueprint, name: str) -> str:
     """A call."""
     at = laid(task.source)
     place = "c.c_void_p(words.buffer_info()[0])"

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from conformance.model import Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import Source, volume_of
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, Said, blueprint
 from . import cycle_of, laid
@@ -309,7 +310,7 @@ def longs(values: Iterable[str]) -> str:
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step(task: Task, plan: Blueprint, number: int, graph: int) -> str:
+def step(task: RowStep, plan: Blueprint, number: int, graph: int) -> str:
     source = task.source
     volume, width = volume_of(source.dims), WIDTH[source.type]
     lines = [f"char *words = elements({c_integer(volume)}, {width}, {runs(source, volume)});", "char *memory = words;"]

@@ -10,7 +10,8 @@ from typing import Any
 from conformance.model import Declared, Graph, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import Source, volume_of
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from . import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
 from .literals import python
@@ -181,7 +182,7 @@ def most_inputs(graph: Graph) -> int:
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step(task: Task, name: str, runtime: bool) -> str:
+def step(task: RowStep, name: str, runtime: bool) -> str:
     """A call of a session or of the evaluator."""
     feeds = [("src", source_of(task.source, runtime))]
     feeds += [(f"extra{k}", feeds[0][1]) for k in range(1, most_inputs(task.graph))]
@@ -206,7 +207,7 @@ def source_of(source: Source, runtime: bool) -> str:
     return numpy_array(source)
 
 
-def bound(name: str, code: str, task: Task) -> Iterator[Any]:
+def bound(name: str, code: str, task: RowStep) -> Iterator[Any]:
     """The lines that bind an input to memory that stays."""
     source = task.source
     if not name.startswith("arriving") and source.layout not in ("dense", "offset") and volume_of(source.dims):

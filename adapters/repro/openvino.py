@@ -8,7 +8,8 @@ from textwrap import indent
 
 from conformance.model import Declared, Graph, Node, Operand, Unsupported
 from conformance.plan.memory import Source
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from . import NUMPY, Parts, first, laid, memory, numpy_imports, script
 from .literals import python
@@ -109,7 +110,7 @@ def constant(operand: Operand) -> str:
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step(task: Task, name: str, plugin: bool) -> str:
+def step(task: RowStep, name: str, plugin: bool) -> str:
     """An inference, or an evaluation."""
     inputs = ["src"] * max(1, *(node.inputs for node in task.graph.nodes))
     for type_, dims, values in task.shapes:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import EDGES, Source, volume_of
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from .literals import VALUES
 
@@ -18,15 +19,15 @@ _BITS = re.compile(r"[0-9a-f]+( [0-9a-f]+)*")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
-def tasks_of(row: Row) -> tuple[Task, ...]:
+def tasks_of(row: Row) -> tuple[RowStep, ...]:
     """The steps of a row; Unsupported where a value is of another kind than a case file may hold."""
-    for task in row.tasks:
+    for task in row.steps:
         _check_source(task.source)
         _check_graph(task.graph)
         for type_, dims, values in task.shapes:
             _check(type_ in WIDTH, "shape-type")
             _check(_are_lengths(dims) and _are_integers(values), "form:shape")
-    return row.tasks
+    return row.steps
 
 
 def _check(fits: bool, facet: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from conformance.model import Unsupported
-from conformance.plan.rows import Row, Task
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 
 from . import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 from .literals import python
@@ -30,7 +31,7 @@ def of(row: Row, backend: str) -> str:
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, AssertionError)", LOOK, steps, before))
 
 
-def step(task: Task, mode: str) -> str:
+def step(task: RowStep, mode: str) -> str:
     """A call; where the shape comes with it, of src only the rank is told beforehand."""
     if task.source.type == "bf16":
         raise Unsupported("type:bf16")

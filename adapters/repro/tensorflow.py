@@ -50,6 +50,6 @@ def of(row: Row, backend: str) -> str:
 
 def signed(decorator: str, row: Row) -> str:
     """The decorator with a signature of any rank."""
-    type_ = f"tf.as_dtype({NUMPY[row.tasks[0].source.type]})"
+    type_ = f"tf.as_dtype({NUMPY[row.steps[0].source.type]})"
     signature = f"[tf.TensorSpec(None, {type_}), tf.TensorSpec([None], {SHAPE_TYPES.get(row.shape_type, 'tf.int64')})]"
     return f"{decorator[:-1]}, input_signature={signature})"

@@ -16,7 +16,8 @@ from ..isolate.backend import Isolation, opened, remarks, run_in_parallel, run_i
 from ..isolate.started import USUAL, Limits
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Plan, Row
-from ..run.row import contained, placeless, result_without_call, stay_in
+from ..run.contain import contain, remove_places, stay_in
+from ..run.row import result_without_call
 from . import canary, waive
 from .conclude import in_target
 from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvaged
@@ -65,7 +66,7 @@ def certify(
     if order.waivers:
         waive.entries(order.waivers)  # a file that cannot be used is said before anything is started
     here, me = os.getcwd(), os.getpid()
-    with contained() as notes:
+    with contain() as notes:
         with opened(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
             caught = canary.caught(order.plan, order.isolation, order.limits)
@@ -89,7 +90,7 @@ def certify(
                 writer.row(waive.waived(result, row, waivers, today))
                 tick(number, row.case.id)
         said = remarks(adapter)
-    return writer.close(time.perf_counter() - began, (*notes, *map(placeless, said)), caught)
+    return writer.close(time.perf_counter() - began, (*notes, *map(remove_places, said)), caught)
 
 
 def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:

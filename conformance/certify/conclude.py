@@ -234,7 +234,7 @@ def _blamed(row: Row, document: str, rules: Mapping[str, Rule]) -> list[Rule]:
     cited = rules[row.case.rule]
     if document in cited.documents:
         return [cited]
-    meanings = [judged.meaning for task in row.tasks for judged in task.meanings if document in judged.documents]
+    meanings = [judged.meaning for task in row.steps for judged in task.meanings if document in judged.documents]
     return [rules[name] for meaning in meanings if meaning.kind == "illegal" for name in meaning.rules] or [cited]
 
 

@@ -49,8 +49,8 @@ def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: M
         if result is not None:
             yield from _of(row, result, claims)
             yield from _of_waiver(row, result, header)
-            for task in row.tasks:
-                task.forget()
+            for task in row.steps:
+                task.free_memory()
 
 
 def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
@@ -80,12 +80,12 @@ def _shape_of(row: Row, result: Result) -> str | None:
     if outcome["kind"] == "none":
         told = [key for key in outcome if key != "kind"]
         return f"was not called and has {', '.join(told) or 'a content'}" if told or any(content) else None
-    several = len(row.tasks) > 1
+    several = len(row.steps) > 1
     if several != ("steps" in outcome) or several != ("step" in outcome):
-        return f"has {len(row.tasks)} steps, and its outcome is not of so many"
+        return f"has {len(row.steps)} steps, and its outcome is not of so many"
     steps = _steps_of(outcome)
-    if len(steps) != len(row.tasks) or len(content) not in (0, len(steps)):
-        return f"has {len(row.tasks)} steps, and its outcome has {len(steps)}, its content {len(content)}"
+    if len(steps) != len(row.steps) or len(content) not in (0, len(steps)):
+        return f"has {len(row.steps)} steps, and its outcome has {len(steps)}, its content {len(content)}"
     for step, digest in zip(steps, content or [None] * len(steps), strict=True):
         if (step["kind"] == "tensor") != (digest is not None):
             return f"a step that came to “{step['kind']}” has the content {digest}"
@@ -135,8 +135,8 @@ def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict
     """The verdict of each step in each document."""
     left_out = any(claims.leaves(facet) for facet in row.facets)
     by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
-    contents = result.content or [None] * len(row.tasks)
-    for task, step, content in zip(row.tasks, _steps_of(result.outcome), contents, strict=True):
+    contents = result.content or [None] * len(row.steps)
+    for task, step, content in zip(row.steps, _steps_of(result.outcome), contents, strict=True):
         for each in task.meanings:
             verdict = verdict_of_record(step, content, each.meaning, task.source, task.src, left_out)
             for document in each.documents:

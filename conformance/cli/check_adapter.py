@@ -13,7 +13,7 @@ from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
 from ..prove.check_adapter import Found, checked
 from ..prove.check_program import injected
-from ..run.row import contained
+from ..run.contain import contain
 from ..system.terminal import counted, paint, say, wrapped
 from .arguments import Usage, emit, folder_given
 
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         checks = _all(args, plan)
         while True:
-            with contained() as notes:
+            with contain() as notes:
                 each = next(checks, None)
             if notes and not printed:
                 printed = True

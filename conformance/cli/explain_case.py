@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Case, Expected, Step, Suite
-from ..plan.rows import Row, Task, plan_of
+from ..plan.rows import Row, plan_of
+from ..plan.steps import RowStep
 from ..system.terminal import labelled, paint, say, table
 from .facts import of_meaning
 from .meaning import bracketed, show
@@ -39,7 +40,7 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
     step = case.steps[number]
     meanings: dict[str, Any] = {}
     for row in rows:
-        for document, meaning in _meanings(row.tasks[number]):
+        for document, meaning in _meanings(row.steps[number]):
             meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
     return {
         "call": _call(case, step),
@@ -48,7 +49,7 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
     }
 
 
-def _meanings(task: Task) -> Iterator[tuple[str, Any]]:
+def _meanings(task: RowStep) -> Iterator[tuple[str, Any]]:
     for judged in task.meanings:
         for document in judged.documents:
             yield document, judged.meaning

@@ -13,7 +13,7 @@ from ..isolate.started import Limits
 from ..load.spec import load_spec
 from ..model import Spec
 from ..report.facts import visible
-from ..run.row import contained
+from ..run.contain import contain
 from ..system.temporary import temporary_folder
 from ..system.terminal import counted, lines, paint, say
 from .arguments import Usage, emit, folder_given, unknown
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"hunt needs Hypothesis ({error}); pip install 'reshape-conformance[hunt]'", code=3) from None
     ground = Ground(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
-        with contained() as notes, _no_traces(), ExitStack() as backends:
+        with contain() as notes, _no_traces(), ExitStack() as backends:
             adapter = backends.enter_context(_opened(args, args.backend))
             other = backends.enter_context(_opened(args, args.differential)) if args.differential else None
             hunted = hunt(adapter, ground, args.examples, args.seed, other)
@@ -76,7 +76,7 @@ def _meanings(quarry: Any) -> dict[str, dict[str, Any]]:
     at = int(quarry.result.outcome.get("step", 1)) - 1
     return {
         document: {"kind": judged.meaning.kind, "dst": judged.meaning.dst, "rules": judged.meaning.rules}
-        for judged in quarry.row.tasks[at].meanings
+        for judged in quarry.row.steps[at].meanings
         for document in judged.documents
     }
 

@@ -23,7 +23,7 @@ from ..isolate.started import Limits
 from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import LAYOUTS, Spec
-from ..run.row import contained
+from ..run.contain import contain
 from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, counted, lines, paint, say, table
 from .arguments import Usage, emit, folder_given, unknown
@@ -83,7 +83,7 @@ def _caught(order: Order, name: str) -> int:
 
 def _swept(args: argparse.Namespace, order: Order, spec: Spec) -> Swept:
     canaries = {name: _caught(order, name) for name in CANARIES}
-    with contained():
+    with contain():
         who = described(order)
     header, path = header_of(order, spec, who, args.shard), _folder(args) / PART
     due = (block.calls * len(order.ways) for block in _blocks(args, order))
@@ -107,7 +107,7 @@ def _take_the_rest(args: argparse.Namespace, order: Order, who: Any, writer: Wri
     size, already = _size(args, order), writer.total.calls
     rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", size)
-    with closing(progress), contained() as notes, closing(_spread(args, order, who)(rest)) as parts:
+    with closing(progress), contain() as notes, closing(_spread(args, order, who)(rest)) as parts:
         for each, block in zip(parts, due, strict=True):
             if each.calls != block.calls * len(order.ways):
                 raise Lost(f"a worker took {each.calls:,} calls of a block of {block.calls * len(order.ways):,}")

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..model import Case, Expected, Meaning, Operand, Result, Step
-from ..plan.rows import Row, Task
+from ..plan.rows import Row
+from ..plan.steps import RowStep
 
 _FLAWED = ("fail", "error")
 _NOT_DUE: Mapping[str, str] = {
@@ -35,7 +36,7 @@ def flawed(result: Result) -> bool:
 def rule_against(row: Row, result: Result) -> str:
     """The rule that a row's failure goes against: the one a person would file the case under."""
     at = int(result.outcome.get("step", 1)) - 1
-    task, step = row.tasks[at], row.case.steps[at]
+    task, step = row.steps[at], row.case.steps[at]
     meaning = _judged_by(task, result)
     if meaning.kind == "illegal":
         return meaning.rules[0]
@@ -53,7 +54,7 @@ def rule_against(row: Row, result: Result) -> str:
     return "layout-is-no-content" if step.layout != "dense" else "same-content"
 
 
-def _judged_by(task: Task, result: Result) -> Meaning:
+def _judged_by(task: RowStep, result: Result) -> Meaning:
     """What the call means in the first document in which it failed."""
     failed = {document for document, verdict in result.verdicts.items() if verdict in _FLAWED}
     for judged in task.meanings:
@@ -85,12 +86,12 @@ def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
         lines.append(f"{key}: {value}")
     if later:
         lines += ["steps:"]
-        for step, task in zip(case.steps, row.tasks, strict=True):
+        for step, task in zip(case.steps, row.steps, strict=True):
             inside = {**_call(step), "expect": _expected(step, task)}
             written = ", ".join(f"{key}: {_quoted(value)}" for key, value in inside.items())
             lines.append(f"  - {{{written}}}")
     else:
-        lines.append(f"expect: {_expected(first, row.tasks[0])}")
+        lines.append(f"expect: {_expected(first, row.steps[0])}")
     return "\n".join(f"{'    ' if number else '  - '}{line}" for number, line in enumerate(lines)) + "\n"
 
 
@@ -164,7 +165,7 @@ def _quoted(value: str) -> str:
     return f'"{value}"' if value[-1] == "]" and value[0].isalpha() else value
 
 
-def _expected(step: Step, task: Task) -> str:
+def _expected(step: Step, task: RowStep) -> str:
     """One expectation, or a map by document where they part."""
     by_document = {d: _one(step, judged.meaning) for judged in task.meanings for d in judged.documents}
     return written_by_document(by_document)
@@ -189,7 +190,7 @@ def expected_of(rows: Iterable[Row], at: int) -> dict[str, str]:
     """What each document of several operations says of a step."""
     found: dict[str, str] = {}
     for row in rows:
-        for judged in row.tasks[at].meanings:
+        for judged in row.steps[at].meanings:
             found |= dict.fromkeys(judged.documents, _one(row.case.steps[at], judged.meaning))
     return found
 

@@ -14,7 +14,7 @@ from hypothesis.errors import FlakyFailure, HypothesisException
 from ..meaning.contract import contracts
 from ..model import Adapter, Case, Claims, Outcome, Result, Spec
 from ..plan.rows import Row, rows_of
-from ..run.row import called, run
+from ..run.row import call_steps, run
 from .found import case_text, flawed, rule_against
 from .invent import cases
 from .lessen import least
@@ -140,12 +140,12 @@ class _Chase:
         """The row, if the documents are silent on a step of it and the two backends are not at one."""
         silent = [
             (at, task.meanings[0].meaning.rules[:1] or ("same-volume",))
-            for at, task in enumerate(row.tasks)
+            for at, task in enumerate(row.steps)
             if all(judged.meaning.kind == "unspecified" for judged in task.meanings)
         ]
         if not silent or not all(_claimed(row, claims) for claims in (self.claims, other.claims)):
             return None
-        ours, theirs = called(row, self.adapter), called(row, other)
+        ours, theirs = call_steps(row, self.adapter), call_steps(row, other)
         for at, (rule,) in silent:
             if _seen(ours[at]) != _seen(theirs[at]):
                 (result,) = run([row], self.adapter, self.claims)

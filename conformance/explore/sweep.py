@@ -361,7 +361,7 @@ class _Taking:
 
     def tell(self, way: Way, call: Call, row: Row, result: Result) -> None:
         """Takes the verdicts of the judge for those that were counted in advance, and keeps a failure."""
-        for judged in row.tasks[0].meanings:
+        for judged in row.steps[0].meanings:
             usual = "observed" if judged.meaning.kind == "unspecified" else "pass"
             for document in judged.documents:
                 if result.verdicts[document] != usual:
@@ -410,7 +410,7 @@ class _Looking:
         case = call_case("swept", "same-volume", way.type, call, way.layout)
         operation = site.spec.operations[way.operation]
         row = row_of(case, operation, way.given, way.shape_type, site.contracts)
-        task = row.tasks[0]
+        task = row.steps[0]
         task.source = self.source
         task.__dict__["src"] = self.image
         if way.given == "runtime":

@@ -17,7 +17,7 @@ from ..adapter import CannotStart, load_adapter, place_in
 from ..model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ..model.types import WIDTH
 from ..plan.memory import strides_of
-from ..run.row import elements_of, named_type, refused, text_of, written
+from ..run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
 from . import protocol
 from .protocol import Fault, number
 
@@ -105,17 +105,17 @@ class Server:
         try:
             return act(*arguments)
         except Rejected as rejected:
-            refusal = refused(rejected)
+            refusal = rejection_outcome(rejected)
             if refusal.kind == "error":
                 return {"error": {"message": refusal.message}}, ()
             return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
         except Unsupported as unsupported:
-            return {"unsupported": {"feature": text_of(getattr(unsupported, "facet", None))}}, ()
+            return {"unsupported": {"feature": describe_message(getattr(unsupported, "facet", None))}}, ()
         except MemoryError as error:
-            return {"error": {"message": f"MemoryError: {written(error)}", "memory": True}}, ()
+            return {"error": {"message": f"MemoryError: {as_text(error)}", "memory": True}}, ()
         except BaseException as error:  # no terminal reaches this process: an interrupt too is the backend's own
             where = place_in(self.file, error)
-            return {"error": {"message": f"{type(error).__name__}: {written(error)}{where}"}}, ()
+            return {"error": {"message": f"{type(error).__name__}: {as_text(error)}{where}"}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
         number = request["program"]

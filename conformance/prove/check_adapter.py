@@ -12,9 +12,11 @@ from ..isolate.started import USUAL, Limits
 from ..model import LAYOUTS, Adapter, Claims, Declared, Graph, Isolated, Layout, Node, Operand, Outcome, Program, Spec
 from ..model.types import WIDTH
 from ..plan.memory import Source, strides_of
-from ..plan.rows import Plan, Row, Task
+from ..plan.rows import Plan, Row
+from ..plan.steps import RowStep
+from ..run.call import make_call
 from ..run.diagnose import content
-from ..run.row import attempt, called
+from ..run.row import call_steps
 
 Word = Literal["ok", "mend", "note"]
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, 1 << 40))
@@ -78,7 +80,7 @@ class _Check:
     # ── one call ──
 
     def task(self, type_: str, dims: tuple[int, ...], shape: tuple[int, ...], layout: Layout = "dense",
-             bits: str | None = None, start: int = 0) -> Task:  # fmt: skip
+             bits: str | None = None, start: int = 0) -> RowStep:  # fmt: skip
         strides = strides_of(dims, layout, WIDTH[type_]) if layout not in ("dense", "offset") else None
         shape_type = "s64"
         given = _static(self.spec, self.operation)
@@ -86,11 +88,11 @@ class _Check:
         node = Node(self.operation, Operand(shape_type, (len(shape),), values), Operand("bool", (), (False,)))
         graph = Graph(Declared(type_, dims, strides), (node,))
         arriving = () if given else ((shape_type, (len(shape),), shape),)
-        return Task(graph, Source(type_, dims, layout, bits, start), arriving, False, (), False)
+        return RowStep(graph, Source(type_, dims, layout, bits, start), arriving, False, (), False)
 
-    def call(self, *arguments: object, **more: object) -> tuple[Task, Outcome]:
+    def call(self, *arguments: object, **more: object) -> tuple[RowStep, Outcome]:
         task = self.task(*arguments, **more)  # type: ignore[arg-type]
-        return task, attempt(self.adapter, task, None)[0]
+        return task, make_call(self.adapter, task, None)[0]
 
     # ── the checks ──
 
@@ -167,7 +169,7 @@ class _Check:
             return
         programs: dict[Graph, Program] = {}
         tasks = [self.task(self.type, (2, 3), (3, 2)), self.task(self.type, (2, 3), (6,), start=7)]
-        outcomes = [attempt(self.adapter, each, programs)[0] for each in (*tasks, *tasks)]
+        outcomes = [make_call(self.adapter, each, programs)[0] for each in (*tasks, *tasks)]
         if [o[:4] for o in outcomes[:2]] != [o[:4] for o in outcomes[2:]]:
             what = "of two programs that live at once, one is taken for the other"
             yield Found("mend", "state", f"{what}; keep what was compiled with its program")
@@ -207,13 +209,13 @@ class _Check:
         """A legal call for each facet: unsupported though it is claimed, working though it is left out."""
         broken = False
         for facet, row in _with_rank(self.plan.rows, self.claims):
-            outcome = called(row, self.adapter)[0]
+            outcome = call_steps(row, self.adapter)[0]
             if not self.claims.leaves(facet) and outcome.kind in ("unsupported", "error"):
                 broken = True
                 what = f"{facet} is claimed, and src of that rank is {outcome.kind}: {outcome.message}"
                 yield Found("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
         for facet, row in sorted(_witnesses(self.plan.rows, self.claims).items()):
-            outcome = called(row, self.adapter)[0]
+            outcome = call_steps(row, self.adapter)[0]
             if self.claims.leaves(facet):
                 yield from self.left_out(facet, outcome)
             elif outcome.kind in ("unsupported", "error"):
@@ -235,7 +237,7 @@ class _Check:
         for operation in self.spec.operations:
             if operation not in self.claims.operations:
                 row = next(row for row in self.plan.rows if row.operation == operation and _plain(row))
-                if called(row, self.adapter)[0].kind == "tensor":
+                if call_steps(row, self.adapter)[0].kind == "tensor":
                     yield Found("note", "claims", f"{operation} is not claimed, and works: it may be claimed")
         if not broken:
             yield Found("ok", "claims", "nothing that is claimed is unsupported")
@@ -277,7 +279,7 @@ def _types(spec: Spec) -> list[str]:
     )
 
 
-def _amiss(task: Task, outcome: Outcome, dims: tuple[int, ...]) -> str | None:
+def _amiss(task: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | None:
     """What is wrong with an answer that should be src's elements as `dims`."""
     if outcome.kind != "tensor":
         return f"a legal call came back as {outcome.kind}: {outcome.message}"
@@ -302,7 +304,7 @@ def _swapped(data: bytes | memoryview, width: int) -> bytes:
 
 
 def _plain(row: Row) -> bool:
-    return len(row.tasks) == 1 and all(judged.meaning.kind == "legal" for judged in row.tasks[0].meanings)
+    return len(row.steps) == 1 and all(judged.meaning.kind == "legal" for judged in row.steps[0].meanings)
 
 
 def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]:

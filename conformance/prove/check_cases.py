@@ -9,8 +9,10 @@ from ..load.cases import LOCK, locked
 from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
 from ..model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
-from ..plan.rows import Plan, Row, Task, plan_of, witnessed
-from ..run.row import called, run_row
+from ..plan.rows import Plan, Row, plan_of
+from ..plan.steps import RowStep
+from ..prove.witness import is_witness
+from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
 from .reasons import reason_holds, reasons
 
@@ -35,7 +37,7 @@ def _expectations(plan: Plan) -> Iterator[Problem]:
     said = set()
     for row in plan.rows:
         rule = plan.suite.spec.rules[row.case.rule]
-        for number, (step, task) in enumerate(zip(row.case.steps, row.tasks, strict=True), 1):
+        for number, (step, task) in enumerate(zip(row.case.steps, row.steps, strict=True), 1):
             for judged in task.meanings:
                 for document in judged.documents:
                     if document in plan.suite.spec.added and row.case.id not in plan.suite.added:
@@ -44,7 +46,7 @@ def _expectations(plan: Plan) -> Iterator[Problem]:
                     what = _disagreement(rule, document, expected, judged.meaning, step)
                     if what and (row.case.id, number, document) not in said:
                         said.add((row.case.id, number, document))
-                        at = f"step {number}: " if len(row.tasks) > 1 else ""
+                        at = f"step {number}: " if len(row.steps) > 1 else ""
                         yield Problem(row.case.place, f"{row.case.id}: {at}{what}")
 
 
@@ -101,12 +103,12 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
             yield Problem(
                 row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
             )
-        if result.outcome["kind"] != "tensor" or len(row.tasks) > 1:  # one answer needs no reason
+        if result.outcome["kind"] != "tensor" or len(row.steps) > 1:  # one answer needs no reason
             yield from _reasons(row, reference, plan.suite.spec.added)
 
 
 def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Problem]:
-    for task, outcome in zip(row.tasks, called(row, reference), strict=True):
+    for task, outcome in zip(row.steps, call_steps(row, reference), strict=True):
         if not reason_holds(task, outcome, added):
             rules = ", ".join(sorted(reasons(task, added))) or "none"
             what = f"the reference refuses by {outcome.message}, the contracts by {rules}; one of them is wrong"
@@ -139,7 +141,7 @@ def _rows(plan: Plan) -> Iterator[Problem]:
 def _same_call(plan: Plan) -> Iterator[Problem]:
     seen: dict[object, Case] = {}
     for row in plan.rows:
-        key = (row.operation, row.shape_type, row.given, tuple(_call(task) for task in row.tasks))
+        key = (row.operation, row.shape_type, row.given, tuple(_call(task) for task in row.steps))
         first = seen.setdefault(key, row.case)
         if first is not row.case:
             yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); keep one")
@@ -147,7 +149,7 @@ def _same_call(plan: Plan) -> Iterator[Problem]:
                 seen[known] = first
 
 
-def _call(task: Task) -> object:
+def _call(task: RowStep) -> object:
     return (task.graph, task.source._replace(start=0), task.shapes, task.may_overwrite)
 
 
@@ -196,7 +198,7 @@ def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> list[C
     """The cases that witness a rule, which cite it."""
     lacking = contracts(suite.spec, without=rule.id)
     citing = [case for case in suite.cases.values() if case.rule == rule.id]
-    return [case for case in citing if witnessed(case, suite.spec, rule, whole, lacking)]
+    return [case for case in citing if is_witness(case, suite.spec, rule, whole, lacking)]
 
 
 def _findings(suite: Suite) -> Iterator[Problem]:

@@ -13,8 +13,9 @@ from ..meaning.contract import contracts
 from ..meaning.domain import SMALL, Domain, calls
 from ..model import Adapter, Suite
 from ..plan.memory import volume_of
-from ..plan.rows import GREAT, Row
-from ..run.row import called, run_row
+from ..plan.rows import Row
+from ..plan.steps import GREAT
+from ..run.row import call_steps, run_row
 from .check_cases import witnesses
 from .reasons import reason_holds
 from .turned import Mutant, mutants, source_of
@@ -237,7 +238,7 @@ class Hunt:
 
 def _may_be_refused(row: Row) -> bool:
     """Whether a backend that no row notices may refuse this one, and so give a reason."""
-    return any(judged.meaning.kind != "legal" for task in row.tasks for judged in task.meanings)
+    return any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
 
 
 def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool]) -> str | None:
@@ -262,7 +263,7 @@ def _backend(mutant: Mutant) -> Any:
 
 def gives_itself_away(row: Row, backend: Adapter) -> bool:
     """Whether a row is refused for a reason that does not hold."""
-    return not all(map(reason_holds, row.tasks, called(row, backend)))
+    return not all(map(reason_holds, row.steps, call_steps(row, backend)))
 
 
 class _Late(BaseException):

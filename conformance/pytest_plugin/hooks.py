@@ -55,7 +55,8 @@ from ..model import Adapter, Claims, Isolated, Malformed, Result, Verdict
 from ..plan.rows import Plan, Row, plan_of
 from ..report.facts import BAD
 from ..report.failure import headline, shown_of, told
-from ..run.row import contained, result_without_call, run
+from ..run.contain import contain
+from ..run.row import result_without_call, run
 from ..system.files import InUse, lock_folder
 from ..system.terminal import counted, plain
 from . import asked
@@ -85,7 +86,7 @@ def register(config: pytest.Config) -> None:
         plan = plan_of(load_suite(*folders))
         target = asked.target(plan, option)
         named = asked.named(plan, config, layers(folders[1], cases_folder()))
-        with contained():
+        with contain():
             isolation = isolation_of(option.conformance_adapter)
             adapter = open_backend(option.conformance_adapter, isolation)
             session = Conformance(config, plan, target, named, adapter, isolation)
@@ -355,7 +356,7 @@ class Conformance:
             )
         escaped: tuple[str, ...] = ()
         if self.results:
-            with contained(), heedless():
+            with contain(), heedless():
                 self.caught = canary.caught(self.plan, self.isolation, Limits())
             escaped = planted.escaped(self.caught, self.isolation)
         self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=escaped)

@@ -86,7 +86,7 @@ class CaseRow(pytest.Item):
             raise Broken(self.conformance.failure(self.row, result))
         if verdicts.isdisjoint(("pass", "observed")):
             pytest.skip(self.conformance.not_claimed(self.row))
-        self.row.forget()  # nobody asks for the calls of a row that passes, and they are most of what there is to keep
+        self.row.free_steps()  # nobody asks for those of a row that passes, and they are most of what is kept
 
     def attach(self, report: pytest.TestReport) -> None:
         """Sends the result along with a report of the call, in a form that every process can read."""

@@ -50,7 +50,7 @@ class Shown(NamedTuple):
     def step(self) -> int:
         """The index of the step that decided."""
         step = self.outcome.get("step", 1)
-        return step - 1 if isinstance(step, int) and 0 < step <= len(self.row.tasks) else 0
+        return step - 1 if isinstance(step, int) and 0 < step <= len(self.row.steps) else 0
 
 
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
@@ -395,7 +395,7 @@ def wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
     """What is due at a step → the documents that say so."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        for judged in row.tasks[step].meanings:
+        for judged in row.steps[step].meanings:
             documents = found.setdefault(want_of(judged.meaning, row.case.steps[step].src_type), [])
             documents += [document for document in judged.documents if document not in documents]
     return found

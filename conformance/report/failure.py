@@ -32,7 +32,7 @@ def _lines(shown: Shown, rule: Rule, command: str) -> Iterator[tuple[str, str]]:
     for document in shown.failing:
         yield "", f"{document}: {lines_of(rule, document)}"
     yield "case", f"{row.case.place}: {row.case.id}"
-    steps = f", step {shown.step + 1} of {len(row.tasks)}" if len(row.tasks) > 1 else ""
+    steps = f", step {shown.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
     yield "call", f"{row.operation}, {row.type}, shape as {_given(shown)}{steps}"
     yield "", call_of(row.case, row.case.steps[shown.step])
     due = wants([row], shown.step)

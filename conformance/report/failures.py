@@ -150,7 +150,7 @@ def _detail(shown: Shown) -> str:
 def _drawn(shown: Shown) -> str:
     from .picture import picture  # nothing to draw where all is well
 
-    task = shown.row.tasks[shown.step]
+    task = shown.row.steps[shown.step]
     meaning: Meaning = next(
         (judged.meaning for judged in task.meanings if set(judged.documents) & set(shown.failing)),
         task.meanings[0].meaning,

@@ -152,7 +152,7 @@ def observations(facts: Facts) -> Observations:
         if "observed" not in shown.verdicts.values():
             continue
         open_in: dict[tuple[str, ...], list[str]] = {}
-        for judged in shown.row.tasks[shown.step].meanings:
+        for judged in shown.row.steps[shown.step].meanings:
             there = [document for document in judged.documents if shown.verdicts[document] == "observed"]
             if there:
                 open_in.setdefault(judged.meaning.rules, []).extend(there)

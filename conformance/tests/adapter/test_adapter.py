@@ -16,7 +16,8 @@ from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.certify.evidence import read
 from conformance.model import Claims, Crashed, Declared, Graph, Identity, Result, Unsupported
 from conformance.plan.rows import Plan
-from conformance.run.row import contained, run
+from conformance.run.contain import contain
+from conformance.run.row import run
 
 from .. import miniatures, small
 from ..small import Command, command, mini, reporting
@@ -356,7 +357,7 @@ def test_a_function_does_not_claim_what_it_cannot_be_told(plan: Plan) -> None:
 
 
 def test_a_function_cannot_be_told_what_is_declared(plan: Plan) -> None:
-    node = plan.rows[0].tasks[0].graph.nodes[0]
+    node = plan.rows[0].steps[0].graph.nodes[0]
     graph = Graph(Declared("f32", (2, 3)), (node._replace(result=Declared("f32", (6,))),))
     with pytest.raises(Unsupported, match="declared"):
         function().compile(graph)
@@ -394,7 +395,7 @@ def test_noise_and_another_working_directory_are_noted_and_undone(
 
 
 def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) -> None:
-    with contained() as notes:
+    with contain() as notes:
         (tmp_path / "gone").mkdir()
         os.chdir(tmp_path / "gone")
         (tmp_path / "gone").rmdir()

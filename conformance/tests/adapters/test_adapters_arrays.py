@@ -12,7 +12,7 @@ from conformance.adapters.shared import Call, copied_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.model.types import name_of
 from conformance.plan.memory import Source, image_of, patterns, shape_image
-from conformance.run.row import elements_of
+from conformance.run.call import elements_of
 
 MODULES = (
     "numpy_raw",

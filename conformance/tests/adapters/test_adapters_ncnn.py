@@ -9,7 +9,7 @@ import pytest
 from conformance.adapter import CannotStart, load_adapter
 from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Rejected, Unsupported
 from conformance.plan.memory import Source, image_of
-from conformance.run.row import elements_of
+from conformance.run.call import elements_of
 
 NO = Operand("bool", (), (False,))
 

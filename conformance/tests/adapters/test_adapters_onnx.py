@@ -12,7 +12,7 @@ from conformance.adapter import CannotStart, load_adapter
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.model.types import name_of
 from conformance.plan.memory import Source, image_of, patterns, shape_image
-from conformance.run.row import elements_of
+from conformance.run.call import elements_of
 
 BACKENDS = ("onnxruntime", "onnxruntime-plain", "onnx-reference", "tract", "tvm")
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))

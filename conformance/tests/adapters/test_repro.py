@@ -76,7 +76,7 @@ def chosen(backend: str) -> dict[Row, str]:
 
 
 def test_a_script_holds_the_very_words_of_src() -> None:
-    sources = {task.source for row in rows()[::7] if not row.case.large for task in row.tasks}
+    sources = {task.source for row in rows()[::7] if not row.case.large for task in row.steps}
     for source in sources:
         words = eval(repro.words(source), {"array": array})
         assert words.tobytes() == patterns(source).tobytes(), source

@@ -275,7 +275,7 @@ def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
 def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command: Command) -> None:
     one, two = small.plan(command.folder / "one"), small.plan(command.folder / "two")
     for row, other in zip(one.rows, two.rows, strict=True):
-        assert [task.src.before for task in row.tasks] == [task.src.before for task in other.tasks]
+        assert [task.src.before for task in row.steps] == [task.src.before for task in other.steps]
 
     plain = run.run_row
 

@@ -46,7 +46,7 @@ def no_overrun(row: Row) -> bool:
     """Not where a copied zero may give dst another volume: OpenVINO's reference copies past its end, and may crash."""
     steps = row.case.steps
     copies = any(z and 0 in shape for step in steps for shape, z in zip(step.shapes, step.special_zero, strict=True))
-    open_ = copies and any(judged.meaning.kind != "legal" for task in row.tasks for judged in task.meanings)
+    open_ = copies and any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
     return little_f16(row) and not open_
 
 

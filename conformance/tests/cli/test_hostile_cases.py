@@ -28,7 +28,8 @@ from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, Declared, Expected, Malformed, Node, Operand, Place, Step, Unsupported
-from conformance.plan.rows import Row, Task, rows_of
+from conformance.plan.rows import Row, rows_of
+from conformance.plan.steps import RowStep
 
 from ..adapters.test_repro import BACKENDS, writer
 
@@ -214,7 +215,7 @@ def test_half_of_a_surrogate_pair_is_no_text(script: Script) -> None:
         script.of(row_of({"axis": text("\udc80")}))
 
 
-def hostile_tasks(task: Task) -> Iterator[tuple[str, Task]]:
+def hostile_tasks(task: RowStep) -> Iterator[tuple[str, RowStep]]:
     """The task with one value after another that is code where a number or a name should be."""
     graph, source, code = task.graph, task.source, cast("Any", IN_PYTHON)
     (node,) = graph.nodes
@@ -243,7 +244,7 @@ def hostile_tasks(task: Task) -> Iterator[tuple[str, Task]]:
         yield f"arriving {arriving}", dataclasses.replace(task, shapes=(arriving,))
 
 
-def with_node(task: Task, node: Node) -> Task:
+def with_node(task: RowStep, node: Node) -> RowStep:
     return dataclasses.replace(task, graph=task.graph._replace(nodes=(node,)))
 
 
@@ -251,7 +252,7 @@ def with_node(task: Task, node: Node) -> Task:
 def test_code_in_the_place_of_a_number_or_a_name_makes_no_script(script: Script) -> None:
     row = row_of({})
     assert script.of(row)
-    for what, task in hostile_tasks(row.tasks[0]):
+    for what, task in hostile_tasks(row.steps[0]):
         hostile = copy.copy(row)
         hostile.__dict__["tasks"] = (task,)
         try:

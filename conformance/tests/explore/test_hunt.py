@@ -198,7 +198,7 @@ def test_all_kinds_of_calls_are_tried(spec: Spec) -> None:
             lengths |= {*step.src, *(abs(entry) for shape in step.shapes for entry in shape)}
         for row in rows_of([case], spec, compiled):
             facets.update(facet.partition(":")[0] for facet in row.facets)
-            for task in row.tasks:
+            for task in row.steps:
                 kinds.update(judged.meaning.kind for judged in task.meanings)
                 rules.update(rule for judged in task.meanings for rule in judged.meaning.rules)
     total = sum(kinds.values())
@@ -230,9 +230,9 @@ def test_every_case_is_valid_when_it_is_pasted(spec: Spec, tmp_path: Path) -> No
     assert len(read.cases) == len(written)
     for (_, row), case in zip(written, read.cases.values(), strict=True):
         again = next(iter(rows_of([case], spec, compiled)))
-        assert [task.graph for task in again.tasks] == [task.graph for task in row.tasks]
-        assert [task.shapes for task in again.tasks] == [task.shapes for task in row.tasks]
-        assert [t.source._replace(start=0) for t in again.tasks] == [t.source._replace(start=0) for t in row.tasks]
+        assert [task.graph for task in again.steps] == [task.graph for task in row.steps]
+        assert [task.shapes for task in again.steps] == [task.shapes for task in row.steps]
+        assert [t.source._replace(start=0) for t in again.steps] == [t.source._replace(start=0) for t in row.steps]
 
 
 def test_lessening_ends() -> None:

@@ -20,8 +20,9 @@ from conformance.isolate.session import SHARED_FROM
 from conformance.isolate.started import Limits
 from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan.memory import Source
-from conformance.plan.rows import Task
-from conformance.run.row import attempt, placeless
+from conformance.plan.steps import RowStep
+from conformance.run.call import make_call
+from conformance.run.contain import remove_places
 
 from ..processes import running
 
@@ -33,13 +34,13 @@ def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
     return Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share)
 
 
-def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> Task:
+def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> RowStep:
     node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
-    return Task(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
+    return RowStep(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
 
 
 def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:
-    return attempt(backend, task(**call), None)[0]
+    return make_call(backend, task(**call), None)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -383,7 +384,7 @@ def test_a_program_that_cannot_be_started_again_is_given_up(tmp_path: Path, monk
     said = [outcome(backend) for _ in range(4)]
     assert backend.lost is not None
     assert "no licence left" in backend.lost
-    assert said[3].message == placeless(f"CannotStart: {backend.lost}")
+    assert said[3].message == remove_places(f"CannotStart: {backend.lost}")
     assert backend.generation == 4  # the first, and three that failed
     backend.close()
 
@@ -474,7 +475,7 @@ def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
     assert len(large.src.tensor.memory) > 1 << 26
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
-    seen = attempt(backend, large, None)[0]
+    seen = make_call(backend, large, None)[0]
     assert (seen.kind, "before it had read the call" in (seen.message or "")) == ("error", True), seen
     assert _memory("VmHWM") - before < 32 << 20
     backend.close()

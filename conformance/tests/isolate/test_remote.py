@@ -624,7 +624,7 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
 
 def test_every_graph_arrives_as_it_was_sent(plan: Plan) -> None:
     for row in {(row.case.id, row.given): row for row in plan.rows}.values():
-        for task in row.tasks:
+        for task in row.steps:
             assert protocol.graph_of(json.loads(protocol.graph_text(task.graph))) == task.graph, row.id
 
 
@@ -647,7 +647,7 @@ def test_a_description_that_says_something_else_is_no_claim(key: str, value: obj
 
 def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
     row = plan.rows[0]
-    sent = protocol.graph_text(row.tasks[0].graph)
+    sent = protocol.graph_text(row.steps[0].graph)
     assert row.case.id not in sent
     assert row.case.rule not in sent
     assert "expect" not in sent

@@ -24,7 +24,8 @@ from conformance.plan.memory import (
     volume_of,
 )
 from conformance.plan.rows import Plan, Row
-from conformance.run.row import elements_of, run, run_row
+from conformance.run.call import elements_of
+from conformance.run.row import run, run_row
 
 from .. import miniatures, small
 
@@ -213,9 +214,9 @@ def scribbling(at: int, shape: bool = False) -> miniatures.Scribbles:
 
 
 def test_fills_differ_from_step_to_step_and_from_case_to_case(plan: Plan) -> None:
-    steps = row(plan, "two-calls").tasks
+    steps = row(plan, "two-calls").steps
     assert steps[0].src.elements != steps[1].src.elements
-    assert row(plan, "stays").tasks[0].src.elements != row(plan, "flattens").tasks[0].src.elements
+    assert row(plan, "stays").steps[0].src.elements != row(plan, "flattens").steps[0].src.elements
 
 
 @pytest.mark.parametrize("at", [0, GUARD - 1, -1, -GUARD])
@@ -230,7 +231,7 @@ def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
 def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
     text = small.CASES.replace("layout: reversed", "layout: padded")
     gap = row(small.plan(tmp_path, text), "mirrored")
-    free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.tasks[0].src.tensor))
+    free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.steps[0].src.tensor))
     assert free
     assert result(gap, scribbling(free[0])).diagnosis == "wrote outside src"
 
@@ -246,7 +247,7 @@ def test_src_may_change_only_in_place(plan: Plan) -> None:
 def test_memory_is_as_it_was_for_the_next_call(plan: Plan) -> None:
     one = row(plan, "over-itself")
     assert verdicts(result(one, scribbling(GUARD))) == {"pass"}
-    assert not one.tasks[0].src.touched
+    assert not one.steps[0].src.touched
     assert verdicts(result(one, miniatures.Bent())) == {"pass"}
 
 
@@ -277,7 +278,7 @@ def test_memory_cut_off_is_noticed_and_mended(plan: Plan) -> None:
     found = list(run(plan.rows, miniatures.Shrinks()))
     legal = [each for each in found if each.outcome["kind"] == "tensor"]
     assert {each.diagnosis for each in legal} == {"wrote outside src"}
-    assert not any(task.src.touched for each in plan.rows for task in each.tasks)
+    assert not any(task.src.touched for each in plan.rows for task in each.steps)
 
 
 SHARING: dict[str, tuple[Callable[[Tensor, Any], Any], bool]] = {
@@ -346,7 +347,7 @@ def test_a_write_into_src_of_an_earlier_call_fails_and_is_put_right(plan: Plan) 
         done = result(twice, WritesLate())
         assert verdicts(done) == {"fail"}
         assert (done.diagnosis, done.outcome["step"]) == ("src of an earlier call changed", 2)
-        assert not any(task.src.touched for task in twice.tasks)
+        assert not any(task.src.touched for task in twice.steps)
         assert verdicts(result(twice, miniatures.Bent())) == {"pass"}
 
 
@@ -360,5 +361,5 @@ def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:
     large, other = row(small.plan(tmp_path / "large", text), "over-itself"), row(small.plan(tmp_path / "few"), "stays")
     for each in (large, other):
         assert verdicts(result(each, miniatures.Bent())) == {"pass"}
-    assert "src" not in vars(large.tasks[0])
-    assert "src" in vars(other.tasks[0])
+    assert "src" not in vars(large.steps[0])
+    assert "src" in vars(other.steps[0])

@@ -6,9 +6,10 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
+from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import Contract, contracts
 from conformance.model import Form, Meaning, Operand
-from conformance.plan.rows import Row, meaning_of, plan_of
+from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
 from .. import small
@@ -153,7 +154,7 @@ def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[
 
 def test_what_is_said_of_a_program_beforehand_holds_for_every_call_of_it(rows: dict[str, Row]) -> None:
     def said(row: str) -> list[tuple[object, object, object]]:
-        graphs = [task.graph for task in rows[row].tasks]
+        graphs = [task.graph for task in rows[row].steps]
         return [(g.src.dims, g.nodes[0].shape and g.nodes[0].shape.dims, g.src.strides) for g in graphs]
 
     assert said("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
@@ -162,18 +163,18 @@ def test_what_is_said_of_a_program_beforehand_holds_for_every_call_of_it(rows: d
     assert said("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
     assert said("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
     assert said("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
-    assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].tasks}) == 1
+    assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].steps}) == 1
 
 
 def test_an_attribute_that_is_written_stands_in_place_of_the_ordinary_one(rows: dict[str, Row]) -> None:
-    (node,) = rows["mistyped[StaticReshape-f32]"].tasks[0].graph.nodes
+    (node,) = rows["mistyped[StaticReshape-f32]"].steps[0].graph.nodes
     assert node.shape == Operand("f32", (1,), (2,))
     assert node.attributes == (("axis", Operand("s64", (), (0,))),)
 
 
 def test_shapes_arrive_with_a_call_only_where_they_are_given_at_run_time(rows: dict[str, Row]) -> None:
     def arriving(row: str) -> list[tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]]:
-        return [task.shapes for task in rows[row].tasks]
+        return [task.shapes for task in rows[row].steps]
 
     assert arriving("two-nodes[StaticReshape-f32]") == [()]
     assert arriving("two-nodes[Reshape-1-f32-s64-constant]") == [()]

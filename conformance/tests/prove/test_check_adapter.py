@@ -227,7 +227,7 @@ def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(
 def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_document_forbids_the_call() -> None:
     """Or such a refusal would pass for the library's own."""
     for row in _rows():
-        for task in row.tasks:
+        for task in row.steps:
             dims = task.source.dims
             long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.source.type] >> 63
             if long or 32 < len(dims) <= 64:  # NumPy 1.26 stops at 32

@@ -15,7 +15,8 @@ from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
 from conformance.model import Graph, Meaning, Outcome, Program, Rejected, Suite
-from conformance.plan.rows import Judged, Row, Task, plan_of
+from conformance.plan.rows import Row, plan_of
+from conformance.plan.steps import RowStep, StepMeaning
 from conformance.prove.check_cases import reference_problems
 from conformance.prove.mutants import EQUIVALENTS, Hunt, delete, outdated, reference_mutants, rows_to_run, time_limit
 from conformance.prove.reasons import reason_holds
@@ -94,10 +95,10 @@ def test_a_text_that_is_changed_is_marked() -> None:
 # ── reasons ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def task(*meanings: Meaning) -> Task:
-    first = rows()[0].tasks[0]
-    judged = tuple(Judged(meaning, (f"document-{k}",)) for k, meaning in enumerate(meanings))
-    return Task(first.graph, first.source, first.shapes, False, judged, False)
+def task(*meanings: Meaning) -> RowStep:
+    first = rows()[0].steps[0]
+    judged = tuple(StepMeaning(meaning, (f"document-{k}",)) for k, meaning in enumerate(meanings))
+    return RowStep(first.graph, first.source, first.shapes, False, judged, False)
 
 
 ILLEGAL = Meaning("illegal", None, ("one-infer", "lower-bound"))

@@ -293,7 +293,7 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
     """In the document of 2021, where each of the cases means what it is expected to."""
     row = next(row for row in longer.rows if row.case.id == case and row.operation == "StaticReshape")
     header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
-    held = {None: None, "src": row.tasks[0].src.digest, "something else": "0" * 16}
+    held = {None: None, "src": row.steps[0].src.digest, "something else": "0" * 16}
     content = tuple(held[step.get("holds")] for step in steps)
     records = [{key: value for key, value in step.items() if key != "holds"} for step in steps]
     outcome = records[max(0, min(decided, len(steps)) - 1)]
@@ -349,7 +349,7 @@ def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None
     row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-2022" in row.documents)
     verdicts: dict[str, Verdict] = {"static-2022": "observed", "static-2021": "fail", "static-2020": "fail"}
     outcome = {"kind": "tensor", "type": row.type, "dims": [0, 3]}
-    result = Result(row.id, verdicts, outcome, content=(row.tasks[0].src.digest,))
+    result = Result(row.id, verdicts, outcome, content=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
     assert list(contradictions([row], {row.id: result}, header)) == [f"{row.id}: fails without a diagnosis"]
     assert not list(contradictions([row], {row.id: result._replace(diagnosis="answered")}, header))

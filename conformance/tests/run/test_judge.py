@@ -11,9 +11,9 @@ import pytest
 from conformance.model import VERDICTS, Kind, Layout, Meaning, Outcome, OutcomeKind, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.plan.memory import GUARD, Source, image_of, patterns
+from conformance.run.call import named_type
 from conformance.run.diagnose import compare
 from conformance.run.judge import TABLE, WORST, Judgement, judge, worst
-from conformance.run.row import named_type
 
 SOURCE = Source("f32", (2, 3))
 SRC = image_of(SOURCE)

@@ -1,0 +1,53 @@
+"""What a chain of reshapes means in a document: one contract after the other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+from ..model import Form, Meaning
+from .contract import Contract
+
+
+@lru_cache(4096)  # the rows of a case ask the same of the same documents, for each of its types
+def meaning_of(
+    contract: Contract,
+    src: tuple[int, ...],
+    shapes: tuple[tuple[int, ...], ...],
+    special_zero: tuple[bool, ...],
+    form: Form | None,
+) -> Meaning:
+    """Return what a chain of reshapes means. An unspecified node excuses nothing in the nodes after it."""
+    if len(shapes) == 1:
+        return contract.meaning(src, shapes[0], special_zero[0], form)
+    volume = prod(src)
+    meaning = Meaning("legal", src, ())
+    silent: tuple[str, ...] = ()
+    for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
+        assert meaning.dst is not None
+        last = k == len(shapes) - 1
+        form_of_node = form.of_types if form and not last else form
+        copied = {i for i, d in enumerate(shape) if zero and d == 0 and i < len(meaning.dst) and meaning.dst[i] is None}
+        meaning = contract.meaning(fill_unknown(meaning.dst, volume), shape, zero, form_of_node)
+        if copied and (meaning.kind != "illegal" or set(meaning.rules) & contract.of_answer):
+            return Meaning("unspecified", None, silent)  # it depends on a length that nobody knows
+        if meaning.kind == "illegal":
+            return meaning._replace(rules=(*meaning.rules, *filter(None, silent)))
+        silent += tuple(rule for rule in meaning.rules if rule not in silent)
+        if meaning.kind == "unspecified" and not meaning.rules:
+            silent += ("",)
+    rules = tuple(rule for rule in silent if rule)
+    return Meaning("unspecified", meaning.dst, rules) if silent else meaning
+
+
+def fill_unknown(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:
+    """Return dims of that volume that agree with the known lengths. Nothing that is asked depends on the others."""
+    rest = prod(length for length in dims if length is not None)
+    lengths = []
+    for length in dims:
+        if length is not None:
+            lengths.append(length)
+        else:
+            lengths.append(volume // rest if rest else 1)
+            rest = volume
+    return tuple(lengths)

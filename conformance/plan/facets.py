@@ -1,0 +1,60 @@
+"""The facets of a row: what it needs of a backend beyond the core. A backend may leave facets out of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Case, Given, Operation
+
+WITH_FUNCTION = ("s64", "f32", "bool", "string")
+"""Types of attributes for which oneDNN Graph has a function; the others are the facet `form:attribute-types`."""
+_USUAL_RANK = 12
+"""The most dimensions that the specification's own library takes; each larger rank is a facet."""
+
+
+def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
+    """Yield the facets that the rows of a case share; each row also has that of its element type."""
+    if given != "attribute":
+        yield f"shape-type:{shape_type}"
+    if len(operation.given) > 1:
+        yield f"given:{given}"
+    for step in case.steps:
+        if step.layout != "dense":
+            yield f"layout:{step.layout}"
+        if step.in_place:
+            yield "in-place"
+        if len(step.shapes) > 1:
+            yield "chain"
+        rank = max(len(dims) for dims in (step.src, *step.shapes))
+        if rank > _USUAL_RANK:
+            yield f"rank:{rank}"
+    if given == "runtime" and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case)):
+        yield "unknown-rank"  # one program for all steps has to take what no document promises
+    if case.declared is not None:
+        yield "declared"
+    if case.large:
+        yield "large"
+    yield from _form_facets(case, shape_type)
+
+
+def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:
+    """Yield for src, and then for each shape of the chain, its values over the steps."""
+    yield [step.src for step in case.steps]
+    for k in range(len(case.steps[0].shapes)):
+        yield [step.shapes[k] for step in case.steps]
+
+
+def _form_facets(case: Case, shape_type: str) -> Iterator[str]:
+    if case.attributes:
+        yield "form:attributes"
+    if any(value is not None and value.type not in WITH_FUNCTION for value in case.attributes.values()):
+        yield "form:attribute-types"
+    if case.inputs:
+        yield "form:inputs"
+    if case.outputs:
+        yield "form:outputs"
+    if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
+        yield "form:shape"
+    if case.dst_type:
+        yield "form:types"
+        yield f"type:{case.dst_type}"

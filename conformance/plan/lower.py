@@ -1,0 +1,147 @@
+"""Lower a row to its steps: graph, memory, and what each step means in each document."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from ..meaning.chains import meaning_of
+from ..model import Declared, Form, Graph, Meaning, Node, Operand, Step
+from ..model.types import WIDTH
+from .memory import Source, strides_of, volume_of
+from .steps import GREAT, RowStep, StepMeaning
+
+if TYPE_CHECKING:
+    from .rows import Row
+
+_DENSE = ("dense", "offset")
+_OWN_ATTRIBUTES = ("shape", "special_zero")
+
+
+def lower(row: Row) -> tuple[RowStep, ...]:
+    """Return the steps of a row, ready to be called."""
+    start = zlib.crc32(row.case.id.encode()) % 251  # so that the elements of one case are not those of the next
+    return tuple(_lower_step(row, step, start + 977 * index) for index, step in enumerate(row.case.steps))
+
+
+def _lower_step(row: Row, step: Step, start: int) -> RowStep:
+    case = row.case
+    start = 0 if volume_of(step.src) >= GREAT and not case.large else start
+    source = Source(_src_type(row, step), step.src, step.layout, step.bits, start)
+    shapes = tuple((row.shape_type, _shape_dims(row, shape), shape) for shape in step.shapes)
+    if row.given != "runtime":
+        shapes = ()
+    elif case.inputs.get("shape") == 0:
+        shapes = shapes[:-1]
+    return RowStep(_graph(row, step), source, shapes, step.in_place, _meanings(row, step), case.large)
+
+
+def _src_type(row: Row, step: Step) -> str:
+    return row.type if step.src_type == "T" else step.src_type
+
+
+# ── the graph ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _graph(row: Row, step: Step) -> Graph:
+    type_ = _src_type(row, step)
+    dims = _common_dims([other.src for other in row.case.steps]) if row.given == "runtime" else step.src
+    strides = None
+    if step.layout not in _DENSE and dims == step.src:
+        strides = strides_of(step.src, step.layout, WIDTH[type_])
+    nodes = tuple(_node(row, step, k, last=k == len(step.shapes) - 1) for k in range(len(step.shapes)))
+    return Graph(Declared(type_, dims, strides), nodes)
+
+
+def _node(row: Row, step: Step, k: int, last: bool) -> Node:
+    """Return one node of the graph. What a case says of attributes, inputs and outputs it says of the last."""
+    case = row.case
+    special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
+    if not last:
+        return Node(row.operation, _shape_vector(row, step, k), special_zero)
+    if "special_zero" in case.attributes:
+        special_zero = case.attributes["special_zero"]
+    extra = [(n, o) for n, o in case.attributes.items() if n not in _OWN_ATTRIBUTES and o is not None]
+    return Node(
+        row.operation,
+        _shape_operand(row, step, k),
+        special_zero,
+        _declared_dst(row, step),
+        tuple(extra),
+        case.inputs.get("src", 1) + case.inputs.get("extra", 0),
+        case.outputs.get("dst", 1) + case.outputs.get("extra", 0),
+    )
+
+
+def _shape_operand(row: Row, step: Step, k: int) -> Operand | None:
+    """Return shape as the case writes it; None if it is missing."""
+    case = row.case
+    if case.inputs.get("shape") == 0 or ("shape" in case.attributes and case.attributes["shape"] is None):
+        return None
+    if "shape" in case.attributes:
+        return case.attributes["shape"]
+    return _shape_vector(row, step, k)
+
+
+def _shape_vector(row: Row, step: Step, k: int) -> Operand:
+    """Return shape as it should be, but for the type and the rank, which a case may choose."""
+    if row.given != "runtime":
+        return Operand(row.shape_type, _shape_dims(row, step.shapes[k]), step.shapes[k])
+    dims = _common_dims([_shape_dims(row, other.shapes[k]) for other in row.case.steps])
+    assert dims is not None
+    return Operand(row.shape_type, dims, None)
+
+
+def _shape_dims(row: Row, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the dims of the tensor that holds shape."""
+    return {0: (), 1: (len(shape),), 2: (1, len(shape)), 3: (1, 1, len(shape))}[row.case.shape_rank]
+
+
+def _declared_dst(row: Row, step: Step) -> Declared | None:
+    case, type_ = row.case, row.case.dst_type or _src_type(row, step)
+    if case.declared is None:
+        return Declared(type_, None) if case.dst_type else None
+    return Declared(type_, None if case.declared == "unknown" else case.declared)
+
+
+def _common_dims(all_dims: list[tuple[int, ...]]) -> tuple[int | None, ...] | None:
+    """Return what can be declared of dims that differ from step to step; None if they differ in rank."""
+    if len({len(dims) for dims in all_dims}) > 1:
+        return None
+    return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*all_dims, strict=True))
+
+
+# ── the meaning ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _meanings(row: Row, step: Step) -> tuple[StepMeaning, ...]:
+    form = _form(row, step)
+    by_meaning: dict[Meaning, list[str]] = {}
+    for document in row.documents:
+        meaning = meaning_of(row.contracts[document], step.src, step.shapes, step.special_zero, form)
+        by_meaning.setdefault(meaning, []).append(document)
+    return tuple(StepMeaning(meaning, tuple(documents)) for meaning, documents in by_meaning.items())
+
+
+def _form(row: Row, step: Step) -> Form | None:
+    """Return the form of the call; None for an ordinary one, which contracts decide faster."""
+    case, type_, signature = row.case, _src_type(row, step), row.signature
+    listed = type_ in signature.types and row.shape_type in signature.shape_types
+    plain = not (case.attributes or case.inputs or case.outputs or case.dst_type) and case.shape_rank == 1
+    if listed and plain and case.declared is None:
+        return None
+    attributes, inputs, outputs = case.attributes, case.inputs, case.outputs
+    special_zero = attributes.get("special_zero")
+    shape = attributes.get("shape")
+    return Form(
+        src_type=type_,
+        dst_type=case.dst_type or type_,
+        shape_type=shape.type if shape else row.shape_type,
+        shape_rank=len(shape.dims) if shape else case.shape_rank,
+        special_zero_type=special_zero.type if special_zero else "bool",
+        missing_attributes=tuple(name for name in _OWN_ATTRIBUTES if name in attributes and attributes[name] is None),
+        missing_operands=tuple(n for n, count in {**inputs, **outputs}.items() if n != "extra" and count == 0),
+        extra_attributes=tuple(name for name in attributes if name not in _OWN_ATTRIBUTES),
+        extra_operands=("input",) * inputs.get("extra", 0) + ("output",) * outputs.get("extra", 0),
+        declared=case.declared if isinstance(case.declared, tuple) else None,
+    )

@@ -1,0 +1,59 @@
+"""One step of a row, ready to be called: its graph, its tensors in memory, and its meanings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from ..model import Graph, Meaning
+from .memory import Image, Source, image_of, shape_image, volume_of
+
+_CACHED_IMAGES = 4096
+_image = lru_cache(_CACHED_IMAGES)(image_of)
+_shape_image = lru_cache(_CACHED_IMAGES)(shape_image)
+GREAT = 1 << 21
+"""Elements from which only the latest image is kept; cases of the same dims and type share it."""
+_great_image = lru_cache(1)(image_of)
+
+
+class StepMeaning(NamedTuple):
+    """One meaning of a step, and the documents in which it has it."""
+
+    meaning: Meaning
+    documents: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class RowStep:
+    """One call of a row."""
+
+    graph: Graph
+    source: Source
+    shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]
+    """Shapes that arrive with run: type, dims, values."""
+    may_overwrite: bool
+    meanings: tuple[StepMeaning, ...]
+    large: bool
+
+    @property
+    def great(self) -> bool:
+        """True if src takes much of this process's memory."""
+        return volume_of(self.source.dims) >= GREAT
+
+    @cached_property
+    def src(self) -> Image:
+        """src in memory, shared by all steps that begin with the very same bytes."""
+        if self.large:
+            return image_of(self.source)
+        return _great_image(self.source) if self.great else _image(self.source)
+
+    def free_memory(self) -> None:
+        """Drop src if it is too large to keep; it is made again when it is asked for."""
+        if self.large or self.great:
+            self.__dict__.pop("src", None)
+
+    @cached_property
+    def arriving(self) -> tuple[Image, ...]:
+        """The shapes that arrive with run, in memory."""
+        return tuple(_shape_image(*shape) for shape in self.shapes)

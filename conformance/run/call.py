@@ -1,0 +1,165 @@
+"""Make one call of a backend, and record what came of it and what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ..model.types import WIDTH, dtype_of, name_of
+from ..plan.memory import HUGE, Image, unfit, unreal
+from ..plan.steps import RowStep
+from ..system.text import cut
+from .contain import remove_places
+
+_NO_PROGRAM: Any = None
+
+
+def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | None) -> tuple[Outcome, Any]:
+    """Compile if need be, run, and return the outcome, with the answer itself to look at it again later."""
+    src, arriving, answer = step.src, step.arriving, None
+    try:
+        program = programs.get(step.graph, _NO_PROGRAM) if programs is not None else None
+        if program is None:
+            program = adapter.compile(step.graph)
+            if programs is not None:
+                programs[step.graph] = program
+        answer = program.run(src.tensor, tuple([shape.tensor for shape in arriving]), step.may_overwrite)
+        if isinstance(answer, np.generic):  # what NumPy itself makes of a tensor of rank 0
+            answer = np.asarray(answer)
+        outcome = _answer_outcome(answer, src)
+    except Rejected as rejected:
+        outcome = rejection_outcome(rejected)
+    except Unsupported as unsupported:
+        outcome = Outcome("unsupported", message=message_text(getattr(unsupported, "facet", None)))
+    except Crashed as crash:
+        outcome = Outcome("crash", message=message_text(str(crash)))
+    except TimedOut as late:
+        outcome = Outcome("timeout", message=message_text(str(late)))
+    except MemoryError as error:
+        outcome = Outcome("crash", message=message_text(f"asked for more memory than it may have: {as_text(error)}"))
+    except RemoteError as error:
+        outcome = Outcome("error", message=message_text(str(error)))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever else it raises is an error of the adapter, and the run goes on
+        outcome = Outcome("error", message=message_text(f"{type(error).__name__}: {as_text(error)}"))
+    faults = _faults(step, src, arriving)
+    return (outcome._replace(faults=faults) if faults else outcome), answer
+
+
+def describe_message(message: Any) -> str:
+    """Return a backend's message, or say what it gave in place of text."""
+    if isinstance(message, str):
+        return message
+    return f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
+
+
+def message_text(message: Any) -> str:
+    """Return a backend's message, cut, without the places of this machine."""
+    return cut(remove_places(describe_message(message)))
+
+
+def as_text(value: object, how: Callable[[object], str] = str) -> str:
+    """Return a backend's value as text, or say that it cannot be written."""
+    try:
+        return how(value)
+    except BaseException as error:
+        return f"({type(value).__name__}, which cannot be written: {type(error).__name__})"
+
+
+def rejection_outcome(rejected: Rejected) -> Outcome:
+    """Return the outcome of a rejection: an error if its stage or message is not what is due."""
+    stage, message = getattr(rejected, "stage", None), getattr(rejected, "message", None)
+    if not isinstance(stage, str) or stage not in ("compile", "run") or not isinstance(message, str):
+        given = f"Rejected({as_text(stage, repr)}, {as_text(message, repr)})"
+        return Outcome("error", message=message_text(f"{given}: the stage is compile or run, the message text"))
+    return Outcome("rejected", stage=stage, message=message_text(message))
+
+
+def _answer_outcome(answer: Any, src: Image) -> Outcome:
+    """Return the outcome of an answer: an error if it is no tensor."""
+    type_ = named_type(answer)
+    if isinstance(type_, Exception):
+        return Outcome("error", message=message_text(str(type_)))
+    if isinstance(answer, Tensor):
+        if why := unfit(tuple(map(index, answer.dims))):
+            return Outcome("error", message=f"run returned a Tensor of {why}")
+        shares = answer.shares_src or answer.memory is src.tensor.memory
+        return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
+    return Outcome(
+        "tensor", type_, answer.shape, elements_of(answer), shares=answer.base is not None and _shares(answer, src)
+    )
+
+
+def named_type(answer: Any) -> str | Exception:
+    """Return the element type of an answer, or the reason why it is no answer."""
+    if isinstance(answer, np.ndarray):
+        if answer.dtype.byteorder == ">":
+            return TypeError(f"run returned a big-endian array of {answer.dtype}; give it in little-endian byte order")
+        name = name_of(answer.dtype)
+        return (
+            name if name in WIDTH else TypeError(f"run returned an array of {answer.dtype}, which is no element type")
+        )
+    if isinstance(answer, Tensor):
+        if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
+            memory: Any = answer.memory
+            if memory is None:  # NumPy would take some that is left over, and what it holds may be right
+                return TypeError("run returned a Tensor without memory")
+            return answer.type
+        return TypeError(f"run returned a Tensor of type {answer.type!r} with {len(answer.strides)} strides")
+    return TypeError(f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
+
+
+def _shares(answer: Any, src: Image) -> bool:
+    return bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
+
+
+def elements_of(answer: Any) -> bytes | memoryview:
+    """Return the elements of an answer in row-major order. A Tensor may have more dims than NumPy has."""
+    if not isinstance(answer, Tensor):
+        if answer.nbytes >= HUGE:
+            return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
+        data: bytes = answer.tobytes()
+        return data
+    if unreal(answer.dims):
+        return b""
+    kept = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
+    view = np.ndarray(
+        tuple(n for n, _ in kept), dtype_of(answer.type), answer.memory, answer.offset, tuple(s for _, s in kept)
+    )
+    return view.tobytes()
+
+
+def _faults(step: RowStep, src: Image, arriving: tuple[Image, ...]) -> tuple[str, ...]:
+    """Name the memory that the call changed without leave, and put it right for the next call."""
+    faults = []
+    if src.touched:
+        if not step.may_overwrite:
+            faults.append("src changed" if _only_elements_changed(src) else "wrote outside src")
+        elif not _only_elements_changed(src):
+            faults.append("wrote outside src")
+        src.restore()
+    for shape in arriving:
+        if shape.touched:
+            faults.append("shape changed")
+            shape.restore()
+    return tuple(faults)
+
+
+def _only_elements_changed(src: Image) -> bool:
+    """True if nothing but elements of src changed, so that the memory around them is as it was."""
+    tensor = src.tensor
+    if not src.elements or len(tensor.memory) != len(src.before):
+        return False
+    after = bytearray(tensor.memory)
+    was = Tensor(tensor.type, tensor.dims, tensor.strides, bytearray(src.before), tensor.offset)
+    kind = np.dtype(f"<u{WIDTH[tensor.type]}")
+    kept = [(n, s) for n, s in zip(tensor.dims, tensor.strides, strict=True) if n != 1]
+    dims, strides = tuple(n for n, _ in kept), tuple(s for _, s in kept)
+    now = np.ndarray(dims, kind, after, tensor.offset, strides)
+    now[...] = np.ndarray(dims, kind, was.memory, tensor.offset, strides)
+    return after == src.before

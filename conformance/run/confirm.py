@@ -1,0 +1,73 @@
+"""Try crashes and timeouts again in a fresh process, and stop calling rows of a case that always hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..model import Adapter, Outcome, OutcomeKind, Result
+from ..plan.rows import Row
+from .call import message_text
+
+DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
+_AGAIN = "(deterministic: again alone in a fresh process)"
+_ALIKE = "(deterministic: alone in a fresh process, like the row before)"
+_HANGS = 3
+"""Rows of a case and operation that must time out, confirmed, before the others are not called any more."""
+_NOT_CALLED = f"not called: the {_HANGS} rows before it of this case and operation timed out"
+
+
+class HangCounter:
+    """Counts the rows of one case and operation that timed out twice, one after the other."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, str] | None = None
+        self._times = 0
+
+    def without_call(self, row: Row) -> list[Outcome]:
+        """Return the outcomes of a row that need not be called since those before it hung; else nothing."""
+        if self._times < _HANGS or self._key != (row.case.id, row.operation):
+            return []
+        return [Outcome("timeout", message=_NOT_CALLED)] * len(row.steps)
+
+    def count(self, row: Row, result: Result) -> None:
+        """Count a result."""
+        if self._key != (row.case.id, row.operation):
+            self._key, self._times = (row.case.id, row.operation), 0
+        message = str(result.outcome.get("message"))
+        hung = result.outcome["kind"] == "timeout" and message.endswith((_AGAIN, _ALIKE, _NOT_CALLED))
+        self._times = self._times + 1 if hung else 0
+
+
+def confirm(
+    row: Row,
+    adapter: Adapter,
+    outcomes: list[Outcome],
+    previous: Result | None,
+    call_steps: Callable[[Row, Adapter], list[Outcome]],
+) -> list[Outcome]:
+    """Call a row that crashed or hung again, alone in a fresh process. The worse outcome stands, and says if it did."""
+    restart = getattr(adapter, "restart", None)
+    if restart is None:
+        return outcomes
+    if len(outcomes) == 1 and previous is not None and _had_fresh_process(row, outcomes[0], previous):
+        return [outcomes[0]._replace(message=message_text(f"{outcomes[0].message} {_ALIKE}"))]
+    restart()
+    again = call_steps(row, adapter)
+    worse = []
+    for first, second in zip(outcomes, again, strict=True):
+        if first.kind not in DIED:
+            worse.append(second if second.kind in DIED else first)
+        elif second.kind == first.kind:
+            worse.append(first._replace(message=message_text(f"{first.message} {_AGAIN}")))
+        else:
+            after = f"the call before it was {previous.row}" if previous else "it was the first call"
+            note = f"(flaky: not alone in a fresh process; {after})"
+            worse.append(first._replace(message=message_text(f"{first.message} {note}")))
+    return worse
+
+
+def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:
+    """True if the previous row of this case died the same way and was confirmed; this process is then fresh already."""
+    same_case = previous.row.startswith(f"{row.case.id}[")
+    confirmed = str(previous.outcome.get("message")).endswith((_AGAIN, _ALIKE))
+    return same_case and confirmed and previous.outcome["kind"] == outcome.kind
