@@ -11,7 +11,7 @@ CANARIES: dict[str, tuple[str, ...]] = {
 }
 """A planted backend → the rules whose rows it is driven over: some that it must fail, some that it may pass."""
 IN_PROCESSES: dict[str, tuple[str, ...]] = {
-    "conformance.adapters.broken_process:DiesRatherThanRefuse": ("one-infer", "literal-lengths"),
+    "conformance.adapters.broken.process:DiesRatherThanRefuse": ("one-infer", "literal-lengths"),
 }
 """The same for those that would take this process with them."""
 

@@ -135,13 +135,13 @@ def unopposed(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
     broken = {backend.breaks for backend in backends.values()}
     for rule in suite.spec.rules.values():
         if rule.level in ("must", "decided") and rule.id not in broken:
-            yield f"rule {rule.id!r} has no enemy; write a backend that breaks it in adapters/broken.py"
+            yield f"rule {rule.id!r} has no enemy; write a backend that breaks it in adapters/broken/"
     for rule_id in sorted(broken - suite.spec.rules.keys()):
-        yield f"adapters/broken.py: some backend breaks {rule_id!r}, which is no rule"
+        yield f"adapters/broken/: some backend breaks {rule_id!r}, which is no rule"
     covered = {letter for backend in backends.values() for letter in backend.classes}
     for letter, about in module.CLASSES.items():
         if letter not in covered:
-            yield f"class {letter} ({about}) has no enemy; write a backend of that class in adapters/broken.py"
+            yield f"class {letter} ({about}) has no enemy; write a backend of that class in adapters/broken/"
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────

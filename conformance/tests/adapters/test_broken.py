@@ -1,4 +1,4 @@
-"""Every belief of adapters/broken.py is caught by a case of the rule it breaks, and is about little else."""
+"""Every belief of adapters/broken/ is caught by a case of the rule it breaks, and is about little else."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def test_the_size_is_said_and_the_failures_are_shown_with_a_case(
 
 @pytest.mark.slow
 def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path) -> None:
-    backend = "conformance.adapters.broken_process:DiesRatherThanRefuse"
+    backend = "conformance.adapters.broken.process:DiesRatherThanRefuse"
     words = ("--rank", "1", "--max-dim", "1", "--entries", "1", "--isolation", "worker", *STATIC)
     assert cli.main(["sweep", backend, *words, "--out", str(tmp_path)]) == 1
     failures = read(tmp_path / FILE).total.failures

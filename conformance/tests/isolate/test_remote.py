@@ -40,7 +40,7 @@ AGAIN = "again alone in a fresh process", "alone in a fresh process, like the ro
 SOMETIMES = """
 import os
 from pathlib import Path
-from conformance.adapters.broken_process import DiesRatherThanRefuse
+from conformance.adapters.broken.process import DiesRatherThanRefuse
 
 class Sometimes(DiesRatherThanRefuse):
     def compile(self, graph):
@@ -199,7 +199,7 @@ def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
 
 
 def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
-    dying = "conformance.adapters.broken_process:DiesRatherThanRefuse"
+    dying = "conformance.adapters.broken.process:DiesRatherThanRefuse"
     first, other = "two-infers", "two-infers-around-a-length"
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"]
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 3

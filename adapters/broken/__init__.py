@@ -1,0 +1,34 @@
+"""The planted backends: the reference with one fault each, which the suite must catch.
+
+To add one, write it in the module of the thing that it gets wrong; its docstring says the fault:
+
+    @resolve_dims("zero-is-one", breaks="zero-literal", classes="A")
+    def _(call: Call) -> Dims:
+        \"""Reads a 0 as 1 when special_zero is false.\"""
+        return call.resolve() if call.zero else call.resolve(shape=tuple(d or 1 for d in call.shape))
+
+`conformance run broken:zero-is-one` runs it, and its class is `conformance.adapters.broken:ZeroIsOne`.
+"""
+
+# ruff: noqa: F401
+from . import (
+    chains,
+    content,
+    declared,
+    empty,
+    everything,
+    in_place,
+    inference,
+    layout,
+    negatives,
+    nodes,
+    numbers,
+    rank,
+    state,
+    unsupported,
+    volume,
+    zeros,
+)
+from .base import BROKEN, CLASSES
+
+globals().update({backend.__name__: backend for backend in BROKEN.values()})

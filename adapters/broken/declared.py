@@ -1,0 +1,72 @@
+"""Backends that believe, or ignore, the declared dims and type of dst."""
+
+from __future__ import annotations
+
+import math
+
+from conformance.model import Declared, Node, Tensor
+from conformance.model.types import dtype_of
+
+from ..numpy_reference import possible
+from .base import Answer, Call, Dims, Run, accept_declared, always, move_elements, overlook, read_node, resolve_dims
+
+accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
+accept_declared.plant("declared-rank-is-enough", "declared-output", "P", "Accepts any declared dims of the right rank.",
+                      lambda said, dims: said.dims is None or len(said.dims) == len(dims))  # fmt: skip
+accept_declared.plant("declared-in-full-or-refused", "declared-output", "P", "Rejects an unknown length.",
+                      lambda said, dims: said.dims is None or said.dims == dims)  # fmt: skip
+accept_declared.plant("unknown-rank-is-rank-zero", "declared-output", "PK", "Reads an unknown rank as rank 0.",
+                      lambda said, dims: possible(said._replace(dims=said.dims or ()), dims))  # fmt: skip
+
+
+@accept_declared("declared-volume-is-enough", breaks="declared-output", classes="P")
+def _(declared: Declared, dims: tuple[int | None, ...]) -> bool:
+    """Accepts any declared dims of the right volume."""
+    volume = math.prod(d or 0 for d in dims)
+    return possible(declared, dims) or math.prod(d or 0 for d in declared.dims or ()) == volume
+
+
+@resolve_dims("declaration-believed", breaks="declared-output", classes="P")
+def _(call: Call) -> Dims:
+    """Answers the declared dims instead of those of shape."""
+    dst, declared = call.resolve(), known_dims(call)
+    return dst if declared is None else declared
+
+
+def known_dims(call: Call) -> Dims | None:
+    """The declared dims if all of them are known."""
+    declared = call.node.result.dims if call.node.result is not None else None
+    return None if declared is None or None in declared else tuple(d or 0 for d in declared)
+
+
+overlook("declared-settles-zero-beside-infer", "zero-meets-infer", "P",
+         "Accepts -1 beside a literal 0 if dims of an empty dst are declared.",
+         lambda call: 0 in (known_dims(call) or ()), answer=lambda call: known_dims(call) or ())  # fmt: skip
+
+
+@read_node("declared-type-ignored", breaks="same-type", classes="P")
+def ignore_type(node: Node, src_type: str) -> Node:
+    """Ignores the declared type."""
+    return node._replace(result=node.result._replace(type=src_type)) if node.result else node
+
+
+@read_node("declared-lengths-excuse-the-type", breaks="same-type", classes="P")
+def _(node: Node, src_type: str) -> Node:
+    """Ignores the declared type if dims are declared too."""
+    return ignore_type(node, src_type) if node.result and node.result.dims is not None else node
+
+
+@read_node("bf16-may-be-declared-f32", breaks="same-type", classes="P")
+def _(node: Node, src_type: str) -> Node:
+    """Ignores a declaration of f32 for bf16."""
+    ignored = node.result is not None and (src_type, node.result.type) == ("bf16", "f32")
+    return node._replace(result=None) if ignored else node
+
+
+@move_elements("casts-to-the-declared-type", breaks="same-type", classes="P", read_node=ignore_type)
+def _(run: Run, dst: Dims) -> Answer:
+    """Converts elements to the declared type."""
+    answer, declared = run.move(dst), run.program.given.nodes[-1].result
+    if isinstance(answer, Tensor) or declared is None or declared.type == run.src.type:
+        return answer
+    return answer.astype(dtype_of(declared.type))

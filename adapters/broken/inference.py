@@ -1,0 +1,68 @@
+"""Backends that infer a -1 wrongly, or accept several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .base import Call, Dims, overlook, resolve_dims
+
+
+def infer_only_first(shape: Dims) -> Dims:
+    """The shape with 1 for every -1 but the first."""
+    return tuple(1 if d == -1 and i != shape.index(-1) else d for i, d in enumerate(shape))
+
+
+def change_inference(name: str, classes: str, fault: str, change: Callable[[Call, int], int]) -> None:
+    """Plant a backend that changes the inferred length."""
+
+    def resolve(call: Call) -> Dims:
+        return tuple(change(call, n) if d == -1 else n for d, n in zip(call.shape, call.resolve(), strict=True))
+
+    resolve_dims.plant(name, "infer-keeps-count", classes, fault, resolve)
+
+
+change_inference("inferred-before-zeros-are-copied", "B", "Infers -1 without the lengths that are copied.",
+                 lambda call, _: call.volume // math.prod(d for d in call.shape if d > 0))  # fmt: skip
+change_inference("inferred-at-least-one", "B", "Infers 1 instead of 0.", lambda _, length: max(length, 1))
+change_inference("inferred-in-f32", "D", "Rounds an inferred length to f32.", lambda _, n: int(np.float32(n)))
+change_inference("lengths-cut-to-bytes", "D", "Keeps an inferred length in a byte.", lambda _, length: length % 256)
+resolve_dims.plant("first-infer-wins", "one-infer", "M", "Infers the first of several -1 and reads the others as 1.",
+                   lambda call: call.resolve(shape=infer_only_first(call.shape)))  # fmt: skip
+resolve_dims.plant("last-infer-wins", "one-infer", "M", "Infers the last of several -1 and reads the others as 1.",
+                   lambda call: call.resolve(shape=infer_only_first(call.shape[::-1])[::-1]))  # fmt: skip
+overlook("several-infers-on-empty", "one-infer", "MC", "Accepts several -1 if src is empty, and infers 0.",
+         lambda call: 0 in call.src)  # fmt: skip
+overlook("long-src-may-be-inferred-twice", "one-infer", "M", "Accepts several -1 if src has more than four dimensions.",
+         lambda call: len(call.src) > 4)  # fmt: skip
+overlook("divisibility-unchecked", "same-volume", "E", "Rounds the quotient down if -1 cannot be inferred exactly.",
+         lambda call: call.shape.count(-1) == 1)  # fmt: skip
+
+
+@resolve_dims("inferred-from-the-same-index", breaks="infer-keeps-count", classes="B")
+def _(call: Call) -> Dims:
+    """Replaces -1 by the length of src at the same index."""
+    if call.shape.count(-1) != 1:
+        return call.resolve()
+    at = call.shape.index(-1)
+    length = call.src[at] if at < len(call.src) else 0
+    return call.resolve(shape=(*call.shape[:at], length or -1, *call.shape[at + 1 :]))
+
+
+@resolve_dims("divides-by-zero", breaks="refuse-illegal-calls", classes="CB")
+def _(call: Call) -> Dims:
+    """Divides by the lengths beside a -1 even if one of them is 0."""
+    if call.shape.count(-1) == 1:
+        lengths = (call.src[i] if call.zero and d == 0 and i < len(call.src) else d for i, d in enumerate(call.shape))
+        call.volume // math.prod(d for d in lengths if d != -1)
+    return call.resolve()
+
+
+@resolve_dims("divides-by-a-product-that-wraps", breaks="refuse-illegal-calls", classes="CD")
+def _(call: Call) -> Dims:
+    """Divides by the product of the positive lengths modulo 2^64 if shape has a -1 and a 0."""
+    if 0 in call.shape and call.shape.count(-1) == 1:
+        call.volume // (math.prod(d for d in call.shape if d > 0) % (1 << 64))
+    return call.resolve()

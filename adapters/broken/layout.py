@@ -1,0 +1,161 @@
+"""Backends that read the elements of src from the wrong places in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from conformance.plan.memory import strides_of
+from conformance.model import Layout, Tensor
+from conformance.model.types import WIDTH
+
+from ..numpy_reference import dense
+from .base import Answer, Dims, Run, always, move_elements
+
+Condition = Callable[[Run, Dims], bool]
+"""Selects runs by the run itself and the dims of dst."""
+
+
+def read_layout(
+    name: str, fault: str, read: Callable[[Tensor], Tensor], when: Condition = always,
+    breaks: str = "layout-is-no-content", classes: str = "F",
+) -> None:  # fmt: skip
+    """Plant a backend that moves the elements of `read(src)` instead of src, in some runs."""
+
+    def move(run: Run, dst: Dims) -> Answer:
+        possible = 0 not in dst and math.prod(dst) == math.prod(run.src.dims)
+        return run._replace(src=read(run.src)).move(dst) if possible and when(run, dst) else run.move(dst)
+
+    move_elements.plant(name, breaks, classes, fault, move)
+
+
+def dense_strides(src: Tensor) -> Dims:
+    return dense(src.type, src.dims, bytearray()).strides
+
+
+def with_strides(src: Tensor, strides: Dims) -> Tensor:
+    """src read with other strides, none of them negative; memory past its end reads as 0."""
+    reach = sum((n - 1) * s for n, s in zip(src.dims, strides, strict=True)) + WIDTH[src.type]
+    missing = max(0, src.offset + reach - len(src.memory))
+    return Tensor(src.type, src.dims, strides, bytearray(src.memory) + bytearray(missing), src.offset)
+
+
+def bytes_below(src: Tensor) -> int:
+    """The number of bytes that elements reach below the one with every index 0."""
+    return -sum((n - 1) * s for n, s in zip(src.dims, src.strides, strict=True) if s < 0)
+
+
+def is_in_order(src: Tensor) -> bool:
+    return list(src.strides) == sorted(src.strides, reverse=True)
+
+
+def ignore_strides(src: Tensor) -> Tensor:
+    """src read as if it were dense."""
+    return src if src.strides == dense_strides(src) else with_strides(src, dense_strides(src))
+
+
+def sort_by_stride(src: Tensor) -> Tensor:
+    """src with its elements in the order in which they lie in memory."""
+    axes = sorted(range(len(src.dims)), key=lambda axis: -abs(src.strides[axis]))
+    dims, strides = (tuple(part[axis] for axis in axes) for part in (src.dims, src.strides))
+    return Tensor(src.type, dims, strides, src.memory, src.offset)
+
+
+def drop_signs(src: Tensor) -> Tensor:
+    """src read with the absolute values of its strides."""
+    return Tensor(src.type, src.dims, tuple(map(abs, src.strides)), src.memory, src.offset - bytes_below(src))
+
+
+def round_offset(src: Tensor) -> Tensor:
+    """src read from a multiple of 64 bytes."""
+    return Tensor(src.type, src.dims, src.strides, src.memory, max(src.offset // 64 * 64, bytes_below(src)))
+
+
+def lies(src: Tensor, *layouts: Layout) -> bool:
+    return any(src.strides == strides_of(src.dims, layout, WIDTH[src.type]) for layout in layouts)
+
+
+read_layout("strides-ignored", "Reads src as dense.", ignore_strides)
+read_layout("stride-zero-is-unset", "Reads src as dense if one of its strides is 0.",
+            lambda src: ignore_strides(src) if 0 in src.strides else src)  # fmt: skip
+read_layout("padding-is-content", "Reads src as dense if its strides are positive and in row-major order.",
+            lambda src: ignore_strides(src) if is_in_order(src) and min(src.strides, default=0) > 0 else src,
+            )  # fmt: skip
+read_layout("five-ways-to-lie", "Reads src as dense unless it is transposed, padded, broadcast or reversed.",
+            lambda src: src if lies(src, "transposed", "padded", "broadcast", "reversed") else ignore_strides(src),
+            )  # fmt: skip
+read_layout("eight-strides", "Reads src as dense if it has more than eight dimensions and positive strides.",
+            lambda src: ignore_strides(src) if len(src.dims) > 8 and min(src.strides) > 0 else src,
+            classes="FJ")  # fmt: skip
+read_layout("in-place-whatever-the-layout", "Reads src as dense if it may be overwritten.",
+            ignore_strides, lambda run, _: run.in_place, classes="HF")  # fmt: skip
+read_layout("offset-rounded-down", "Rounds the offset of src down to a multiple of 64 bytes.", round_offset)
+read_layout("strides-without-sign", "Drops the sign of negative strides.", drop_signs)
+read_layout("memory-order", "Takes the elements in the order in which they lie in memory.", sort_by_stride)
+
+
+def forget_layout(name: str, layout: Layout, fault: str, when: Condition) -> None:
+    """Plant a backend that reads one layout as dense in some runs."""
+
+    def read(src: Tensor) -> Tensor:
+        if layout == "offset" and src.strides == dense_strides(src):
+            return round_offset(src)
+        return with_strides(src, dense_strides(src)) if lies(src, layout) else src
+
+    read_layout(name, fault, read, when, "nodes-compose" if when is is_chain else "layout-is-no-content")
+
+
+def splits(run: Run, dst: Dims) -> bool:
+    return len(dst) > len(run.src.dims)
+
+
+def merges(run: Run, dst: Dims) -> bool:
+    return len(dst) < len(run.src.dims)
+
+
+def is_chain(run: Run, _: Dims) -> bool:
+    return run.program.chained
+
+
+forget_layout("offset-forgotten-when-split", "offset", "Rounds the offset down if dst has higher rank.", splits)
+forget_layout("padding-forgotten-when-split", "padded", "Reads padding if dst has higher rank.", splits)
+forget_layout("repetition-forgotten-when-split", "broadcast", "Ignores a stride of 0 if dst has higher rank.", splits)
+forget_layout("direction-forgotten-when-split", "reversed", "Drops a stride's sign if dst has higher rank.", splits)
+forget_layout("channels-forgotten-when-split", "channels-last", "Ignores channels-last if dst has higher rank.", splits)
+forget_layout("slices-forgotten", "cropped", "Reads the gaps of a cropped src if dst has lower rank.", merges)
+forget_layout("slices-forgotten-when-split", "cropped", "Reads a cropped src's gaps if dst has higher rank.", splits)
+forget_layout("offset-forgotten-in-chains", "offset", "Rounds the offset down in a chain.", is_chain)
+forget_layout("repetition-forgotten-in-chains", "broadcast", "Ignores a stride of 0 in a chain.", is_chain)
+forget_layout("direction-forgotten-in-chains", "reversed", "Drops a stride's sign in a chain.", is_chain)
+forget_layout("slices-forgotten-in-chains", "cropped", "Reads the gaps of a cropped src in a chain.", is_chain)
+
+
+@move_elements("column-major", breaks="row-major-order", classes="F")
+def _(run: Run, dst: Dims) -> Answer:
+    """Takes and stores elements in column-major order."""
+    src = run.src
+    if len(src.dims) < 2 or max(len(src.dims), len(dst)) > 32 or 0 in dst:
+        return run.move(dst)
+    return src.array().reshape(dst, order="F")
+
+
+@move_elements("last-block-of-channels-lost", breaks="layout-is-no-content", classes="F")
+def _(run: Run, dst: Dims) -> Answer:
+    """Writes 0 for the channels after the last full block of 16 in channels-last."""
+    src = run.src
+    if not lies(src, "channels-last") or src.strides == dense_strides(src) or src.dims[1] < 16:
+        return run.move(dst)
+    blocks = src.array().copy()
+    blocks[:, src.dims[1] // 16 * 16 :] = 0
+    return blocks.reshape(dst)
+
+
+@move_elements("end-of-an-odd-row-lost", breaks="layout-is-no-content", classes="F")
+def _(run: Run, dst: Dims) -> Answer:
+    """Writes 0 for the last element of odd rows if a src of rank 4 has more than 16 rows out of order."""
+    src = run.src
+    if is_in_order(src) or len(src.dims) != 4 or src.dims[2] <= 16:
+        return run.move(dst)
+    pairs = src.array().copy()
+    pairs[..., src.dims[3] // 2 * 2 :] = 0
+    return pairs.reshape(dst)

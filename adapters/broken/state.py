@@ -1,0 +1,175 @@
+"""Backends whose earlier runs change a later one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from conformance.model import Operand, Rejected, Tensor
+
+from .base import Answer, Dims, Run, execute_run, plant
+from .layout import with_strides
+
+
+def dims_of(answer: Answer) -> Dims:
+    return answer.dims if isinstance(answer, Tensor) else answer.shape
+
+
+@execute_run("one-buffer-for-all-answers", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Stores every answer of a program in the same buffer."""
+    program, answer = run.program, run.answer()
+    if isinstance(answer, Tensor) or not answer.nbytes:
+        return answer
+    if program.memory is None or program.memory.nbytes < answer.nbytes:
+        program.memory = np.zeros(answer.nbytes, np.uint8)
+    program.memory[: answer.nbytes] = np.frombuffer(answer.tobytes(), np.uint8)
+    held: Answer = program.memory[: answer.nbytes].view(answer.dtype).reshape(answer.shape)
+    return held
+
+
+@execute_run("eight-buffers-in-turn", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Stores answers in eight buffers in turn."""
+    answer = run.answer()
+    if isinstance(answer, Tensor) or not answer.nbytes:
+        return answer
+    run.program.memory = answers = [*(run.program.memory or []), answer]
+    if len(answers) > 8 and answers[-9].nbytes == answer.nbytes:
+        answers[-9].view(np.uint8).reshape(-1)[:] = np.frombuffer(answer.tobytes(), np.uint8)
+    return answer
+
+
+@execute_run("answers-from-memory", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Returns an earlier answer if the dims of src and dst are the same."""
+    run.program.memory = run.program.memory or {}
+    answer = run.answer()
+    kept: Answer = run.program.memory.setdefault((run.src.dims, dims_of(answer)), answer)
+    return kept
+
+
+@execute_run("answers-the-last-good-call", breaks="each-call-alone", classes="HI")
+def _(run: Run) -> Answer:
+    """Returns the last answer instead of rejecting a call."""
+    try:
+        run.program.memory = run.answer()
+    except Rejected:
+        if run.program.memory is None:
+            raise
+    answer: Answer = run.program.memory
+    return answer
+
+
+def remember(name: str, classes: str, fault: str, key: Callable[[Dims, list[Dims]], Any], entries: int = 64) -> None:
+    """Plant a backend that looks up the dims of dst by a key of src dims and shapes.
+
+    If the cache is full, a new key takes the place of the first one but leaves its dims there.
+    """
+
+    def execute(run: Run) -> Answer:
+        run.program.memory = cache = run.program.memory or []
+        this = key(run.src.dims, [tuple(shape.array().ravel().tolist()) for shape in run.shapes])
+        for cached, dst in cache:
+            if cached == this:
+                return run.program.move(run, dst)
+        answer = run.answer()
+        if len(cache) < entries:
+            cache.append((this, dims_of(answer)))
+        else:
+            cache[0] = this, cache[0][1]
+        return answer
+
+    plant(name, "each-call-alone", classes, fault, execute=execute)
+
+
+def hash_weakly(dims: Dims) -> int:
+    """A hash of 64 bits by shifts and a constant, which spreads small numbers badly."""
+    seed = 0
+    for length in dims:
+        seed ^= (length + 0x9E3779B9 + (seed << 6) + (seed >> 2)) % (1 << 64)
+    return seed
+
+
+remember("full-cache-keeps-an-old-answer", "HI", "Gives the ninth call the cached dst of the first.",
+         lambda src, shapes: (src, shapes), entries=8)  # fmt: skip
+remember("calls-of-equal-hash-are-equal", "IL", "Caches dst by the hash of the shapes.",
+         lambda src, shapes: (src, [hash(shape) for shape in shapes]))  # fmt: skip
+remember("lengths-in-any-order-are-equal", "IN", "Caches dst by the sorted lengths of src.",
+         lambda src, shapes: (sorted(src), shapes))  # fmt: skip
+remember("digits-are-the-key", "HI", "Caches dst by the digits of all lengths without separators.",
+         lambda src, shapes: ["".join(map(str, src)), "".join(str(d) for shape in shapes for d in shape)])  # fmt: skip
+remember("lengths-in-a-row-are-the-key", "HI", "Caches dst by the lengths of src and shape without a separator.",
+         lambda src, shapes: src + tuple(d for shape in shapes for d in shape))  # fmt: skip
+remember("a-weak-hash-is-the-key", "HI", "Caches dst by a weak hash of the lengths.",
+         lambda src, shapes: [hash_weakly(dims) for dims in (src, *shapes)])  # fmt: skip
+
+
+@execute_run("constant-after-three-calls", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Always answers the dims that it has answered three times."""
+    run.program.memory = answered = run.program.memory or []
+    if run.shapes and any(answered.count(dst) >= 3 for dst in answered):
+        return run.move(max(answered, key=answered.count))
+    answer = run.answer()
+    answered.append(dims_of(answer))
+    return answer
+
+
+@execute_run("shape-frozen-at-the-first-call", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Uses the shapes of the first run in every run."""
+    program = run.program
+    program.memory = program.memory or [program.entries(Operand(s.type, s.dims, None), iter((s,))) for s in run.shapes]
+    frozen = (Operand("s64", (len(entries),), entries) for entries in program.memory)
+    nodes = tuple(node._replace(shape=shape) for node, shape in zip(program.graph.nodes, frozen, strict=False))
+    if program.dst is not None:
+        return run.move(program.dst)
+    return run.move(program.settle("run", nodes or program.graph.nodes, run.src.dims, ()))
+
+
+@execute_run("dims-frozen-at-the-first-call", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Uses the dims of the first src in every run."""
+    program = run.program
+    program.memory = program.memory or (run.src.dims,)
+    if program.dst is not None:
+        return run.move(program.dst)
+    return run.move(program.settle("run", program.graph.nodes, program.memory[0], run.shapes))
+
+
+@execute_run("strides-frozen-at-the-first-call", breaks="each-call-alone", classes="FI")
+def _(run: Run) -> Answer:
+    """Uses the strides of the first src with the same dims in every run."""
+    src = run.src
+    run.program.memory = run.program.memory or {}
+    strides = run.program.memory.setdefault(src.dims, src.strides)
+    usable = 0 not in src.dims and min(strides, default=0) >= 0
+    return run._replace(src=with_strides(src, strides)).answer() if usable else run.answer()
+
+
+@execute_run("never-again-after-a-refusal", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Rejects every call after the first that it rejected."""
+    if run.program.memory:
+        raise Rejected("run", "the program is in an error state")
+    try:
+        return run.answer()
+    except Rejected:
+        run.program.memory = True
+        raise
+
+
+@execute_run("refuses-only-once", breaks="each-call-alone", classes="IE")
+def _(run: Run) -> Answer:
+    """Answers src if it rejects a second call with the same src dims."""
+    src, program = run.src, run.program
+    try:
+        return run.answer()
+    except Rejected:
+        if program.memory == src.dims:
+            return run.move(src.dims)
+        program.memory = src.dims
+        raise

@@ -1,0 +1,86 @@
+"""Backends that reject legal calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.model import Graph, Node, Rejected
+
+from ..numpy_reference import Illegal, check_form, possible
+from .base import Call, Dims, plant, read_graph, resolve_dims
+
+
+def reject_calls(name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[Call], bool]) -> None:
+    """Plant a backend that rejects some calls with a message of its own."""
+
+    def resolve(call: Call) -> Dims:
+        if when(call):
+            raise Illegal(message)
+        return call.resolve()
+
+    plant(name, breaks, classes, fault, resolve=resolve)
+
+
+reject_calls("empty-not-supported", "zero-literal", "Q", "Rejects an empty src.",
+             "empty tensors are not supported", lambda call: 0 in call.src)  # fmt: skip
+reject_calls("rank-five-at-most", "dst-has-shape-rank", "Q", "Rejects more than five dimensions.",
+             "at most five dimensions are supported", lambda call: max(len(call.src), len(call.shape)) > 5)  # fmt: skip
+reject_calls("millions-not-supported", "infer-keeps-count", "Q", "Rejects more than 2^20 elements.",
+             "too many elements", lambda call: call.volume > 1 << 20)  # fmt: skip
+reject_calls("inferred-at-the-ends", "infer-keeps-count", "Q", "Rejects a -1 after the fourth entry if not the last.",
+             "-1 is not supported there", lambda call: -1 in call.shape[4:-1])  # fmt: skip
+
+
+@resolve_dims("nothing-to-do-is-refused", breaks="src-is-kept", classes="O")
+def _(call: Call) -> Dims:
+    """Rejects a legal reshape to the dims that src already has."""
+    dst, declared = call.resolve(), call.node.result
+    legal = declared is None or possible(declared, dst)
+    if legal and dst == call.src and 0 not in dst and not call.program.chained:
+        raise Illegal("the graph is empty")
+    return dst
+
+
+def reject_nodes(
+    name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[Node, str], bool]
+) -> None:
+    """Plant a backend that rejects some well-formed nodes, by the node and the type of src."""
+
+    def check(node: Node, src_type: str) -> None:
+        check_form(node, src_type)
+        if when(node, src_type):
+            raise Rejected("compile", message)
+
+    plant(name, breaks, classes, fault, check=check)
+
+
+def is_wide_reshape(node: Node, _: str) -> bool:
+    return node.operation == "Reshape-1" and node.shape is not None and node.shape.type == "s64"
+
+
+def takes_shape_at_run(node: Node, _: str) -> bool:
+    return node.shape is not None and node.shape.values is None
+
+
+reject_nodes("half-precision-not-supported", "same-content", "Q", "Rejects f16.",
+             "f16 is not supported", lambda _, src_type: src_type == "f16")  # fmt: skip
+reject_nodes("reshape-of-wide-shapes-refused", "types-demanded-of-reshape", "Q", "Rejects shapes of s64 in Reshape-1.",
+             "shapes of s64 are not supported", is_wide_reshape)  # fmt: skip
+reject_nodes("shape-only-beforehand", "shape-given", "IQ", "Rejects a shape that arrives with the run.",
+             "dynamic shapes are not supported", takes_shape_at_run)  # fmt: skip
+
+
+@read_graph("static-needs-company", breaks="literal-lengths", classes="O")
+def _(graph: Graph) -> Graph:
+    """Rejects a StaticReshape that is alone in its graph."""
+    if len(graph.nodes) == 1 and graph.nodes[0].operation == "StaticReshape":
+        raise Rejected("compile", "a partition of one reshape is not supported")
+    return graph
+
+
+@read_graph("at-most-three-nodes", breaks="nodes-compose", classes="Q")
+def _(graph: Graph) -> Graph:
+    """Rejects a graph of more than three nodes."""
+    if len(graph.nodes) > 3:
+        raise Rejected("compile", "at most three nodes are supported")
+    return graph
