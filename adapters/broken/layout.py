@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from conformance.plan.memory import strides_of
 from conformance.model import Layout, Tensor
 from conformance.model.types import WIDTH
+from conformance.plan.memory import strides_of
 
 from ..numpy_reference import dense
 from .base import Answer, Dims, Run, always, move_elements

@@ -7,33 +7,34 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.adapter.find import file_of
+from .find import file_of
 
 
 def digest_of_adapter(backend: str) -> str | None:
-    """The sha256 of an adapter or program, its files one after another; None where none is to be found."""
+    """Return the sha256 of an adapter or program, its files one after another; None if there is no such file."""
     path = file_of(backend)
     if path is None or not path.is_file():
         return None
-    return hashlib.sha256(b"".join(each.read_bytes() for each in _with_imported(path))).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in _with_imports(path))).hexdigest()
 
 
-def _with_imported(path: Path) -> list[Path]:
-    """A file, then those beside it that it and they import relatively, by name."""
-    found, left = {path}, [path] if path.suffix == ".py" else []
-    while left:
-        beside = {path.with_name(f"{name}.py") for name in _names_from_beside(left.pop())}
-        left += (new := {each for each in beside - found if each.is_file()})
-        found |= new
-    return [path, *sorted(found - {path})]
+def _with_imports(path: Path) -> list[Path]:
+    """Return a file, then the files that it and they import relatively, by name."""
+    files, rest = {path}, [path] if path.suffix == ".py" else []
+    while rest:
+        new = {file for file in set(_relative_imports(rest.pop())) - files if file.is_file()}
+        rest += new
+        files |= new
+    return [path, *sorted(files - {path})]
 
 
-def _names_from_beside(path: Path) -> Iterator[str]:
-    """The modules, or what may be one, that a file imports from its own folder."""
+def _relative_imports(path: Path) -> Iterator[Path]:
+    """Yield the files that a module may import from its own folder or from one above."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):  # it cannot be imported either
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            yield from [node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom) and node.level:
+            names = [node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names]
+            yield from (folder / f"{name}.py" for folder in path.parents[node.level - 1 : node.level] for name in names)
