@@ -135,20 +135,20 @@ def filter_of_the_comparison() -> Measured:
     """All lines of a page of 24 backends shown again after a filter: what its main thread takes, to the next frame."""
     from conformance.certify.conclude import concluded
     from conformance.certify.evidence import read
-    from conformance.report.compare import html
-    from conformance.report.facts import Facts
+    from conformance.report.compare_page import render
+    from conformance.report.finished_run import FinishedRun
 
-    def gathered(backend: str, folder: Path) -> Facts:
+    def gathered(backend: str, folder: Path) -> FinishedRun:
         once(_command("run", backend, "--isolation", "none", "--out", folder))
         evidence = read(folder / "results.jsonl")
-        return Facts(_plan(), evidence, concluded(_plan(), evidence))
+        return FinishedRun(_plan(), evidence, concluded(_plan(), evidence))
 
     sync_api = import_module("playwright.sync_api")  # not among what the suite wants
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
         folder, page = Path(name), Path(name) / "page.html"
         bad = "conformance.adapters.broken:AcceptsEverything"
         runs = [gathered("numpy", folder / "good"), gathered(bad, folder / "bad")]
-        page.write_text(html(runs * 12), encoding="utf-8")
+        page.write_text(render(runs * 12), encoding="utf-8")
         path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         try:

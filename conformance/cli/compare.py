@@ -12,8 +12,9 @@ from ..certify.folder import RESULTS
 from ..certify.rejudge import refuse_unsound
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
-from ..report.compare import differs, html, names_of, one_fails
-from ..report.facts import MARKS, Facts
+from ..report.compare_page import differs, name_runs, one_fails, render
+from ..report.finished_run import FinishedRun
+from ..report.rows import MARKS
 from ..system.terminal import counted, say, table
 from .arguments import Usage, emit, folder_given
 
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     runs = [gathered(path, plan) for path in args.folders]
     out = args.out or DEFAULT_OUT
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(html(runs), encoding="utf-8", newline="\n")
+    out.write_text(render(runs), encoding="utf-8", newline="\n")
     if args.json:
         emit(_data(runs, out))
     else:
@@ -50,17 +51,17 @@ def evidence_at(path: Path) -> Evidence:
         raise Usage(str(refused)) from None
 
 
-def gathered(path: Path, plan: Plan) -> Facts:
+def gathered(path: Path, plan: Plan) -> FinishedRun:
     """Read a run of the suite at hand, judge every row again, and conclude."""
     evidence = evidence_at(path)
     try:
         refuse_unsound(evidence, plan, results_at(path))
     except Refused as refused:
         raise Usage(str(refused)) from None
-    return Facts(plan, evidence, concluded(plan, evidence))
+    return FinishedRun(plan, evidence, concluded(plan, evidence))
 
 
-def _data(runs: Sequence[Facts], out: Path) -> dict[str, object]:
+def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, object]:
     cases = list(runs[0].cases)
     return {
         "out": str(out),
@@ -70,7 +71,7 @@ def _data(runs: Sequence[Facts], out: Path) -> dict[str, object]:
                 "exit_code": run.conclusion.exit_code,
                 "documents": {d: w for d, (w, _) in run.documents.items()},
             }
-            for name, run in zip(names_of(runs), runs, strict=True)
+            for name, run in zip(name_runs(runs), runs, strict=True)
         ],
         "cases": len(cases),
         "disagreements": [case for case in cases if differs([run.cases[case] for run in runs])],
@@ -78,8 +79,8 @@ def _data(runs: Sequence[Facts], out: Path) -> dict[str, object]:
     }
 
 
-def _show(runs: Sequence[Facts], out: Path) -> None:
-    names = names_of(runs)
+def _show(runs: Sequence[FinishedRun], out: Path) -> None:
+    names = name_runs(runs)
     documents = runs[0].plan.suite.spec.documents
     rows = [(d, *(f"{MARKS[run.documents[d][0]]} {run.documents[d][0]}" for run in runs)) for d in documents]
     say(table(rows, ("document", *names)))

@@ -10,7 +10,7 @@ from ..certify.evidence import Evidence, Refused
 from ..certify.rejudge import refuse_unsound
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
-from ..report import changes
+from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.terminal import lines, say
 from .arguments import Usage, emit, folder_given
@@ -18,9 +18,9 @@ from .compare import evidence_at
 
 _BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
 _TELLERS: dict[str, Callable[[Difference], str]] = {
-    "text": changes.text,
-    "markdown": changes.markdown,
-    "html": changes.html,
+    "text": diff_report.render_text,
+    "markdown": diff_report.render_markdown,
+    "html": diff_report.render_html,
 }
 
 
@@ -51,7 +51,7 @@ def _tell(found: Difference, given: str | None, out: Path | None) -> None:
     if not form:
         raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
     if out is None and form == "text":
-        say(changes.told(found))
+        say(diff_report.format_changes(found))
         return
     told = _TELLERS[form](found)
     if out is None:
@@ -59,7 +59,7 @@ def _tell(found: Difference, given: str | None, out: Path | None) -> None:
     else:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(told, encoding="utf-8", newline="\n")
-        say(f"{changes.verdict(found)}; see {out}")
+        say(f"{diff_report.format_verdict(found)}; see {out}")
 
 
 def _data(found: Difference) -> dict[str, object]:

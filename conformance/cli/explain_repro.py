@@ -11,7 +11,7 @@ from typing import Any
 from ..adapter import BUNDLED, INSTALL, name_and_device
 from ..model import Suite, Unsupported
 from ..plan.rows import Row, plan_of
-from ..report.facts import call_of, visible, wants
+from ..report.wording import collect_wants, format_call, visible
 from ..system.terminal import say_raw
 from .arguments import Usage, emit, unknown
 
@@ -70,8 +70,8 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
     yield "It is made from a case: run it only if you trust where the case comes from."
     yield ""
     for number, step in enumerate(row.case.steps):
-        yield f"step {number + 1}: {call_of(row.case, step)}"
-        for want, documents in wants([row], number).items():
+        yield f"step {number + 1}: {format_call(row.case, step)}"
+        for want, documents in collect_wants([row], number).items():
             yield f"    due in {', '.join(documents)}: {want}"
     yield ""
     name = backend.partition("@")[0]

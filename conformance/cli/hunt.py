@@ -12,7 +12,7 @@ from ..isolate.backend import isolation_of, opened
 from ..isolate.started import Limits
 from ..load.spec import load_spec
 from ..model import Spec
-from ..report.facts import visible
+from ..report.wording import visible
 from ..run.contain import contain
 from ..system.temporary import temporary_folder
 from ..system.terminal import counted, lines, paint, say

@@ -17,7 +17,7 @@ from ..isolate.started import Limits
 from ..load.cases import load_suite
 from ..model import Verdict
 from ..plan.rows import Plan, plan_of
-from ..report.facts import Facts
+from ..report.finished_run import FinishedRun
 from ..report.publish import Stale, index, publish, size
 from ..system.files import InUse, lock_folder
 from ..system.temporary import temporary_folder
@@ -96,7 +96,7 @@ def _published(results: Path, plan: Plan, reports: Path) -> None:
     say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}{said}", sys.stderr)
 
 
-def _show(runs: list[Facts], stale: list[Stale], reports: Path) -> None:
+def _show(runs: list[FinishedRun], stale: list[Stale], reports: Path) -> None:
     rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in SHOWN)) for facts in runs]
     if rows:
         say(table(rows, ("backend", *SHOWN), tuple(range(1, 1 + len(SHOWN)))))

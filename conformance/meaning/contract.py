@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeVar
 
 from ..model import Expression, Form, Malformed, Meaning, Problem, Rule, Spec
@@ -61,6 +61,8 @@ class Clause(NamedTuple):
     of_form: bool
     """Whether it asks about the form of the call, which plain calls need not evaluate."""
     where: str = ""
+    copies: str | None = None
+    """The index of src whose length it copies."""
 
 
 class Clauses(NamedTuple):
@@ -113,7 +115,8 @@ def _rule_clauses(rule: Rule) -> Iterable[tuple[str, Clause]]:
         yield "silences", Clause(rule.id, *_checked(rule.when, _condition))
     if rule.gives and rule.where:
         where = _checked(rule.where, _where)
-        yield "gives", Clause(rule.id, _checked(rule.gives, _gives), False, where)
+        text, copies = _checked(rule.gives, _gives)
+        yield "gives", Clause(rule.id, text, False, where, copies)
     if rule.ensures:
         text, of_form = _checked(rule.ensures, _ensures)
         yield "agreements" if of_form else "volumes", Clause(rule.id, text, of_form)
@@ -132,7 +135,7 @@ def _where(text: str) -> str:
 
 
 @lru_cache(1024)
-def _gives(text: str) -> str:
+def _gives(text: str) -> tuple[str, str | None]:
     read: list[tuple[str, str | int]] = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
     tree = parse_number(text, CALL_NAMES | ENTRY_NAMES, in_range=read)
     guards = {
@@ -140,7 +143,10 @@ def _gives(text: str) -> str:
         for node in ast.walk(tree)
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "src" and _of_entry(node.slice)
     }
-    return f"({_lowered(tree)}) if {' and '.join(sorted(guards))} else None" if guards else _lowered(tree)
+    length = f"({_lowered(tree)}) if {' and '.join(sorted(guards))} else None" if guards else _lowered(tree)
+    if isinstance(tree, ast.Subscript) and ast.unparse(tree.value) == "src":
+        return length, ast.unparse(tree.slice)
+    return length, None
 
 
 def _of_entry(index: ast.expr) -> bool:
@@ -175,6 +181,15 @@ def _lowered(tree: ast.expr) -> str:
     return ast.unparse(_Lowering().visit(tree))
 
 
+class Entry(NamedTuple):
+    """An entry of shape, and the rule that gives its length; no rule gives the length of an inferred entry."""
+
+    rule: str | None
+    length: int | None
+    source: int | None
+    """The index of src that the length is copied from; it may be past the rank of src."""
+
+
 class Contract:
     """What calls mean in one document: the rules that bind there, compiled."""
 
@@ -190,6 +205,13 @@ class Contract:
         exec(compile(self.source, "<contract>", "exec"), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
         """(src, shape, special_zero, form=None) → Meaning."""
+        self._gives, self._names = compiled.gives, names
+
+    @cached_property
+    def entries(self) -> Callable[..., tuple[Entry, ...]]:
+        """(src, shape, special_zero) → an Entry for each entry of shape."""
+        exec(compile(_entries_source(self._gives), "<contract>", "exec"), names := {**self._names, "Entry": Entry})
+        return names["entries"]  # type: ignore[return-value]
 
 
 def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:
@@ -264,6 +286,17 @@ def _entries(rules: Sequence[Clause]) -> list[str]:
         lines += [f"            return Meaning('illegal', None, ({rule.rule!r},))"]
     lines += ["    dst.append(length)", "    if length is None:", "        free += 1"]
     return [*lines, "    else:", "        known *= length"]
+
+
+def _entries_source(rules: Sequence[Clause]) -> str:
+    """A function that names, for each entry, the first rule that fixes or frees it."""
+    lines = ["rank = len(src)", "_volume = product(src)", "entries = []", "for i, d in enumerate(shape):"]
+    lines.append("    entry = Entry(None, None, None)")
+    for number, rule in enumerate(rules):
+        lines.append(f"    {'elif' if number else 'if'} {rule.where}:")
+        lines.append(f"        entry = Entry({rule.rule!r}, {rule.text}, {rule.copies})")
+    lines += ["    entries.append(entry)", "return tuple(entries)"]
+    return "\n".join(["def entries(src, shape, special_zero):", *_indent(lines)]) + "\n"
 
 
 def _solve(rules: Sequence[Clause]) -> list[str]:

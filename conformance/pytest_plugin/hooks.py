@@ -53,8 +53,8 @@ from ..load.cases import load_suite
 from ..load.folders import cases_folder, layers
 from ..model import Adapter, Claims, Isolated, Malformed, Result, Verdict
 from ..plan.rows import Plan, Row, plan_of
-from ..report.facts import BAD
-from ..report.failure import headline, shown_of, told
+from ..report.failure_text import format_failure, format_headline, pair_row
+from ..report.rows import BAD
 from ..run.contain import contain
 from ..run.row import result_without_call, run
 from ..system.files import InUse, lock_folder
@@ -333,9 +333,9 @@ class Conformance:
             words += ["--document", document]
         if "large" in row.facets:
             words.append("--large")
-        shown = shown_of(row, result)
+        shown = pair_row(row, result)
         command = shlex.join([*words, row.node_id])
-        return Told(told(shown, self.plan.suite.spec.rules[row.case.rule], command), headline(shown))
+        return Told(format_failure(shown, self.plan.suite.spec.rules[row.case.rule], command), format_headline(shown))
 
     def not_claimed(self, row: Row) -> str:
         if row.operation not in self.claims.operations:

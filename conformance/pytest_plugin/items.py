@@ -8,7 +8,7 @@ import pytest
 
 from ..model import Result, Verdict
 from ..plan.rows import Row
-from ..report.facts import BAD
+from ..report.rows import BAD
 from ..system.terminal import plain
 
 

@@ -1,8 +1,9 @@
-"""Results turned into something to read: a page, JUnit, Markdown, CTRF and a badge."""
+"""Evidence as something to read: a page, JUnit, Markdown, CTRF and a badge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..certify.conclude import Conclusion
     from ..certify.evidence import Evidence
     from ..plan.rows import Plan
-    from .facts import Facts
+    from .finished_run import FinishedRun
 
 
 def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[Path, ...]:
@@ -27,16 +28,16 @@ def texts(
     plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
 ) -> Mapping[str, str]:
     """The reports by the names of their files; `brief`: the page for results that lie beside it."""
-    from . import badge, ctrf, junit, markdown, page
-    from .facts import Facts
+    from . import badge, ctrf, junit, markdown, report_page
+    from .finished_run import FinishedRun
 
-    writers: Mapping[str, Callable[[Facts], str]] = {
-        "report.html": page.published if brief else page.of,
-        "junit.xml": junit.of,
-        "summary.md": markdown.of,
-        "ctrf.json": ctrf.of,
-        "badge.json": badge.endpoint,
-        "badge.svg": badge.svg,
+    renderers: Mapping[str, Callable[[FinishedRun], str]] = {
+        "report.html": partial(report_page.render, brief=brief),
+        "junit.xml": junit.render,
+        "summary.md": markdown.render,
+        "ctrf.json": ctrf.render,
+        "badge.json": badge.render_endpoint,
+        "badge.svg": badge.render_svg,
     }
-    facts = Facts(plan, evidence, conclusion)
-    return {name: writers[name](facts) for name in names}
+    run = FinishedRun(plan, evidence, conclusion)
+    return {name: renderers[name](run) for name in names}

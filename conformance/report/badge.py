@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from html import escape
 
-from .facts import CAUGHT_LYING, STANDING_ORDER, Facts, grouped, visible
+from .finished_run import CAUGHT_LYING, STANDING_ORDER, FinishedRun
+from .rows import group_pairs
+from .wording import visible
 
 LABEL = "reshape conformance"
 _COLOURS: Mapping[str, tuple[str, str]] = {
@@ -23,38 +25,38 @@ _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.f
 """Of a character in 11 px sans serif; rather too much than too little, for `textLength` makes it fit."""
 
 
-def words(facts: Facts) -> tuple[str, str]:
-    """The worst word, and the whole text: each verdict with the documents that have it."""
-    if facts.conclusion.exit_code == CAUGHT_LYING:
+def summarize(run: FinishedRun) -> tuple[str, str]:
+    """The worst word, and the text of the badge: each verdict with the documents that have it."""
+    if run.conclusion.exit_code == CAUGHT_LYING:
         return "nothing shown", "no verdict holds"
-    by_word = grouped((word, document) for document, (word, _) in facts.documents.items())
+    by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
     claimed = {word: by_word[word] for word in STANDING_ORDER if word in by_word and word != "not claimed"}
     if not claimed:
         return "not claimed", "no document claimed"
-    parts = [_part(word, documents, len(facts.documents)) for word, documents in claimed.items()]
-    parts[-1] += facts.reach
-    waived = sum(standing.counts.get("waived", 0) for standing in facts.standings)
+    parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
+    parts[-1] += run.reach
+    waived = sum(standing.counts.get("waived", 0) for standing in run.standings)
     if waived:
         parts.append(f"{waived} waived")
-    if facts.target.select or facts.target.shard:
+    if run.target.select or run.target.shard:
         parts.append("part of the suite")
     word = next(iter(claimed))
-    if word == "conforms" and (limits := _limits(facts)):
+    if word == "conforms" and (limits := _limits(run)):
         parts.append(limits)
-    if word == "conforms" and facts.conclusion.exit_code:
+    if word == "conforms" and run.conclusion.exit_code:
         word = "incomplete"
         parts.append("not all that was asked for")
-    if word == "conforms" and facts.reach:
+    if word == "conforms" and run.reach:
         word = "incomplete"
     return word, "; ".join(parts)
 
 
-def _limits(facts: Facts) -> str:
-    """What a verdict leaves aside, in a few words: types that were not shown, facets that are left out."""
-    shown = dict.fromkeys(standing.type for standing in facts.standings if standing.word == "conforms")
-    listed = {type_ for operation in facts.plan.suite.spec.operations.values() for type_ in operation.types}
+def _limits(run: FinishedRun) -> str:
+    """Limits of a verdict in a few words: types that were not shown, facets that are left out."""
+    shown = dict.fromkeys(standing.type for standing in run.standings if standing.word == "conforms")
+    listed = {type_ for operation in run.plan.suite.spec.operations.values() for type_ in operation.types}
     parts = [f"for {', '.join(shown)} only"] if listed - shown.keys() else []
-    if any(standing.not_claimed for standing in facts.standings):
+    if any(standing.not_claimed for standing in run.standings):
         parts.append("with limits")
     return " ".join(parts)
 
@@ -71,9 +73,9 @@ def _part(word: str, documents: tuple[str, ...], every: int) -> str:
     return f"{named}: {word}"
 
 
-def endpoint(facts: Facts) -> str:
+def render_endpoint(run: FinishedRun) -> str:
     """badge.json, as the endpoint badge of shields.io reads it."""
-    word, message = words(facts)
+    word, message = summarize(run)
     data = {
         "schemaVersion": 1, "label": LABEL, "message": message, "color": _COLOURS[word][1],
         "isError": word == "does not conform",
@@ -81,12 +83,12 @@ def endpoint(facts: Facts) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
-def svg(facts: Facts) -> str:
+def render_svg(run: FinishedRun) -> str:
     """badge.svg: two boxes of text, no font and no link from elsewhere."""
-    word, message = words(facts)
+    word, message = summarize(run)
     left, right = _width(LABEL), _width(message)
     whole = left + right + 40
-    title = escape(visible(f"{LABEL} of {facts.name}: {message}"))
+    title = escape(visible(f"{LABEL} of {run.name}: {message}"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{title}">'
         f'<title>{title}</title><rect width="{left + 20}" height="20" rx="3" fill="#32383f"/>'

@@ -8,19 +8,21 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from .facts import BAD, SKIPPED, Facts, Shown, answer_of
+from .finished_run import FinishedRun
+from .rows import BAD, SKIPPED, RowResult
+from .wording import format_answer
 
 STATUSES = ("passed", "failed", "skipped", "pending", "other")
 
 
-def of(facts: Facts) -> str:
-    """The whole file. What the documents leave open counts as passed; its own word is in `rawStatus`."""
-    header, footer = facts.evidence.header, facts.evidence.footer
+def render(run: FinishedRun) -> str:
+    """The whole file. A row that is observed counts as passed; its verdict is in `rawStatus`."""
+    header, footer = run.evidence.header, run.evidence.footer
     start = _milliseconds(str(header["started"]))
-    tests = [_test(facts, shown) for shown in facts.told]
+    tests = [_test(run, result) for result in run.listed]
     tests += [
         {"name": f"{len(rows)} rows", "status": "skipped", "rawStatus": "not run", "duration": 0, "message": why}
-        for why, rows in facts.left.items()
+        for why, rows in run.left_out.items()
     ]
     counts = Counter(test["status"] for test in tests)
     summary = {"tests": len(tests), **{status: counts[status] for status in STATUSES}}
@@ -30,8 +32,8 @@ def of(facts: Facts) -> str:
         "tests": tests,
         "environment": {"appName": header["backend"]["name"], "appVersion": header["backend"]["version"]},
         "extra": {
-            "sentences": facts.conclusion.sentences, "exit_code": facts.conclusion.exit_code,
-            "suite": header["suite"]["digest"], "results": footer["digest"], "rows": len(facts.rows),
+            "sentences": run.conclusion.sentences, "exit_code": run.conclusion.exit_code,
+            "suite": header["suite"]["digest"], "results": footer["digest"], "rows": len(run.rows),
         },
     }  # fmt: skip
     report = {
@@ -49,20 +51,20 @@ def _milliseconds(started: str) -> int:
     return round(1000 * (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp())
 
 
-def _test(facts: Facts, shown: Shown) -> Mapping[str, Any]:
-    row, case = shown.row, shown.row.case
+def _test(run: FinishedRun, result: RowResult) -> Mapping[str, Any]:
+    row, case = result.row, result.row.case
     test: dict[str, Any] = {
         "name": row.id,
-        "status": "failed" if shown.worst in BAD else "skipped" if shown.worst in SKIPPED else "passed",
-        "rawStatus": shown.worst,
+        "status": "failed" if result.worst in BAD else "skipped" if result.worst in SKIPPED else "passed",
+        "rawStatus": result.worst,
         "duration": 0,
         "suite": [case.file],
-        "extra": {"rule": case.rule, "verdicts": shown.verdicts},
+        "extra": {"rule": case.rule, "verdicts": result.verdicts},
     }
-    if shown.worst in BAD:
-        test["message"] = f"{shown.diagnosis or shown.worst} ({', '.join(shown.failing)})"
-        test["trace"] = shown.detail or answer_of(shown)
+    if result.worst in BAD:
+        test["message"] = f"{result.diagnosis or result.worst} ({', '.join(result.failing)})"
+        test["trace"] = result.detail or format_answer(result)
         test["filePath"], test["line"] = case.place
-    elif shown.worst == "not run":
-        test["message"] = facts.why_not_run(shown)
+    elif result.worst == "not run":
+        test["message"] = run.explain_not_run(result)
     return test

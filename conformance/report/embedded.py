@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..certify.evidence import MOST, Evidence, Refused, row_record
 from ..certify.record import decode
 from ..model import Result
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 BEGIN, END = '<script type="application/json" id="evidence">', "</script>"
-_DENSE = (",", ":")
+"""The element of the page that holds the evidence, as its template writes it."""
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class _Table:
@@ -22,69 +26,70 @@ class _Table:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._values: list[str] = []
 
-    def number(self, value: Any) -> int:
-        return self._numbers.setdefault(json.dumps(value, separators=_DENSE), len(self._numbers))
+    def number(self, value: object) -> int:
+        """The number of a value; it is found by its repr, which costs less than its JSON."""
+        number = self._numbers.setdefault(repr(value), len(self._values))
+        if number == len(self._values):
+            self._values.append(_encode(value))
+        return number
 
     def __str__(self) -> str:
-        return f"[{','.join(self._numbers)}]"
+        return f"[{','.join(self._values)}]"
 
 
-def element(evidence: Evidence) -> str:
-    """The whole element.
+def dump_evidence(evidence: Evidence) -> Markup:
+    """The evidence as JSON that ends no element of a page.
 
     A row's id is that of its case and a suffix. `rows` has, for each case, its id, which list of `suffixes` it has,
     which entry of `findings` holds the rest of each row's record, and which of `contents` its content: one number if
     all rows share it. A finding is the number of its verdicts, that of its outcome and its other keys, if any.
     """
     tables = {name: _Table() for name in ("suffixes", "verdicts", "outcomes", "findings", "contents")}
-    known: dict[tuple[Any, ...], int] = {}
     rows: list[tuple[str, int, int | list[int], int | list[int]]] = []
     for case, results in groupby(evidence.results, lambda result: result.row.partition("[")[0]):
         tails, numbers, contents = [], [], []
         for result in results:
             tails.append(result.row[len(case) :])
-            numbers.append(_finding(result, tables, known))
+            numbers.append(_number_finding(result, tables))
             contents.append(tables["contents"].number(result.content))
         rows.append((case, tables["suffixes"].number(tails), _one_or_all(numbers), _one_or_all(contents)))
     parts = {
-        "header": json.dumps(evidence.header, separators=_DENSE),
+        "header": _encode(evidence.header),
         **{name: str(table) for name, table in tables.items()},
-        "rows": json.dumps(rows, separators=_DENSE),
-        "footer": json.dumps(evidence.footer, separators=_DENSE),
+        "rows": _encode(rows),
+        "footer": _encode(evidence.footer),
     }
     text = ",".join(f'"{name}":{part}' for name, part in parts.items())
-    return f"{BEGIN}{{{_written(text)}}}{END}"
+    return _make_inert(f"{{{text}}}")
 
 
 def _one_or_all(numbers: list[int]) -> int | list[int]:
     return numbers[0] if len(set(numbers)) == 1 else numbers
 
 
-def _finding(result: Result, tables: Mapping[str, _Table], known: dict[tuple[Any, ...], int]) -> int:
-    """The number of a row's finding; it is written once for rows that share what was read."""
-    key = (id(result.verdicts), id(result.outcome), result.diagnosis, result.detail, result.resumed)
-    if key in known:
-        return known[key]
+def _number_finding(result: Result, tables: Mapping[str, _Table]) -> int:
     record = row_record(result)
     finding: list[Any] = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcome"])]
     if others := {key: value for key, value in record.items() if key not in _ELSEWHERE}:
         finding.append(others)
-    known[key] = number = tables["findings"].number(finding)
-    return number
+    return tables["findings"].number(finding)
 
 
 _ELSEWHERE = ("record", "row", "content", "verdicts", "outcome")
 """The keys of a row's record that its finding does not hold itself."""
 
 
-def inert(value: Any) -> str:
+def dump_inert(value: object) -> Markup:
     """A value as JSON that ends no element of a page."""
-    return _written(json.dumps(value, separators=_DENSE))
+    return _make_inert(_encode(value))
 
 
-def _written(text: str) -> str:
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+def _make_inert(text: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
@@ -116,7 +121,7 @@ def lines_in(html: str, path: Path) -> bytes:
     """The content of results.jsonl, from a page; Refused if it comes to more than any run writes."""
     lines, size = [], 0
     for record in records_in(html, path):
-        lines.append(json.dumps(record, separators=_DENSE) + "\n")
+        lines.append(_encode(record) + "\n")
         size += len(lines[-1])
         if size > MOST:
             raise Refused(f"{path}: its evidence comes to more than {MOST:,} bytes, which no run writes")

@@ -5,107 +5,104 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
-from ..certify.conclude import Conclusion
-from ..certify.evidence import Evidence
-from ..plan.rows import Plan
-from .facts import BAD, SKIPPED, Facts, Shown, answer_of, call_of, grouped, lines_of, visible, wants
+from .finished_run import FinishedRun
+from .rows import BAD, SKIPPED, RowResult, group_pairs
+from .wording import collect_wants, format_answer, format_call, format_lines, visible
 
 
-def xml(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
-    """The whole file; a row is a failure, an error or skipped where it is so in any document."""
-    return of(Facts(plan, evidence, conclusion))
-
-
-def of(facts: Facts) -> str:
-    """The same of a run whose facts have been gathered."""
-    evidence = facts.evidence
-    files = grouped((shown.row.case.file, shown) for shown in facts.told)
+def render(run: FinishedRun) -> str:
+    """The whole file; a row is a failure, an error or skipped if it is so in any document."""
+    evidence = run.evidence
+    files = group_pairs((result.row.case.file, result) for result in run.listed)
     started = str(evidence.header.get("started", ""))[:19]
-    totals = _counts(facts.told)
-    totals["tests"] += len(facts.left)
+    totals = _count_elements(run.listed)
+    totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
-    name = _attribute("name", f"reshape conformance of {facts.name}{facts.reach}")
+    name = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}")
     seconds = f"{float(evidence.footer.get('seconds', 0)):.3f}"
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites{name}{_numbers(totals)}{_attribute('time', seconds)}>",
+        f"<testsuites{name}{_format_numbers(totals)}{_format_attribute('time', seconds)}>",
     ]
     for file, rows in files.items():
-        when = _attribute("timestamp", started) if started else ""
-        parts.append(f'<testsuite{_attribute("name", file)}{_numbers(_counts(rows))} time="0"{when}>')
-        parts += [part for shown in rows for part in _testcase(facts, shown)]
+        when = _format_attribute("timestamp", started) if started else ""
+        parts.append(
+            f'<testsuite{_format_attribute("name", file)}{_format_numbers(_count_elements(rows))} time="0"{when}>'
+        )
+        parts += [part for result in rows for part in _render_row(run, result)]
         parts.append("</testsuite>")
-    parts += _left(facts)
+    parts += _render_left_out(run)
     return "\n".join([*parts, "</testsuites>", ""])
 
 
-def _left(facts: Facts) -> Iterator[str]:
-    """Rows that the run was not to make: one skipped test for each reason, which says how many."""
-    if facts.left:
-        number = len(facts.left)
+def _render_left_out(run: FinishedRun) -> Iterator[str]:
+    """Render the rows that are left out: one skipped test for each reason, which says how many."""
+    if run.left_out:
+        number = len(run.left_out)
         yield f'<testsuite name="not run" tests="{number}" failures="0" errors="0" skipped="{number}" time="0">'
-        for why, rows in facts.left.items():
-            yield f'<testcase classname="not run"{_attribute("name", f"{len(rows)} rows: {why}")} time="0">'
-            yield f"<skipped{_attribute('message', f'not run: {why}')}/></testcase>"
+        for why, rows in run.left_out.items():
+            yield f'<testcase classname="not run"{_format_attribute("name", f"{len(rows)} rows: {why}")} time="0">'
+            yield f"<skipped{_format_attribute('message', f'not run: {why}')}/></testcase>"
         yield "</testsuite>"
 
 
-def _counts(rows: Iterable[Shown]) -> dict[str, int]:
-    found = [_element(shown) for shown in rows]
+def _count_elements(rows: Iterable[RowResult]) -> dict[str, int]:
+    elements = [_choose_element(result) for result in rows]
     named = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-    return {"tests": len(found), **{name: found.count(element) for name, element in named.items()}}
+    return {"tests": len(elements), **{name: elements.count(element) for name, element in named.items()}}
 
 
-def _element(shown: Shown) -> str | None:
-    """The element that tells what became of a row; none where it is right in every document."""
-    if shown.worst in BAD:
-        return "failure" if shown.worst == "fail" else "error"
-    return "skipped" if shown.worst in SKIPPED else None
+def _choose_element(result: RowResult) -> str | None:
+    """The element for the worst verdict of a row; None if the row is right in every document."""
+    if result.worst in BAD:
+        return "failure" if result.worst == "fail" else "error"
+    return "skipped" if result.worst in SKIPPED else None
 
 
-def _numbers(counts: Mapping[str, int]) -> str:
+def _format_numbers(counts: Mapping[str, int]) -> str:
     return "".join(f' {name}="{number}"' for name, number in counts.items())
 
 
-def _attribute(name: str, value: object) -> str:
-    """Between apostrophes where it holds quotation marks and nothing else would do with fewer references."""
+def _format_attribute(name: str, value: object) -> str:
+    """An attribute; between apostrophes if that needs fewer references."""
     text = escape(visible(value), quote=False)
     if '"' in text and "'" not in text:
         return f" {name}='{text}'"
     return f' {name}="{text.replace(chr(34), "&quot;")}"'
 
 
-def _testcase(facts: Facts, shown: Shown) -> Iterator[str]:
-    row = shown.row
-    yield f'<testcase{_attribute("classname", row.case.file)}{_attribute("name", row.id)} time="0">'
+def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
+    row = result.row
+    yield f'<testcase{_format_attribute("classname", row.case.file)}{_format_attribute("name", row.id)} time="0">'
     yield "<properties>"
-    yield f'<property name="rule"{_attribute("value", row.case.rule)}/>'
-    for document, verdict in shown.verdicts.items():
-        yield f"<property{_attribute('name', document)}{_attribute('value', verdict)}/>"
+    yield f'<property name="rule"{_format_attribute("value", row.case.rule)}/>'
+    for document, verdict in result.verdicts.items():
+        yield f"<property{_format_attribute('name', document)}{_format_attribute('value', verdict)}/>"
     yield "</properties>"
-    element = _element(shown)
+    element = _choose_element(result)
     if element == "skipped":
-        why = facts.why_not_run(shown) if shown.worst == "not run" else answer_of(shown)
-        yield f"<skipped{_attribute('message', f'{shown.worst}: {why}')}/>"
+        why = run.explain_not_run(result) if result.worst == "not run" else format_answer(result)
+        yield f"<skipped{_format_attribute('message', f'{result.worst}: {why}')}/>"
     elif element:
-        message = f"{shown.diagnosis or shown.worst} ({', '.join(shown.failing)})"
-        yield f"<{element}{_attribute('type', shown.diagnosis or shown.worst)}{_attribute('message', message)}>"
-        yield f"{escape(_told(facts, shown), quote=False)}</{element}>"
+        diagnosis = result.diagnosis or result.worst
+        message = f"{diagnosis} ({', '.join(result.failing)})"
+        yield f"<{element}{_format_attribute('type', diagnosis)}{_format_attribute('message', message)}>"
+        yield f"{escape(_describe(run, result), quote=False)}</{element}>"
     yield "</testcase>"
 
 
-def _told(facts: Facts, shown: Shown) -> str:
-    """All that one needs to find the fault."""
-    row = shown.row
-    rule = facts.plan.suite.spec.rules[row.case.rule]
+def _describe(run: FinishedRun, result: RowResult) -> str:
+    """All that is needed to find the fault."""
+    row = result.row
+    rule = run.plan.suite.spec.rules[row.case.rule]
     lines = [f"rule:    {rule.id}: {rule.sentence}"]
-    lines += [f"         {document}: {lines_of(rule, document)}" for document in shown.failing]
-    lines.append(f"call:    {call_of(row.case, row.case.steps[shown.step])}")
-    for want, documents in wants([row], shown.step).items():
-        if there := [document for document in documents if document in shown.failing]:
+    lines += [f"         {document}: {format_lines(rule, document)}" for document in result.failing]
+    lines.append(f"call:    {format_call(row.case, row.case.steps[result.step])}")
+    for want, documents in collect_wants([row], result.step).items():
+        if there := [document for document in documents if document in result.failing]:
             lines.append(f"want:    {want} ({', '.join(there)})")
-    lines.append(f"got:     {answer_of(shown)}")
-    if shown.detail:
-        lines.append(f"detail:  {shown.detail}")
-    lines += [f"repeat:  {command}" for command in facts.commands(row)]
+    lines.append(f"got:     {format_answer(result)}")
+    if result.detail:
+        lines.append(f"detail:  {result.detail}")
+    lines += [f"repeat:  {command}" for command in run.commands(row)]
     return "\n".join(map(visible, lines))

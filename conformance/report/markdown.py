@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..certify.conclude import Conclusion
-from ..certify.evidence import Evidence
-from ..plan.rows import Plan
-from .facts import MARKS, Facts, Shown, answer_of, call_of, clauses, counts_of, cut, sum_of, visible, wants
+from .finished_run import FinishedRun
+from .rows import MARKS, RowResult, count_verdicts, failing_documents, format_counts
+from .wording import collect_wants, cut, format_answer, format_call, format_clauses, visible
 
 MOST_BYTES = 1 << 20
 _FOR_FAILURES = MOST_BYTES - (1 << 16)
@@ -18,18 +17,13 @@ _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 """Text that no dialect of Markdown reads as anything else."""
 
 
-def summary(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> str:
+def render(run: FinishedRun) -> str:
     """The whole file."""
-    return of(Facts(plan, evidence, conclusion))
-
-
-def of(facts: Facts) -> str:
-    """The same of a run whose facts have been gathered."""
     parts = [
-        *_head(facts),
-        *_within(_failures(facts), _FOR_FAILURES),
-        *_counts(facts),
-        *_foot(facts),
+        *_render_head(run),
+        *_keep_within(_render_failures(run), _FOR_FAILURES),
+        *_render_counts(run),
+        *_render_foot(run),
     ]
     return "\n".join(parts) + "\n"
 
@@ -48,45 +42,46 @@ def inert(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and "//" not in text else code(text)
 
 
-def _head(facts: Facts) -> Iterator[str]:
-    yield f"# Reshape conformance of {code(facts.name)}{facts.reach}"
+def _render_head(run: FinishedRun) -> Iterator[str]:
+    yield f"# Reshape conformance of {code(run.name)}{run.reach}"
     yield ""
-    for word, sentence in facts.documents.values():
+    for word, sentence in run.documents.values():
         yield f"- {MARKS[word]} {inert(sentence)}"
     yield ""
-    yield f"Exit code {facts.conclusion.exit_code}: {inert(facts.conclusion.why)}"
+    yield f"Exit code {run.conclusion.exit_code}: {inert(run.conclusion.why)}"
     yield ""
 
 
-def _failures(facts: Facts) -> Iterator[tuple[int, str]]:
+def _render_failures(run: FinishedRun) -> Iterator[tuple[int, str]]:
     """Failures by diagnosis as blocks of lines, each with the number of rows that it tells of."""
-    for diagnosis, entries in facts.failures.items():
-        rows = sum(len(shown) for shown in entries.values())
+    for diagnosis, entries in run.failures.items():
+        rows = sum(map(len, entries.values()))
         number = f"{rows} row{'s' if rows > 1 else ''} of {len(entries)} case{'s' if len(entries) > 1 else ''}"
         yield 0, f"## {MARKS['fail']} {inert(diagnosis)}: {number}\n"
-        for shown in entries.values():
-            yield len(shown), "\n".join(_entry(facts, shown))
+        for same in entries.values():
+            yield len(same), "\n".join(_render_case(run, same))
 
 
-def _entry(facts: Facts, rows: Sequence[Shown]) -> Iterator[str]:
+def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     first = rows[0]
-    rule = facts.plan.suite.spec.rules[first.row.case.rule]
-    failing = list(dict.fromkeys(document for shown in rows for document in shown.failing))
+    rule = run.plan.suite.spec.rules[first.row.case.rule]
+    failing = failing_documents(rows)
     more = f", and {len(rows) - 1} more of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
-    yield f"  - rule {code(rule.id)} ({clauses(rule, failing)})"
-    yield f"  - call {code(call_of(first.row.case, first.row.case.steps[first.step]))}"
-    for want, documents in wants({shown.row.operation: shown.row for shown in rows}.values(), first.step).items():
+    yield f"  - rule {code(rule.id)} ({format_clauses(rule, failing)})"
+    yield f"  - call {code(format_call(first.row.case, first.row.case.steps[first.step]))}"
+    by_operation = {result.row.operation: result.row for result in rows}
+    for want, documents in collect_wants(by_operation.values(), first.step).items():
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
-    yield f"  - got {code(cut(answer_of(first), _LONGEST))}"
+    yield f"  - got {code(cut(format_answer(first), _LONGEST))}"
     if first.detail:
         yield f"  - {code(cut(first.detail, _LONGEST))}"
-    yield f"  - repeat with {code(facts.commands(first.row)[0])}"
+    yield f"  - repeat with {code(run.commands(first.row)[0])}"
 
 
-def _within(blocks: Iterable[tuple[int, str]], budget: int) -> Iterator[str]:
-    """As many blocks as fit, then how many rows did not."""
+def _keep_within(blocks: Iterable[tuple[int, str]], budget: int) -> Iterator[str]:
+    """Keep the blocks that fit, then say how many rows did not."""
     left_out = 0
     for rows, block in blocks:
         budget -= len(block.encode("utf-8", "replace")) + 1
@@ -99,24 +94,24 @@ def _within(blocks: Iterable[tuple[int, str]], budget: int) -> Iterator[str]:
     yield ""
 
 
-def _counts(facts: Facts) -> Iterator[str]:
+def _render_counts(run: FinishedRun) -> Iterator[str]:
     yield "## Counts"
     yield ""
-    if facts.standings:
+    if run.standings:
         yield "| document | type | verdict | required | of these | in facets left out |"
         yield "|---|---|---|---:|---|---|"
-    for each in facts.standings:
+    for each in run.standings:
         verdict = f"{MARKS[each.word]} {each.word}"
-        numbers = f"{each.required} | {sum_of(each.counts)} | {sum_of(each.optional)}"
+        numbers = f"{each.required} | {format_counts(each.counts)} | {format_counts(each.optional)}"
         yield f"| {each.document} | {each.type} | {verdict} | {numbers} |"
     yield ""
-    total = counts_of(shown.worst for shown in facts.rows)
-    yield f"{len(facts.rows)} rows in the suite = {sum_of(total)}, each by its worst verdict in any document."
+    total = count_verdicts(result.worst for result in run.rows)
+    yield f"{len(run.rows)} rows in the suite = {format_counts(total)}, each by its worst verdict in any document."
     yield ""
 
 
-def _foot(facts: Facts) -> Iterator[str]:
-    header, footer = facts.evidence.header, facts.evidence.footer
+def _render_foot(run: FinishedRun) -> Iterator[str]:
+    header, footer = run.evidence.header, run.evidence.footer
     suite = header["suite"]
     yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}."
     yield f"Results {code(footer.get('digest', 'none'))}."

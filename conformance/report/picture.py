@@ -1,15 +1,17 @@
-"""A reshape drawn: the lengths of src, the entries of shape and what becomes of each, what was due, what came."""
+"""A call as a picture: the lengths of src, the rule behind each entry of shape, what is due and what came."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from math import prod
 from typing import Any, Literal, NamedTuple
 
+from ..meaning.chains import fill_unknown
+from ..meaning.contract import Contract
 from ..model import Meaning, Step
-from .facts import lengths
+from ..plan.memory import volume_of
+from .wording import format_dims
 
+Dims = tuple[int | None, ...]
 Kind = Literal["length", "copied", "inferred", "literal", "illegal", "differs", "words"]
 _MOST = 9
 """Boxes in a line; of more the first and the last are drawn."""
@@ -21,10 +23,11 @@ _WORDS: Mapping[Kind, str] = {
     "illegal": "no length",
     "differs": "✗ differs",
 }
+_OUTCOMES: Mapping[str, str] = {"rejected": "a refusal", "none": "not called"}
 
 
 class Box(NamedTuple):
-    """One length or entry, what it is, and the number of the box above that it comes from."""
+    """A length or an entry, its kind, and the index of the box above that it is copied from."""
 
     text: str
     kind: Kind
@@ -38,125 +41,138 @@ class Line(NamedTuple):
     boxes: tuple[Box, ...]
 
 
-def picture(step: Step, meaning: Meaning, outcome: Mapping[str, Any], answer: str) -> str:
-    """The call of a step as SVG, with the same in words for those who do not see it."""
-    lines = [Line("src", _lengths(step.src))]
-    told = [f"src {lengths(step.src)}"]
-    dims: Sequence[int | None] = step.src
-    many = len(step.shapes) > 1
+class Placed(NamedTuple):
+    """A box with its place; `above` is the middle of the box that it is copied from."""
+
+    text: str
+    kind: Kind
+    word: str
+    x: int
+    width: int
+    above: float | None
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
+
+
+class Picture(NamedTuple):
+    """A picture ready to be drawn, with the same in words for those who do not see it."""
+
+    label: str
+    lines: tuple[tuple[str, int, tuple[Placed, ...]], ...]
+    """The name of a line, its top, and its boxes."""
+
+    @property
+    def width(self) -> int:
+        return max([_LEFT + 90, *(box.x + box.width for _, _, boxes in self.lines for box in boxes)]) + 4
+
+    @property
+    def height(self) -> int:
+        return _STEP * (len(self.lines) - 1) + _HIGH + 16
+
+
+def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Mapping[str, Any]) -> Picture:
+    """Draw the call of a step as the contract of a document reads it."""
+    lines = [Line("src", _draw_lengths(step.src))]
+    label = [f"src {format_dims(step.src)}"]
+    dims: Dims = step.src
     for number, (shape, zero) in enumerate(zip(step.shapes, step.special_zero, strict=True), 1):
-        entries, result = _resolved(dims, shape, zero)
-        name = f"shape {number}" if many else "shape"
+        entries, result = _read_shape(contract, dims, shape, zero, volume_of(step.src))
+        name = f"shape {number}" if len(step.shapes) > 1 else "shape"
         lines.append(Line(name, entries))
-        told.append(f"{name} {lengths(shape)}{_said(entries, result)}")
+        label.append(f"{name} {format_dims(shape)}{_describe(entries, result)}")
         dims = result
         if number < len(step.shapes):
-            lines.append(Line("between", _lengths(result)))
-    due = _due(meaning)
-    lines += [due, _came(outcome, answer, meaning)]
-    told += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in lines[-2:]]
-    return _svg([_shortened(line) for line in lines], "; ".join(told))
+            lines.append(Line("between", _draw_lengths(result)))
+    last = (Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning)))
+    label += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in last]
+    return Picture("; ".join(label), tuple(_place_lines([*lines, *last])))
 
 
 # ── what becomes of each entry ────────────────────────────────────────────────────────────────────
 
 
-def _lengths(dims: Sequence[int | None]) -> tuple[Box, ...]:
+def _draw_lengths(dims: Sequence[int | None]) -> tuple[Box, ...]:
     return tuple(Box("?" if length is None else str(length), "length", k) for k, length in enumerate(dims))
 
 
-def _resolved(
-    dims: Sequence[int | None], shape: Sequence[int], zero: bool
-) -> tuple[tuple[Box, ...], tuple[int | None, ...]]:
-    """The entries of shape, and the lengths that they come to, as far as that can be told."""
+def _read_shape(
+    contract: Contract, dims: Dims, shape: tuple[int, ...], zero: bool, volume: int
+) -> tuple[tuple[Box, ...], Dims]:
+    """The entries of shape by the rule that gives each, and their lengths, as far as both are known."""
+    known = None not in dims
+    src = fill_unknown(dims, volume)
+    solved = contract.meaning(src, shape, zero).dst if known else None
     boxes: list[Box] = []
-    found: list[int | None] = []
-    for k, entry in enumerate(shape):
-        if entry == 0 and zero:
-            boxes.append(Box("0", "copied", k if k < len(dims) else None))
-            found.append(dims[k] if k < len(dims) else None)
+    lengths: list[int | None] = []
+    for k, (entry, given) in enumerate(zip(shape, contract.entries(src, shape, zero), strict=True)):
+        if given.rule is None:
+            inferred = contract.meaning((1,), (entry,), zero).kind == "legal"
+            boxes.append(Box(str(entry), "inferred" if inferred else "illegal"))
+            lengths.append(solved[k] if solved and inferred else None)
+        elif given.source is None:
+            boxes.append(Box(str(entry), "literal"))
+            lengths.append(given.length)
         else:
-            boxes.append(Box(str(entry), "inferred" if entry == -1 else "illegal" if entry < 0 else "literal"))
-            found.append(entry if entry >= 0 else None)
-    inferred = [k for k, entry in enumerate(shape) if entry == -1]
-    rest = [length for k, length in enumerate(found) if k not in inferred]
-    if len(inferred) == 1 and None not in rest and None not in dims:
-        known, whole = prod(length or 0 for length in rest), prod(length or 0 for length in dims)
-        found[inferred[0]] = whole // known if known and whole % known == 0 else None
-    return tuple(boxes), tuple(found)
+            within = given.source < len(dims)
+            boxes.append(Box(str(entry), "copied", given.source if within else None))
+            lengths.append(dims[given.source] if within else None)
+    return tuple(boxes), tuple(lengths)
 
 
-def _said(entries: Sequence[Box], result: Sequence[int | None]) -> str:
+def _describe(entries: Sequence[Box], lengths: Dims) -> str:
     parts = [
         f"entry {k} is {box.text}, {_WORDS[box.kind]}{'' if length is None else f': {length}'}"
-        for k, (box, length) in enumerate(zip(entries[:_MOST], result, strict=False))
+        for k, (box, length) in enumerate(zip(entries[:_MOST], lengths, strict=False))
         if box.kind in ("copied", "inferred", "illegal")
     ]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _due(meaning: Meaning) -> Line:
+def _draw_want(meaning: Meaning) -> tuple[Box, ...]:
     if meaning.kind == "illegal":
-        return Line("want", (Box("a refusal", "words"),))
+        return (Box("a refusal", "words"),)
     if meaning.dst is None:
-        return Line("want", (Box("left open", "words"),))
-    return Line("want", _lengths(meaning.dst))
+        return (Box("left open", "words"),)
+    return _draw_lengths(meaning.dst)
 
 
-def _came(outcome: Mapping[str, Any], answer: str, meaning: Meaning) -> Line:
-    if outcome.get("kind") != "tensor":
-        words = {"rejected": "a refusal", "none": "not called"}.get(str(outcome.get("kind")), str(outcome.get("kind")))
-        return Line("got", (Box(words, "words"),))
+def _draw_outcome(outcome: Mapping[str, Any], meaning: Meaning) -> tuple[Box, ...]:
+    kind = str(outcome.get("kind"))
+    if kind != "tensor":
+        return (Box(_OUTCOMES.get(kind, kind), "words"),)
     dims = list(outcome.get("dims") or ())
-    due = meaning.dst if meaning.kind != "illegal" else None
-    boxes = []
-    for k, length in enumerate(dims):
-        right = due is None or (k < len(due) and len(due) == len(dims) and due[k] in (None, length))
-        boxes.append(Box(str(length), "length" if right else "differs", k))
-    return Line("got", tuple(boxes))
+    want = meaning.dst
+    if want is None:
+        return _draw_lengths(dims)
+    right = [len(want) == len(dims) and want[k] in (None, length) for k, length in enumerate(dims)]
+    return tuple(Box(str(length), "length" if same else "differs") for length, same in zip(dims, right, strict=True))
 
 
-def _shortened(line: Line) -> Line:
-    """A line of many boxes with most of them left out."""
-    if len(line.boxes) <= _MOST:
-        return line
-    left = len(line.boxes) - _MOST + 1
-    middle = Box(f"… {left} more", "words")
-    kept = (*line.boxes[: _MOST - 2], middle, line.boxes[-1])
-    return Line(line.name, tuple(b._replace(source=None) if k >= _MOST - 2 else b for k, b in enumerate(kept)))
+# ── where each box stands ─────────────────────────────────────────────────────────────────────────
 
 
-# ── drawing ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def _svg(lines: Sequence[Line], told: str) -> str:
-    placed = [list(_placed(line)) for line in lines]
-    width = max([_LEFT + 90, *(x + w for boxes in placed for x, w in boxes)]) + 4
-    height = _STEP * (len(lines) - 1) + _HIGH + 16
-    parts = [
-        f'<svg class="pic" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'aria-label="{escape(told)}">'
-    ]
+def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[Placed, ...]]]:
+    above: tuple[Placed, ...] = ()
     for number, line in enumerate(lines):
-        top = 2 + _STEP * number
-        parts.append(f'<text x="0" y="{top + 15}" class="name">{line.name}</text>')
-        if not line.boxes:
-            parts.append(f'<text x="{_LEFT}" y="{top + 15}" class="name">rank 0</text>')
-        for box, (x, w) in zip(line.boxes, placed[number], strict=True):
-            parts.append(f'<rect class="{box.kind}" x="{x}" y="{top}" width="{w}" height="{_HIGH}" rx="4"/>')
-            parts.append(f'<text x="{x + w / 2:g}" y="{top + 15}">{escape(box.text)}</text>')
-            if box.kind in _WORDS:
-                parts.append(f'<text x="{x + w / 2:g}" y="{top + _HIGH + 11}" class="what">{_WORDS[box.kind]}</text>')
-            if box.kind == "copied" and number and box.source is not None and box.source < len(placed[number - 1]):
-                above, wide = placed[number - 1][box.source]
-                parts.append(f'<path d="M{above + wide / 2:g} {top - _STEP + _HIGH}L{x + w / 2:g} {top}"/>')
-    return "".join(parts) + "</svg>"
+        above = tuple(_place_boxes(_shorten(line.boxes), above))
+        yield line.name, 2 + _STEP * number, above
 
 
-def _placed(line: Line) -> Iterator[tuple[int, int]]:
-    """Where each box begins, and how wide it is."""
+def _shorten(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
+    """The boxes of a line; of many, the first ones and the last."""
+    if len(boxes) <= _MOST:
+        return boxes
+    middle = Box(f"… {len(boxes) - _MOST + 1} more", "words")
+    return (*boxes[: _MOST - 2], middle, boxes[-1]._replace(source=None))
+
+
+def _place_boxes(boxes: Sequence[Box], above: Sequence[Placed]) -> Iterator[Placed]:
     x = _LEFT
-    for box in line.boxes:
-        wide = max(54, 8 * len(box.text) + 14)
-        yield x, wide
-        x += wide + _GAP
+    for box in boxes:
+        width = max(54, 8 * len(box.text) + 14)
+        copied = box.kind == "copied" and box.source is not None and box.source < len(above)
+        source = above[box.source].middle if copied and box.source is not None else None
+        yield Placed(box.text, box.kind, _WORDS.get(box.kind, ""), x, width, source)
+        x += width + _GAP

@@ -16,8 +16,8 @@ from ..certify.rejudge import refuse_unsound
 from ..model import Verdict
 from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
-from .compare import html
-from .facts import Facts
+from .compare_page import render
+from .finished_run import FinishedRun
 from .markdown import inert
 
 PUBLISHED = f"{RESULTS}{PACKED}"
@@ -94,20 +94,20 @@ def folders(reports: Path) -> list[Path]:
     return sorted(path.parent for path in reports.glob(f"*/{PUBLISHED}"))
 
 
-def index(reports: Path, plan: Plan) -> tuple[list[Facts], list[Stale]]:
+def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     """Writes the page of all published results that are of this suite; these, and the folders that are not."""
     found = list(_gathered(reports, plan))
-    runs = [(folder, facts) for folder, facts in found if isinstance(facts, Facts)]
-    stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, Facts)]
+    runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
+    stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        text = html([facts for _, facts in runs], pages)
+        text = render([facts for _, facts in runs], pages)
         replace_text(reports / INDEX, text)
         _write_counts(reports / "README.md", runs)
     return [facts for _, facts in runs], stale
 
 
-def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, Facts | str]]:
+def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
         try:
             evidence = read(folder / PUBLISHED)
@@ -115,7 +115,7 @@ def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, Facts | str]]:
         except Refused as refused:  # noqa: PERF203 - one for each folder
             yield folder, str(refused)
         else:
-            yield folder, Facts(plan, evidence, concluded(plan, evidence))
+            yield folder, FinishedRun(plan, evidence, concluded(plan, evidence))
 
 
 # ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
@@ -124,7 +124,7 @@ BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
 _COLUMNS: tuple[Verdict, ...] = ("pass", "fail", "error", "observed", "not claimed")
 
 
-def _write_counts(text: Path, runs: Sequence[tuple[Path, Facts]]) -> None:
+def _write_counts(text: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> None:
     """The table of counts in a text that has a place for it."""
     if not text.is_file():
         return
@@ -134,7 +134,7 @@ def _write_counts(text: Path, runs: Sequence[tuple[Path, Facts]]) -> None:
         replace_text(text, f"{before}{begin}{''.join(_counts(runs))}{end}{after}")
 
 
-def _counts(runs: Sequence[tuple[Path, Facts]]) -> Iterator[str]:
+def _counts(runs: Sequence[tuple[Path, FinishedRun]]) -> Iterator[str]:
     yield f"| backend | rows called | {' | '.join(_COLUMNS)} | failing cases, by what is wrong |\n"
     yield f"|---{'|---:' * (1 + len(_COLUMNS))}|---|\n"
     for folder, facts in runs:

@@ -15,7 +15,7 @@ from conformance.load.cases import load_cases
 from conformance.load.spec import load_spec
 from conformance.model import Array, Result, Suite
 from conformance.plan.rows import Plan, plan_of
-from conformance.report.facts import Facts
+from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
 
 CASES = """about: A few.
@@ -62,7 +62,7 @@ def finished(
     folder: Path,
     change: Callable[[list[Result]], list[Result]] = list,
     **header: Mapping[str, Any] | list[Any] | str,
-) -> Facts:
+) -> FinishedRun:
     """A run with its results and all its reports; `header`: what stands there instead."""
     pinned = header_of(plan.suite, adapter.identity, adapter.claims, Target(), "my.py:It") | {"isolation": "worker"}
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
@@ -72,4 +72,4 @@ def finished(
     evidence = read(folder / "results.jsonl")
     conclusion = concluded(plan, evidence)
     report.write(folder, plan, evidence, conclusion)
-    return Facts(plan, evidence, conclusion)
+    return FinishedRun(plan, evidence, conclusion)

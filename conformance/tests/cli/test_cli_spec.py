@@ -518,7 +518,7 @@ def test_help_imports_nothing_slow_and_takes_no_time() -> None:
     code = (
         "import os, sys\nfrom conformance.cli.main import main\n"
         "assert main(['--help']) == 0\n"
-        "slow = {'numpy', 'yaml', 'jsonschema', 'ml_dtypes', 'pytest'} & set(sys.modules)\n"
+        "slow = {'numpy', 'yaml', 'jinja2', 'jsonschema', 'ml_dtypes', 'pytest'} & set(sys.modules)\n"
         "print('slow:', sorted(slow), 'cpu:', sum(os.times()[:2]))"
     )
     best = 60.0
@@ -529,6 +529,18 @@ def test_help_imports_nothing_slow_and_takes_no_time() -> None:
         assert "slow: []" in last
         best = min(best, float(last.rpartition(" ")[2]))
     assert best < HELP_CPU
+
+
+def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
+    code = (
+        "import sys\nimport conformance.plugin, conformance.publish, conformance.verify\n"
+        "from conformance.report import compare_page, diff_report, junit, render, report_page\n"
+        "from conformance.cli import main\nassert main(['list', 'rules']) == 0\n"
+        "print('early:', 'jinja2' in sys.modules)\nrender.render_page('diff.html')"
+    )
+    done = python("-c", code)
+    assert done.stdout.splitlines()[-1] == "early: False"
+    assert "UndefinedError" in done.stderr, "a value that a page lacks is an error"
 
 
 def test_the_module_is_the_command() -> None:

@@ -775,3 +775,21 @@ def test_numbers_and_names_of_an_entry_have_their_own_doors() -> None:
         parse_number("i", CALL_NAMES)
     with pytest.raises(Refused, match="hides the name 'd'"):
         parse("any(d == 1 for d in shape)", CALL_NAMES | ENTRY_NAMES)
+
+
+def test_each_entry_names_the_rule_that_gives_its_length(spec: Spec) -> None:
+    entries = contracts(spec)["static-2022"].entries
+    copied, literal, inferred = ("zero-copies", 2, 0), ("literal-lengths", 6, None), (None, None, None)
+    assert entries((2, 3), (0, 6, -1), True) == (copied, literal, inferred)
+    assert entries((2, 3), (0,), False) == (("zero-literal", 0, None),)
+    assert entries((6,), (6, 0), True)[1] == ("zero-copies", None, 1), "past the rank of src"
+
+
+def test_the_lengths_of_entries_are_those_of_the_answer(spec: Spec) -> None:
+    for contract in set(contracts(spec).values()):
+        for src, shape, special_zero in calls(TINY):
+            meaning = contract.meaning(src, shape, special_zero)
+            if meaning.kind == "legal" and meaning.dst is not None:
+                entries = contract.entries(src, shape, special_zero)
+                assert len(entries) == len(meaning.dst)
+                assert all(entry.length in (None, length) for entry, length in zip(entries, meaning.dst, strict=True))

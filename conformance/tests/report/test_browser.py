@@ -16,7 +16,7 @@ import pytest
 
 from conformance.model import Result
 from conformance.plan.rows import Plan
-from conformance.report import changes, compare
+from conformance.report import compare_page, diff_report
 from conformance.report.diff import difference
 
 from ..runs import Right, Wrong, few, finished
@@ -55,12 +55,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     plan: Plan = few(folder)
     right, wrong = finished(plan, Right(), folder / "right"), finished(plan, Wrong(), folder / "wrong")
-    (folder / "compare.html").write_text(compare.html([right, wrong]), encoding="utf-8")
-    (folder / "many.html").write_text(compare.html([right, wrong] * 12), encoding="utf-8")
+    (folder / "compare.html").write_text(compare_page.render([right, wrong]), encoding="utf-8")
+    (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
     target = {**right.evidence.header["target"], "select": "flattens"}
     finished(plan, Right(), folder / "part", one_case, target=target)
     found = difference(right.evidence, wrong.evidence, plan)
-    (folder / "diff.html").write_text(changes.html(found), encoding="utf-8")
+    (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {
         "report": folder / "wrong" / "report.html",
         "well": folder / "right" / "report.html",

@@ -10,8 +10,8 @@ import pytest
 from conformance.cli.main import main
 from conformance.model import Result
 from conformance.plan.rows import Plan
-from conformance.report.compare import differs, html, names_of, one_fails
-from conformance.report.facts import Facts
+from conformance.report.compare_page import differs, name_runs, one_fails, render
+from conformance.report.finished_run import FinishedRun
 
 from ..runs import Right, Wrong, few, finished
 
@@ -22,7 +22,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 @pytest.fixture
-def runs(plan: Plan, tmp_path: Path) -> list[Facts]:
+def runs(plan: Plan, tmp_path: Path) -> list[FinishedRun]:
     return [finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")]
 
 
@@ -38,16 +38,16 @@ def lines(page: str, name: str) -> dict[str, str]:
     return found
 
 
-def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: list[Facts], plan: Plan) -> None:
-    page = html(runs)
+def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: list[FinishedRun], plan: Plan) -> None:
+    page = render(runs)
     assert set(lines(page, "rules")) == {case.rule for case in plan.suite.cases.values()}
     assert set(lines(page, "cases")) == set(plan.suite.cases)
     assert set(lines(page, "verdicts")) == {"right", "wrong"}
     assert all(f">{document}</th>" in page for document in plan.suite.spec.documents)
 
 
-def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[Facts]) -> None:
-    found = lines(html(runs), "cases")
+def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[FinishedRun]) -> None:
+    found = lines(render(runs), "cases")
     assert 'data-s="disagreements one-fails"' in found["turns"]
     assert 'data-s=""' in found["flattens"]
     assert "✓ pass" in found["turns"]
@@ -58,14 +58,14 @@ def test_backends_that_do_the_same_do_not_disagree(plan: Plan, tmp_path: Path) -
     both = [finished(plan, Right(), tmp_path / "1"), finished(plan, Right(), tmp_path / "2")]
     assert not any(differs([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert not any(one_fails([run.cases[case] for run in both]) for case in plan.suite.cases)
-    assert names_of(both) == ["right 1 (1)", "right 1 (2)"]
+    assert name_runs(both) == ["right 1 (1)", "right 1 (2)"]
     wrong = finished(plan, Wrong(), tmp_path / "3")
     assert not one_fails([wrong.cases["turns"], wrong.cases["turns"]]), "two fail"
 
 
 def test_what_most_did_is_told_last_and_by_number_and_the_others_by_name(plan: Plan, tmp_path: Path) -> None:
     right, wrong = finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")
-    found = lines(html([right, right, wrong, right, right]), "cases")
+    found = lines(render([right, right, wrong, right, right]), "cases")
     assert words(found["turns"]).endswith("✗ fail T[6]: wrong 1 ✓ pass T[3, 2]: the other 4")
     assert words(found["flattens"]).endswith("✓ pass T[6]: all 5")
 
@@ -80,7 +80,7 @@ def test_what_was_not_run_or_not_claimed_is_no_disagreement(plan: Plan, tmp_path
     part = finished(plan, Right(), tmp_path / "part", lambda results: [quiet(each) for each in results])
     assert not any(differs([right.cases[case], part.cases[case]]) for case in plan.suite.cases)
     assert differs([right.cases["turns"], wrong.cases["turns"], part.cases["turns"]])
-    assert "○ not claimed" in words(lines(html([right, part]), "cases")["turns"])
+    assert "○ not claimed" in words(lines(render([right, part]), "cases")["turns"])
 
 
 def quiet(result: Result) -> Result:
@@ -90,7 +90,7 @@ def quiet(result: Result) -> Result:
 
 def test_many_backends_stand_in_as_many_tables_as_paper_wants(plan: Plan, tmp_path: Path) -> None:
     right = finished(plan, Right(), tmp_path)
-    page = html([right] * 23)
+    page = render([right] * 23)
     tables = re.findall(r"Backends against rules, (\d of \d)</caption><thead><tr>(.*?)</tr>", page)
     assert [(number, heads.count("right 1")) for number, heads in tables] == [
         ("1 of 3", 8),
@@ -100,20 +100,20 @@ def test_many_backends_stand_in_as_many_tables_as_paper_wants(plan: Plan, tmp_pa
     assert page.count('id="rule-same-volume"') == 1
 
 
-def test_what_documents_leave_open_is_shown_for_each_backend(runs: list[Facts]) -> None:
-    line = lines(html(runs), "observed")["copies-past-rank"]
+def test_what_documents_leave_open_is_shown_for_each_backend(runs: list[FinishedRun]) -> None:
+    line = lines(render(runs), "observed")["copies-past-rank"]
     assert "refused at run" in line
     assert "zero-past-rank" in line
     assert 'data-s="disagreements' in line
 
 
-def test_the_digests_of_the_results_stand_on_the_page(runs: list[Facts]) -> None:
-    page = html(runs)
+def test_the_digests_of_the_results_stand_on_the_page(runs: list[FinishedRun]) -> None:
+    page = render(runs)
     assert all(run.evidence.footer["digest"] in page for run in runs)
 
 
-def test_the_page_is_closed(runs: list[Facts]) -> None:
-    page = html(runs)
+def test_the_page_is_closed(runs: list[FinishedRun]) -> None:
+    page = render(runs)
     assert "default-src 'none'" in page
     assert not re.search(r'\b(?:src|href)="(?!#)', page)
     assert " on" + "click" not in page

@@ -11,7 +11,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.model import VERDICTS, Result, Verdict
 from conformance.plan.rows import Plan
-from conformance.report import changes
+from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
 
 from ..runs import Right, Wrong, few, finished
@@ -54,7 +54,7 @@ def test_two_equal_runs_differ_in_nothing(plan: Plan, tmp_path: Path) -> None:
     assert not found.changes
     assert not found.worse
     assert found.standings == ()
-    assert changes.verdict(found) == f"nothing changed in {len(plan.rows)} rows"
+    assert diff_report.format_verdict(found) == f"nothing changed in {len(plan.rows)} rows"
 
 
 def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_no_way_to_a_failure_is_better_and_none_from_a_pass_either(was: Verdict,
 
 def test_every_way_of_telling_has_the_change_the_direction_and_the_cause(plan: Plan, tmp_path: Path) -> None:
     found = compared(plan, tmp_path, Wrong())
-    for told in (changes.text(found), changes.markdown(found), changes.html(found)):
+    for told in (diff_report.render_text(found), diff_report.render_markdown(found), diff_report.render_html(found)):
         assert "something got worse" in told.lower()
         assert "turns" in told
         assert "zero-beside-infer" in told
@@ -167,7 +167,11 @@ def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path:
         name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"
 
     found = compared(plan, tmp_path, Hostile())
-    page, summary, text = changes.html(found), changes.markdown(found), changes.text(found)
+    page, summary, text = (
+        diff_report.render_html(found),
+        diff_report.render_markdown(found),
+        diff_report.render_text(found),
+    )
     assert "<img" not in page
     assert not any(character in page + summary + text for character in "\u202e\x1b")
     assert all("evil" not in line or "`" in line for line in summary.splitlines())

@@ -200,8 +200,8 @@ def writes(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_nothing_is_printed_but_through_the_terminal(path: Path) -> None:
     allowed = {
-        "terminal.py": {"print", "sys.stdout.write"},  # `say`, and `say_raw` for scripts and JSON
-        "plugin.py": {"terminalreporter.write_line"},  # where the text is made plain
-        "worker.py": {"self.stdout.write", "stdout.write"},  # the protocol
+        "system/terminal.py": {"print", "sys.stdout.write"},  # `say`, and `say_raw` for scripts and JSON
+        "pytest_plugin/hooks.py": {"terminalreporter.write_line"},  # where the text is made plain
+        "isolate/worker.py": {"self.stdout.write", "stdout.write"},  # the protocol
     }
     assert set(writes(path)) == allowed.get(path.relative_to(PACKAGE).as_posix(), set())

@@ -13,8 +13,8 @@ from conformance.adapters.numpy_reference import NumpyReference
 from conformance.certify.evidence import Evidence, OtherFormat, Refused, packed, read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from conformance.report.facts import counts_of
 from conformance.report.publish import PAGE, PUBLISHED, size
+from conformance.report.rows import count_verdicts
 from conformance.run.row import run
 from conformance.tests.small import ROOT, Command, Said, command, reporting
 
@@ -167,7 +167,7 @@ def test_what_is_published_of_a_backend_is_whole() -> None:
     for path in REPORTS.glob(f"*/{PUBLISHED}"):
         evidence = published_evidence(path)
         assert evidence.header["target"]["select"] is None
-        assert sum(counts_of(v for r in evidence.results for v in r.verdicts.values()).values()) == sum(
+        assert sum(count_verdicts(v for r in evidence.results for v in r.verdicts.values()).values()) == sum(
             evidence.footer["verdicts"].values()
         )
         assert (path.parent / PAGE).is_file()

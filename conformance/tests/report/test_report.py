@@ -29,9 +29,9 @@ from conformance.load.spec import load_spec
 from conformance.model import VERDICTS, Array, Result, Suite, Verdict
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import chooser, ids
-from conformance.report import badge, ctrf, junit, markdown, page
+from conformance.report import badge, ctrf, junit, markdown, report_page
 from conformance.report.embedded import lines_in, records_in
-from conformance.report.facts import Facts
+from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
 
 from ..runs import Wrong, few, finished
@@ -54,9 +54,9 @@ HOSTILE = "</script><img src=x onerror=alert(1)>|](http://evil.example) @nobody 
 HOSTILE += "\u202e\x1b[31m\x00\ufffe & ]]> 'q' \"q\"\n# h"
 Told = tuple[Plan, Evidence, Conclusion]
 WRITERS: dict[str, Callable[[Plan, Evidence, Conclusion], str]] = {
-    "page": page.html,
-    "junit": junit.xml,
-    "markdown": markdown.summary,
+    "page": lambda *those: report_page.render(FinishedRun(*those)),
+    "junit": lambda *those: junit.render(FinishedRun(*those)),
+    "markdown": lambda *those: markdown.render(FinishedRun(*those)),
 }
 
 
@@ -176,7 +176,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
         return [*results[5:], results[0]._replace(row="invented[StaticReshape-f32]")]
 
     those = told(plan, Answers(), tmp_path, without_some_and_with_another)
-    html, xml = page.html(*those), junit.xml(*those)
+    html, xml = WRITERS["page"](*those), WRITERS["junit"](*those)
     assert sorted(rows_in(html)) == sorted(row.id for row in plan.rows)
     assert [case.get("name") for case in ElementTree.fromstring(xml).iter("testcase")] == [row.id for row in plan.rows]
     assert "1 row of the results are not in the suite" in " ".join(Page(html).text.split())
@@ -185,19 +185,21 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
 def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
     lost = plan.rows[0].id
     those = told(plan, Answers(), tmp_path, lambda results: [each for each in results if each.row != lost])
-    case = next(each for each in ElementTree.fromstring(junit.xml(*those)).iter("testcase") if each.get("name") == lost)
+    case = next(
+        each for each in ElementTree.fromstring(WRITERS["junit"](*those)).iter("testcase") if each.get("name") == lost
+    )
     skipped = case.find("skipped")
     assert skipped is not None
     assert skipped.get("message", "").startswith("not run")
-    line = next(line for line in page.html(*those).split("<tr") if "not called" in line)
+    line = next(line for line in WRITERS["page"](*those).split("<tr") if "not called" in line)
     assert rows_in(f'id="case-{plan.rows[0].case.id}"<tbody><tr{line}') == [lost]
     assert "□ not run" in line
     assert "pass" not in line
-    assert "1 not run" in markdown.summary(*those)
+    assert "1 not run" in WRITERS["markdown"](*those)
 
 
 def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> None:
-    text = Page(page.html(*answers)).text
+    text = Page(WRITERS["page"](*answers)).text
     rule = text[text.index("\nzero-meets-infer") :]
     lines = {line.partition(":")[0]: line for line in rule.splitlines()[1:6]}
     assert "✗ fail" in lines["static-2021"]
@@ -205,7 +207,7 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     assert "static-2022" not in lines, "the rule does not bind there and nothing failed"
     case = next(
         each
-        for each in ElementTree.fromstring(junit.xml(*answers)).iter("testcase")
+        for each in ElementTree.fromstring(WRITERS["junit"](*answers)).iter("testcase")
         if each.get("name") == "zero-beside-infer[StaticReshape-f32]"
     )
     verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}
@@ -213,7 +215,7 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     failure = case.find("failure")
     assert failure is not None
     assert "(static-2020, static-2021)" in failure.get("message", "")
-    summary = markdown.summary(*answers)
+    summary = WRITERS["markdown"](*answers)
     entry = summary[summary.index("## ✗") : summary.index("## Counts")]
     assert "static-2021: line 40" in entry
     assert "static-2022" not in entry
@@ -224,7 +226,7 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
 
 def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     plan, _, conclusion = answers
-    html = page.html(*answers)
+    html = WRITERS["page"](*answers)
     text = " ".join(Page(html).text.split())
     verdicts = {
         record["row"]: record["verdicts"] for record in records_in(html, Path("report.html")) if "row" in record
@@ -240,20 +242,20 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     whole = Counter(verdict_of(each.values()) for each in verdicts.values())
     told_sum = " + ".join(f"{whole[verdict]} {verdict}" for verdict in VERDICTS if whole[verdict])
     assert f"{len(plan.rows)} rows = {told_sum}" in text
-    assert f"{len(plan.rows)} rows in the suite = {told_sum}" in markdown.summary(*answers)
+    assert f"{len(plan.rows)} rows in the suite = {told_sum}" in WRITERS["markdown"](*answers)
 
 
 def test_the_evidence_in_the_page_is_the_evidence(plan: Plan, tmp_path: Path) -> None:
     those = told(plan, Hostile(), tmp_path)
     _, evidence, _ = those
-    data = evidence_in(page.html(*those))
+    data = evidence_in(WRITERS["page"](*those))
     assert data["header"] == evidence.header
     assert data["footer"] == evidence.footer
-    assert lines_in(page.html(*those), Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
+    assert lines_in(WRITERS["page"](*those), Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
 
 
 def test_junit_parses_and_its_counts_match(answers: Told) -> None:
-    root = ElementTree.fromstring(junit.xml(*answers))
+    root = ElementTree.fromstring(WRITERS["junit"](*answers))
     assert root.tag == "testsuites"
     _, evidence, _ = answers
     expected = Counter(verdict_of(result.verdicts.values()) for result in evidence.results)
@@ -280,7 +282,7 @@ def test_junit_parses_and_its_counts_match(answers: Told) -> None:
 
 
 def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
-    html = page.html(*told(plan, Hostile(), tmp_path))
+    html = WRITERS["page"](*told(plan, Hostile(), tmp_path))
     found = Page(html)
     assert "img" not in found.tags
     assert found.tags["script"] == 3
@@ -291,7 +293,7 @@ def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
-    xml = junit.xml(*told(plan, Hostile(), tmp_path))
+    xml = WRITERS["junit"](*told(plan, Hostile(), tmp_path))
     root = ElementTree.fromstring(xml)
     assert {each.tag for each in root.iter()} == {
         "testsuites", "testsuite", "testcase", "properties", "property", "failure", "error", "skipped",
@@ -301,7 +303,7 @@ def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_inert_in_markdown(plan: Plan, tmp_path: Path) -> None:
-    summary = markdown.summary(*told(plan, Hostile(), tmp_path))
+    summary = WRITERS["markdown"](*told(plan, Hostile(), tmp_path))
     assert "<img" in summary
     outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
     assert not re.search(r"[<\[\]@#]", re.sub(r"^#+ ", "", outside, flags=re.MULTILINE))
@@ -323,7 +325,7 @@ def test_a_code_span_holds_any_text_and_ends_where_it_should(text: str) -> None:
 
 
 def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Told) -> None:
-    found = Page(page.html(*answers))
+    found = Page(WRITERS["page"](*answers))
     ids = found.values("id")
     assert len(ids) == len(set(ids))
     for tag, name, value in found.attributes:
@@ -337,7 +339,7 @@ def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Tol
 
 
 def test_the_content_policy_names_the_one_style_and_the_one_script(answers: Told) -> None:
-    found = Page(page.html(*answers))
+    found = Page(WRITERS["page"](*answers))
     policy = next(value for _, name, value in found.attributes if name == "content" and "default-src" in value)
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
@@ -348,14 +350,14 @@ def test_the_content_policy_names_the_one_style_and_the_one_script(answers: Told
 
 
 def test_every_table_has_a_caption_and_every_heading_a_scope(answers: Told) -> None:
-    found = Page(page.html(*answers))
+    found = Page(WRITERS["page"](*answers))
     assert found.tags["table"] == found.tags["caption"] > 0
     assert found.tags["th"] == len([1 for tag, name, _ in found.attributes if (tag, name) == ("th", "scope")])
 
 
 def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
     plan = answers[0]
-    failing = next(line for line in Page(page.html(*answers)).text.splitlines() if "conformance run" in line)
+    failing = next(line for line in Page(WRITERS["page"](*answers)).text.splitlines() if "conformance run" in line)
     words = shlex.split(failing[failing.index("conformance run") :])
     assert words[2] == "my adapter.py:It"
     chosen = [row.id for row in plan.rows if chooser(words[4], ids(plan.rows))(row)]
@@ -365,7 +367,7 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
 def test_a_run_that_caught_itself_lying_shows_no_document_as_conforming(plan: Plan, tmp_path: Path) -> None:
     _, evidence, conclusion = told(plan, Answers(), tmp_path)
     lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
-    html, summary = page.html(plan, evidence, lying), markdown.summary(plan, evidence, lying)
+    html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
     assert "✓ conforms" not in html + summary
     assert html.count("not to be relied on: conforms") == summary.count("not to be relied on: conforms") == 5
 
@@ -378,7 +380,7 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
     _, evidence, conclusion = told(plan, Answers(), tmp_path, waived)
     waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
     header = {**evidence.header, "waivers": [waiver]}
-    found = Page(page.html(plan, replace(evidence, header=header), conclusion))
+    found = Page(WRITERS["page"](plan, replace(evidence, header=header), conclusion))
     line = next(line for line in found.text.splitlines() if line.startswith("waivers.yaml:3"))
     assert line.startswith("waivers.yaml:31flattens")
     assert "expires: 2027-01-01" in line
@@ -432,7 +434,7 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "numpy")
     texts = []
     began = time.process_time()
-    for results, writer in ((right, page.html), (wrong, markdown.summary), (distinct, page.html)):
+    for results, writer in ((right, WRITERS["page"]), (wrong, WRITERS["markdown"]), (distinct, WRITERS["page"])):
         conclusion = conclude(plan, {result.row: result for result in results}, Answers().claims, Target())
         texts.append(writer(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion))
     seconds = time.process_time() - began
@@ -450,14 +452,16 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
 def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
-    schema.validate(junit.xml(*answers))
-    schema.validate(junit.xml(*told(plan, Hostile(), tmp_path / "hostile")))
+    schema.validate(WRITERS["junit"](*answers))
+    schema.validate(WRITERS["junit"](*told(plan, Hostile(), tmp_path / "hostile")))
     with pytest.raises(xmlschema.XMLSchemaValidationError):
-        schema.validate(junit.xml(*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1))
+        schema.validate(
+            WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
+        )
 
 
 def test_ctrf_counts_what_it_lists(answers: Told) -> None:
-    data = json.loads(ctrf.of(Facts(*answers)))
+    data = json.loads(ctrf.render(FinishedRun(*answers)))
     assert (data["reportFormat"], data["specVersion"]) == ("CTRF", "1.0.0")
     results = data["results"]
     found = Counter(test["status"] for test in results["tests"])
@@ -469,13 +473,13 @@ def test_ctrf_counts_what_it_lists(answers: Told) -> None:
 
 
 def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -> None:
-    data = json.loads(badge.endpoint(Facts(*answers)))
+    data = json.loads(badge.render_endpoint(FinishedRun(*answers)))
     assert data["schemaVersion"] == 1
     assert data["isError"] is True
     assert data["message"].startswith("does not conform to ")
     assert "static-2021" in data["message"]
-    assert "%" not in badge.svg(Facts(*answers))
-    root = ElementTree.fromstring(badge.svg(Facts(*answers)))
+    assert "%" not in badge.render_svg(FinishedRun(*answers))
+    root = ElementTree.fromstring(badge.render_svg(FinishedRun(*answers)))
     assert root.get("aria-label", "").endswith(data["message"])
 
 
@@ -486,17 +490,17 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) ->
     )
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
-    word, message = badge.words(Facts(plan, evidence, shown))
+    word, message = badge.summarize(FinishedRun(plan, evidence, shown))
     assert (word, message) == ("conforms", f"conforms to all of the {documents} documents")
-    assert badge.words(Facts(plan, evidence, replace(shown, exit_code=6)))[0] == "incomplete"
-    lying = badge.words(Facts(plan, evidence, replace(shown, exit_code=5)))
+    assert badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "incomplete"
+    lying = badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=5)))
     assert lying == ("nothing shown", "no verdict holds")
     part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}
-    assert "part of the suite" in badge.words(Facts(plan, replace(evidence, header=part), shown))[1]
+    assert "part of the suite" in badge.summarize(FinishedRun(plan, replace(evidence, header=part), shown))[1]
 
 
 def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
-    svg = badge.svg(Facts(*told(plan, Hostile(), tmp_path)))
+    svg = badge.render_svg(FinishedRun(*told(plan, Hostile(), tmp_path)))
     assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {
         "svg",
         "title",
@@ -524,14 +528,14 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
     results = {result.row: result for result in evidence.results}
     those = plan, evidence, conclude(plan, results, Answers().claims, target)
     left = sum(not row.id.startswith("flattens[") for row in plan.rows)
-    suites = list(ElementTree.fromstring(junit.xml(*those)))
+    suites = list(ElementTree.fromstring(WRITERS["junit"](*those)))
     assert suites[-1].get("name") == "not run"
     assert [case.get("name") for case in suites[-1].iter("testcase")] == [f"{left} rows: not chosen by -k 'flattens'"]
     assert sum(int(suite.get("tests", "")) for suite in suites) == len(plan.rows) - left + 1
-    found = Page(page.html(*those))
+    found = Page(WRITERS["page"](*those))
     assert f"{left} not run" in " ".join(found.text.split())
     assert {f"case-{case}" for case in plan.suite.cases} <= set(found.values("id")), "every case has its anchor"
-    tests = json.loads(ctrf.of(Facts(*those)))["results"]["tests"]
+    tests = json.loads(ctrf.render(FinishedRun(*those)))["results"]["tests"]
     assert tests[-1]["name"] == f"{left} rows"
 
 
@@ -546,7 +550,7 @@ def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     evidence = Evidence(
         header_of(plan.suite, Answers().identity, claims, Target(), "numpy"), results, {"seconds": 1.0, "digest": "0"}
     )
-    html = page.html(plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
+    html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
     failing = {row.case.id for row in rows}
     full = html.count('<details class="entry"')
     assert full == html.count('<svg class="pic"') <= 60
@@ -554,7 +558,7 @@ def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
 
 
 def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
-    html = page.html(*answers)
+    html = WRITERS["page"](*answers)
     label = re.search(r'<svg class="pic"[^>]*aria-label="([^"]*)"', html)
     assert label is not None
     assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"
@@ -563,7 +567,7 @@ def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
 def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:
     case = '{id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}'
     plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
-    html = page.of(finished(plan, Wrong(), tmp_path / "out"))
+    html = report_page.render(finished(plan, Wrong(), tmp_path / "out"))
     because = plan.suite.spec.rules["lower-bound"].decided_for["static-2022"]
     failure = html[html.index('<details class="entry"') :]
     assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

@@ -1,0 +1,81 @@
+"""Rows of a case with the same answer, as lines of a table; the facets that the filters of the page look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..model import Verdict
+from .finished_run import Wants
+from .rows import BAD, RowResult, failing_documents, group_pairs
+from .wording import collect_wants, format_call, format_labels, visible
+
+Facets = dict[tuple[tuple[str, ...], ...], int]
+"""The verdicts, operations, types, documents and diagnoses of each line of the page, numbered in the lines' order."""
+
+
+class Answer(NamedTuple):
+    """The answer that rows of a case have in common."""
+
+    wants: Wants
+    got: str
+    verdicts: tuple[tuple[Verdict, tuple[str, ...]], ...]
+    """Each with its documents; these are left out if the verdict is the same in all."""
+    note: str | None
+    """The diagnosis or the detail."""
+
+
+class AnswerLine(NamedTuple):
+    """A line of a table."""
+
+    facet: int
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    """Operation, labels of its rows, and the documents that are named with them."""
+    answer: Answer
+
+
+class StepCall(NamedTuple):
+    """The call of one step, and what is due for it if the case has several."""
+
+    call: str
+    wants: Wants
+
+
+def make_line(facets: Facets, answer: Answer, rows: Sequence[RowResult], failing: bool = False) -> AnswerLine:
+    """A line about rows with an answer; `failing`: in the documents in which they fail, which are named."""
+    by_operation: dict[str, tuple[RowResult, ...]] = group_pairs((result.row.operation, result) for result in rows)
+    names = tuple(
+        (operation, format_labels(result.row for result in same), failing_documents(same) if failing else ())
+        for operation, same in by_operation.items()
+    )
+    documents = failing_documents(rows) if failing else {d for result in rows for d in result.verdicts}
+    return AnswerLine(number_facet(facets, rows, documents), names, answer)
+
+
+def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[str]) -> int:
+    """The number of the facet that some rows have in some documents."""
+    among = set(documents)
+    values = (
+        (verdict for result in rows for document, verdict in result.verdicts.items() if document in among),
+        (result.row.operation for result in rows),
+        (result.row.type for result in rows),
+        (document for result in rows for document in result.verdicts if document in among),
+        (visible(result.diagnosis) for result in rows if result.worst in BAD and result.diagnosis),
+    )
+    return facets.setdefault(tuple(tuple(dict.fromkeys(each)) for each in values), len(facets))
+
+
+def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> list[StepCall]:
+    """The calls of a case and what is due for each, in some documents if these are named."""
+    representatives = list({result.row.operation: result.row for result in rows}.values())
+    case = representatives[0].case
+    if len(case.steps) == 1:
+        return [StepCall(format_call(case, case.steps[0]), ())]
+    calls = []
+    for k, step in enumerate(case.steps):
+        wants = (
+            (want, tuple(each for each in binding if not documents or each in documents))
+            for want, binding in collect_wants(representatives, k).items()
+        )
+        calls.append(StepCall(format_call(case, step), tuple(want for want in wants if want[1])))
+    return calls

@@ -1,0 +1,107 @@
+"""Every case on the page: its calls, what is due, the answers and their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..model import VERDICTS, Case, Verdict
+from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line
+from .finished_run import FinishedRun, Wants
+from .rows import RowResult, count_verdicts, group_pairs, worst
+from .wording import format_answer
+
+MOST_LINES = 6
+"""Lines of one case; if more would be needed, the last is about all the others."""
+LISTED: tuple[Verdict, ...] = ("fail", "error", "waived")
+"""Verdicts for which a brief page shows a case."""
+
+
+class CaseEntry(NamedTuple):
+    """A case with its answers."""
+
+    case: Case
+    word: Verdict
+    counts: Mapping[Verdict, int]
+    steps: list[StepCall]
+    lines: list[AnswerLine]
+
+
+class NamedCases(NamedTuple):
+    """Cases that are only named, and what their rows came to."""
+
+    ids: list[str]
+    word: Verdict
+    counts: Mapping[Verdict, int]
+
+
+class RuleCases(NamedTuple):
+    """The cases of a rule."""
+
+    rule: str
+    entries: list[CaseEntry]
+    quiet: NamedCases | None
+    """Cases of which a brief page shows nothing."""
+    idle: NamedCases | None
+    """Cases that the run was not meant to make."""
+
+
+def collect_cases(run: FinishedRun, facets: Facets, brief: bool) -> Iterator[RuleCases]:
+    """Collect every case under its rule; `brief`: with what failed only, and the other cases by name."""
+    left_out = {result.row.id for rows in run.left_out.values() for result in rows}
+    by_rule = group_pairs((rows[0].row.case.rule, rows) for rows in run.cases.values())
+    for rule in run.plan.suite.spec.rules:
+        if rule not in by_rule:
+            continue
+        by_kind = group_pairs((all(result.row.id in left_out for result in rows), rows) for rows in by_rule[rule])
+        idle, ran = by_kind.get(True, ()), by_kind.get(False, ())
+        parted = [(rows, [result for result in rows if not brief or result.worst in LISTED]) for rows in ran]
+        entries = [_make_entry(run, facets, rows, listed) for rows, listed in parted if listed]
+        yield RuleCases(rule, entries, _name_cases([rows for rows, listed in parted if not listed]), _name_cases(idle))
+
+
+def list_filters(run: FinishedRun) -> Mapping[str, Iterable[str]]:
+    """The values of each filter."""
+    spec = run.plan.suite.spec
+    return {
+        "verdict": VERDICTS,
+        "diagnosis": run.failures,
+        "rule": [rule for rule, rows in run.rules.items() if rows],
+        "operation": spec.operations,
+        "type": sorted({result.row.type for result in run.rows}),
+        "document": spec.documents,
+    }
+
+
+def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
+    if not cases:
+        return None
+    counts = count_verdicts(result.worst for rows in cases for result in rows)
+    return NamedCases([rows[0].row.case.id for rows in cases], worst(counts), counts)
+
+
+def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], listed: Sequence[RowResult]) -> CaseEntry:
+    counts = count_verdicts(result.worst for result in rows)
+    lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, listed).items()]
+    return CaseEntry(rows[0].row.case, worst(counts), counts, describe_steps(rows), lines)
+
+
+def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[Answer, Sequence[RowResult]]:
+    answers: dict[Answer, tuple[RowResult, ...]] = group_pairs((_answer(run, result), result) for result in rows)
+    if len(answers) <= MOST_LINES:
+        return answers
+    kept = dict(list(answers.items())[: MOST_LINES - 1])
+    others = [result for same in list(answers.values())[MOST_LINES - 1 :] for result in same]
+    text = f"{len(answers) - len(kept)} other answers; the evidence in this file has each"
+    return {**kept, Answer((), text, ((worst(result.worst for result in others), ()),), None): others}
+
+
+def _answer(run: FinishedRun, result: RowResult) -> Answer:
+    wants: Wants = run.want(result.row, result.step)
+    by_verdict = group_pairs((verdict, document) for document, verdict in result.verdicts.items())
+    return Answer(
+        wants if len(wants) > 1 else ((wants[0][0], ()),),
+        format_answer(result, generic=True),
+        tuple(by_verdict.items()) if len(by_verdict) > 1 else ((result.worst, ()),),
+        result.diagnosis if result.failing or result.worst == "waived" else None,
+    )

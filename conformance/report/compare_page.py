@@ -1,0 +1,211 @@
+"""Several runs of one suite on one page: backends side by side, by rule and by case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..model import Case, Rule, Verdict
+from ..run.judge import WORST
+from .finished_run import FinishedRun
+from .render import render_page
+from .rows import RowResult, Share, group_pairs, worst
+from .table_sections import group_observations
+from .wording import format_answer, format_call
+
+_ABREAST = 10
+"""Backends in one table, as many as a sheet of paper holds."""
+_MUTE = frozenset(("not run", "not claimed"))
+"""Verdicts that say nothing of a backend."""
+_NAMED = 3
+"""Backends that are named even in the largest group."""
+_SECTIONS: Mapping[str, str] = {
+    "verdicts": "Verdicts",
+    "rules": "Rules",
+    "cases": "Cases",
+    "observed": "Left open",
+    "environment": "What was compared",
+}
+_ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
+    "Started with": lambda run: run.backend,
+    "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
+    "Leaves out": lambda run: ", ".join(run.claims.leaves_out) or "nothing",
+    "Answered by the adapter": lambda run: ", ".join(run.claims.mapped) or "nothing",
+    "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",
+    "Verdicts": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),
+    "Environment": lambda run: ", ".join(f"{k} {v}" for k, v in run.evidence.header["environment"].items()),
+    "Started at": lambda run: run.evidence.header["started"],
+    "Digest of the results": lambda run: run.evidence.footer["digest"],
+}
+Cells = Sequence[Sequence[RowResult]]
+"""The rows of a case or a rule, for each backend."""
+
+
+class Done(NamedTuple):
+    """The worst verdict of a case's rows that say something of a backend, and the backend's answers there."""
+
+    word: Verdict
+    answers: tuple[str, ...]
+
+
+class Group(NamedTuple):
+    """Backends that did the same with a case."""
+
+    done: Done
+    backends: list[tuple[str, int, int]]
+    """The name, the rows with that verdict, and all rows of each."""
+    everyone: bool
+    named: bool
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return () if self.done.word in _MUTE else self.done.answers
+
+    @property
+    def partly(self) -> int:
+        """The backends of which only some rows have the verdict."""
+        return sum(number < rows for _, number, rows in self.backends)
+
+
+class Filtered(NamedTuple):
+    """The values that the filters look at."""
+
+    kinds: str
+    rule: str
+
+
+class RuleLine(NamedTuple):
+    """A rule with its share of verdicts for each backend."""
+
+    filtered: Filtered
+    rule: Rule
+    shares: list[Share]
+
+
+class CaseLine(NamedTuple):
+    """A case with the backends by what they did; `silent`: the rules that leave its call unspecified."""
+
+    filtered: Filtered
+    case: Case
+    call: str
+    silent: tuple[str, ...]
+    groups: list[Group]
+
+
+def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
+    """The whole page; the runs are of one suite. `pages`: links to the report of each."""
+    names = name_runs(runs)
+    cases = list(_collect_cases(runs, names))
+    spec = runs[0].plan.suite.spec
+    tables = -(-len(runs) // _ABREAST)
+    return render_page(
+        "compare.html",
+        ("filters.js", "compare.js"),
+        suite=runs[0].evidence.header["suite"],
+        sections=_SECTIONS,
+        names=names,
+        documents=list(spec.documents),
+        verdicts=[(name, [word for word, _ in run.documents.values()]) for name, run in zip(names, runs, strict=True)],
+        pages=pages,
+        apart=sum("disagreements" in line.filtered.kinds for line in cases),
+        lonely=sum("one-fails" in line.filtered.kinds for line in cases),
+        filters={"rule": list(spec.rules)},
+        rules=list(_collect_rules(runs)),
+        abreast=-(-len(runs) // tables),
+        cases=cases,
+        observed=list(_collect_observed_calls(runs, names)),
+        environment=[
+            (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})
+            for name, run in zip(names, runs, strict=True)
+        ],
+    )
+
+
+def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
+    """A name for each run: the backend and its version, numbered if two are the same."""
+    names = [run.name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: k + 1].count(name)})" for k, name in enumerate(names)
+    ]
+
+
+def differs(cells: Cells) -> bool:
+    """True if verdicts of a row differ among the backends that it says something of."""
+    return any(_row_differs(row) for row in zip(*cells, strict=True))
+
+
+def _row_differs(row: Sequence[RowResult]) -> bool:
+    verdicts = {tuple(result.verdicts.values()) for result in row}
+    return len(verdicts) > 1 and any(len(set(each) - _MUTE) > 1 for each in zip(*verdicts, strict=True))
+
+
+def one_fails(cells: Cells) -> bool:
+    """True if rows fail in one backend only."""
+    return sum(any(result.failing for result in cell) for cell in cells) == 1
+
+
+def _filter(cells: Cells, rule: str, apart: bool) -> Filtered:
+    kinds = {"disagreements": apart, "one-fails": one_fails(cells)}
+    return Filtered(" ".join(kind for kind, holds in kinds.items() if holds), rule)
+
+
+def _collect_rules(runs: Sequence[FinishedRun]) -> Iterator[RuleLine]:
+    for rule in runs[0].plan.suite.spec.rules.values():
+        if runs[0].rules[rule.id]:
+            cells = [run.rules[rule.id] for run in runs]
+            shares = [run.share(run.groups[rule.id]) for run in runs]
+            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, shares)
+
+
+# ── backends that did the same ────────────────────────────────────────────────────────────────────
+
+
+def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
+    for case_id, rows in runs[0].cases.items():
+        case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
+        filtered = _filter(cells, case.rule, differs(cells))
+        yield CaseLine(filtered, case, format_call(case, case.steps[0]), (), _group_backends(names, cells))
+
+
+def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
+    observations = [group_observations(run) for run in runs]
+    order = {rule: number for number, rule in enumerate(runs[0].plan.suite.spec.rules)}
+    keys = dict.fromkeys(key for each in observations for key in each)
+    for rules, case_id in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
+        cells = [
+            [result for same in each[rules, case_id].values() for result, _ in same]
+            if (rules, case_id) in each
+            else run.cases[case_id]
+            for run, each in zip(runs, observations, strict=True)
+        ]
+        apart = len({_summarize_case(cell).answers for cell in cells}) > 1
+        filtered = _filter([run.cases[case_id] for run in runs], rules[0] if rules else "", apart)
+        case = runs[0].cases[case_id][0].row.case
+        yield CaseLine(filtered, case, format_call(case, case.steps[0]), rules, _group_backends(names, cells))
+
+
+def _group_backends(names: Sequence[str], cells: Cells) -> list[Group]:
+    """Group backends by what they did with a case: the worst first, the largest group last."""
+    groups = group_pairs((_summarize_case(rows), (name, rows)) for name, rows in zip(names, cells, strict=True))
+    largest = max(groups, key=lambda done: len(groups[done]))
+    return [
+        Group(
+            done,
+            [(name, sum(result.worst == done.word for result in rows), len(rows)) for name, rows in groups[done]],
+            len(groups[done]) == len(names),
+            done is not largest or len(groups[done]) <= _NAMED,
+        )
+        for done in sorted(groups, key=lambda done: (done is largest, WORST.index(done.word)))
+    ]
+
+
+def _summarize_case(rows: Sequence[RowResult]) -> Done:
+    word = worst([result.worst for result in rows if result.worst not in _MUTE] or [result.worst for result in rows])
+    return Done(word, tuple(sorted({_format_without_message(result) for result in rows if result.worst == word})))
+
+
+def _format_without_message(result: RowResult) -> str:
+    """An answer without its message, which is every backend's own."""
+    if result.worst == "pass" and result.outcome["kind"] == "rejected":
+        return "refused"  # as was due; the stage is a matter of how a backend is built
+    return format_answer(result._replace(outcome={**result.outcome, "message": None}), generic=True)

@@ -1,0 +1,183 @@
+"""The changes between two runs as text, Markdown or a page: causes first, then what got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ..model import VERDICTS
+from ..system.terminal import BAD, OK, counted, lines, plain
+from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
+from .markdown import code, inert
+from .render import render_page
+from .rows import group_pairs
+from .wording import cut
+
+MOST = 400
+"""Groups of changes that are listed in one direction; of more the number is given."""
+_SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
+_OWN: Mapping[Direction, str] = {"worse": BAD, "better": OK}
+_COLOURS: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
+_LONGEST = 300
+
+
+class Group(NamedTuple):
+    """Rows of a case with the same change and the same causes."""
+
+    rows: tuple[Change, ...]
+
+    @property
+    def first(self) -> Change:
+        return self.rows[0]
+
+    @property
+    def number(self) -> int:
+        return len({change.row for change in self.rows})
+
+    @property
+    def documents(self) -> str:
+        return ", ".join(dict.fromkeys(document for change in self.rows for document in change.documents))
+
+    @property
+    def causes(self) -> str:
+        return " or ".join(self.first.causes)
+
+    @property
+    def verdicts(self) -> str:
+        first = self.first
+        return first.was if first.was == first.now else f"{first.was} → {first.now}"
+
+    @property
+    def answers(self) -> str:
+        was, now = (
+            "/".join(dict.fromkeys(each))
+            for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
+        )
+        return (
+            cut(was, _LONGEST)
+            if was == now
+            else f"{cut(was, _LONGEST) or 'nothing'} → {cut(now, _LONGEST) or 'nothing'}"
+        )
+
+
+def group_changes(difference: Difference, direction: Direction) -> list[Group]:
+    """Changes in one direction, case by case."""
+    some = (change for change in difference.changes if change.direction == direction)
+    by = group_pairs(((c.causes, c.case, c.was, c.now), c) for c in some)
+    return [Group(rows) for rows in by.values()]
+
+
+def format_verdict(difference: Difference) -> str:
+    """One sentence."""
+    counts = difference.counts
+    rows = {direction: number for direction, number in counts.items() if number}
+    if not rows and not difference.standings:
+        return f"nothing changed in {counted(difference.rows, 'row')}"
+    numbers = ", ".join(f"{number:,} {direction}" for direction, number in rows.items()) or "no row changed"
+    summary = "something got worse" if difference.worse else "nothing got worse"
+    return f"{summary}: {numbers}, of {counted(difference.rows, 'row')}"
+
+
+# ── text ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_text(difference: Difference, most: int = 60) -> str:
+    """A file of plain text, as safe as what `say` prints."""
+    return f"{plain(format_changes(difference, most))}\n"
+
+
+def format_changes(difference: Difference, most: int = 60) -> str:
+    """All changes as text for a terminal, to be printed by `say`."""
+    return lines(_list_lines(difference, most))
+
+
+def _list_lines(difference: Difference, most: int) -> Iterator[str]:
+    yield f"old: {difference.old}"
+    yield f"new: {difference.new}"
+    yield ""
+    yield f"{format_verdict(difference)}"
+    yield ""
+    yield "pinned by the headers, and not the same:" if difference.pinned else "the headers pin the same of both runs"
+    for each in difference.pinned:
+        yield f"  {each.cause}: {each.what}: {cut(each.was, 120)} → {cut(each.now, 120)}"
+    if difference.standings is None:
+        yield "the runs are not both of this suite, so verdicts on documents are not compared"
+    for standing in difference.standings or ():
+        yield f"  {BAD if standing.worse else OK} {standing.document} {standing.type}: {standing.was} → {standing.now}"
+    for direction in DIRECTIONS:
+        some = group_changes(difference, direction)
+        if some:
+            yield ""
+            sign = _OWN.get(direction, _SIGNS[direction])
+            yield f"{sign} {direction}: {difference.counts[direction]:,} rows; {DIRECTIONS[direction]}"
+        for group in some[:most]:
+            first = group.first
+            rule = f" · {first.rule}" if first.rule else ""
+            yield f"  {first.case}{rule} · {counted(group.number, 'row')} · {group.documents}"
+            yield f"      {group.verdicts} · {group.answers} · why: {group.causes}"
+        if len(some) > most:
+            yield f"  and {len(some) - most} more; --out changes.html has them"
+
+
+# ── Markdown ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_markdown(difference: Difference) -> str:
+    """For the summary of a CI job."""
+    return "\n".join(_list_markdown(difference)) + "\n"
+
+
+def _list_markdown(difference: Difference) -> Iterator[str]:
+    yield f"# {'✗' if difference.worse else '✓'} Reshape conformance: {inert(format_verdict(difference))}"
+    yield ""
+    yield f"- old: {code(difference.old)}"
+    yield f"- new: {code(difference.new)}"
+    yield ""
+    if difference.pinned:
+        yield "## Why: pinned by the headers, and not the same"
+        yield ""
+        yield from (
+            f"- {each.cause}: {code(each.what)} {code(cut(each.was, _LONGEST))} → {code(cut(each.now, _LONGEST))}"
+            for each in difference.pinned
+        )
+    else:
+        yield "The headers pin the same of both runs."
+    for standing in difference.standings or ():
+        sign = "✗" if standing.worse else "✓"
+        yield f"- {sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
+    yield ""
+    for direction in DIRECTIONS:
+        some = group_changes(difference, direction)
+        if not some:
+            continue
+        yield f"## {_SIGNS[direction]} {direction}: {difference.counts[direction]:,} rows"
+        yield ""
+        yield f"{DIRECTIONS[direction][0].upper()}{DIRECTIONS[direction][1:]}."
+        yield ""
+        for group in some[:MOST]:
+            first = group.first
+            yield f"- {code(first.case)}, {counted(group.number, 'row')} ({group.documents}): {group.verdicts}"
+            yield f"  - {code(group.answers)}, why: {group.causes}"
+        if len(some) > MOST:
+            yield f"- and {len(some) - MOST} more"
+        yield ""
+
+
+# ── page ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_html(difference: Difference) -> str:
+    """One page without a script."""
+    sections = [(direction, group_changes(difference, direction)) for direction in DIRECTIONS]
+    return render_page(
+        "diff.html",
+        difference=difference,
+        verdict=format_verdict(difference),
+        directions=DIRECTIONS,
+        signs=_SIGNS,
+        direction_colours=_COLOURS,
+        causes=CAUSES,
+        verdicts=VERDICTS,
+        sections=[(direction, groups) for direction, groups in sections if groups],
+        most=MOST,
+    )

@@ -1,0 +1,52 @@
+"""A failing row as text: the rule and its lines, the call, what is due, the answer, and how to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Result, Rule
+from ..plan.rows import Row
+from .rows import RowResult, worst
+from .wording import collect_wants, format_answer, format_call, format_lines, visible
+
+_GAP = 11
+
+
+def pair_row(row: Row, result: Result) -> RowResult:
+    """A row with its own result."""
+    return RowResult(
+        row, result.verdicts, worst(result.verdicts.values()), result.outcome, result.diagnosis, result.detail
+    )
+
+
+def format_headline(result: RowResult) -> str:
+    """The failure in one short line: its diagnosis, or its verdict if there is none."""
+    return visible(result.diagnosis or result.worst)
+
+
+def format_failure(result: RowResult, rule: Rule, command: str) -> str:
+    """The failure in a few labelled lines."""
+    return "\n".join(f"{label:<{_GAP}}{visible(text)}" for label, text in _list_lines(result, rule, command))
+
+
+def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[str, str]]:
+    row = result.row
+    yield "rule", f"{rule.id}: {rule.sentence}"
+    for document in result.failing:
+        yield "", f"{document}: {format_lines(rule, document)}"
+    yield "case", f"{row.case.place}: {row.case.id}"
+    steps = f", step {result.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
+    yield "call", f"{row.operation}, {row.type}, shape as {_describe_shape(result)}{steps}"
+    yield "", format_call(row.case, row.case.steps[result.step])
+    due = collect_wants([row], result.step)
+    for want, documents in due.items():
+        yield "want", want if len(due) == 1 else f"{want} ({', '.join(documents)})"
+    yield "got", format_answer(result)
+    yield "verdict", ", ".join(f"{verdict} ({document})" for document, verdict in result.verdicts.items())
+    yield "diagnosis", result.detail or format_headline(result)
+    yield "repeat", command
+
+
+def _describe_shape(result: RowResult) -> str:
+    row = result.row
+    return "an attribute" if row.given == "attribute" else f"a {row.given} {row.shape_type} tensor"

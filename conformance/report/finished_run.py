@@ -1,0 +1,219 @@
+"""A finished run: its plan, evidence and conclusion, with its rows by case, rule and failure."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ..certify.conclude import Conclusion, Standing, in_target, reach
+from ..certify.evidence import Evidence, Target, folder_words
+from ..meaning.contract import Contract, contracts
+from ..model import Claims, Verdict
+from ..plan.rows import Plan, Row
+from .rows import BAD, RowGroup, RowResult, Share, group_pairs, group_rows, pair_rows, worst
+from .wording import collect_wants
+
+CAUGHT_LYING = 5
+"""The exit code if a planted backend was not caught, so that no verdict holds."""
+TOO_LARGE = "more than 2^31 elements: add --large"
+LOST = "the results hold no such row: run again"
+MOST_DIAGNOSES = 60
+STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
+Wants = tuple[tuple[str, tuple[str, ...]], ...]
+"""What is due in words, each with the documents that say so."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that every report is made from."""
+
+    plan: Plan
+    evidence: Evidence
+    conclusion: Conclusion
+
+    # ── rows ──
+
+    @cached_property
+    def rows(self) -> tuple[RowResult, ...]:
+        """Every row of the plan, in its order."""
+        return tuple(pair_rows(self.plan.rows, {result.row: result for result in self.evidence.results}))
+
+    @cached_property
+    def foreign(self) -> tuple[str, ...]:
+        """Rows of the evidence that the plan does not have; they count for nothing."""
+        known = {row.id for row in self.plan.rows}
+        return tuple(result.row for result in self.evidence.results if result.row not in known)
+
+    @cached_property
+    def cases(self) -> Mapping[str, tuple[RowResult, ...]]:
+        """The rows of each case."""
+        return group_pairs((result.row.case.id, result) for result in self.rows)
+
+    @cached_property
+    def rules(self) -> Mapping[str, tuple[RowResult, ...]]:
+        """The rows of each rule of the specification, in its order; none if no case cites it."""
+        by_rule = group_pairs((result.row.case.rule, result) for result in self.rows)
+        return {rule: by_rule.get(rule, ()) for rule in self.plan.suite.spec.rules}
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[RowGroup, ...]]:
+        """The rows of each rule in groups."""
+        return {rule: group_rows(rows) for rule, rows in self.rules.items()}
+
+    @cached_property
+    def failures(self) -> Mapping[str, Mapping[str, tuple[RowResult, ...]]]:
+        """Failing rows: diagnosis → case → rows; the commonest diagnosis first."""
+        bad = group_pairs((result.diagnosis or "no diagnosis", result) for result in self.rows if result.worst in BAD)
+        order = sorted(bad, key=lambda name: (-len(bad[name]), name))
+        if len(order) > MOST_DIAGNOSES:  # our own diagnoses are few; a page must not grow huge over others
+            rest = f"{len(order) - MOST_DIAGNOSES} more kinds"
+            bad[rest] = tuple(result for name in order[MOST_DIAGNOSES:] for result in bad[name])
+            order = [*order[:MOST_DIAGNOSES], rest]
+        return {name: group_pairs((result.row.case.id, result) for result in bad[name]) for name in order}
+
+    @cached_property
+    def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:
+        """Each waiver of the run with the rows that it waives."""
+        waivers = self.evidence.header.get("waivers") or ()
+        used = group_pairs((result.outcome.get("waiver"), result) for result in self.rows) if waivers else {}
+        return tuple((waiver, used.get(waiver["number"], ())) for waiver in waivers)
+
+    # ── what was asked for ──
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The claims of the backend, recorded before the first row."""
+        claims = self.evidence.header["claims"]
+        return Claims(*(tuple(claims.get(field, ())) for field in Claims._fields))
+
+    @cached_property
+    def target(self) -> Target:
+        """The operations, documents, types and rows that the run was to test."""
+        return Target.of(self.evidence.header["target"])
+
+    @cached_property
+    def not_run(self) -> Mapping[str, tuple[RowResult, ...]]:
+        """Rows that were not run, by reason."""
+        return group_pairs((self.explain_not_run(result), result) for result in self.rows if result.worst == "not run")
+
+    @cached_property
+    def left_out(self) -> Mapping[str, tuple[RowResult, ...]]:
+        """Rows that the run was not meant to make, by reason; reports give only their number."""
+        chosen = self.target.select or self.target.shard
+        listed = (LOST,) if chosen else (LOST, TOO_LARGE)
+        return {why: rows for why, rows in self.not_run.items() if why not in listed}
+
+    @cached_property
+    def listed(self) -> tuple[RowResult, ...]:
+        """The rows that reports list one by one: all that are not left out."""
+        left_out = {result.row.id for rows in self.left_out.values() for result in rows}
+        return tuple(result for result in self.rows if result.row.id not in left_out)
+
+    def explain_not_run(self, result: RowResult) -> str:
+        """Say what kept a row from being run."""
+        row = result.row
+        if "large" in row.facets and not self.target.large:
+            return TOO_LARGE
+        if not self._is_in_target(row, row.documents):
+            return "outside the target of this run"
+        if self.target.select:
+            return f"not chosen by -k {self.target.select!r}"
+        if self.target.shard:
+            return f"not in the part {self.target.shard} of the suite"
+        return LOST
+
+    def _is_in_target(self, row: Row, documents: Sequence[str]) -> bool:
+        key = (row.operation, row.type, "large" in row.facets, tuple(documents))
+        if key not in self._asked:
+            self._asked[key] = any(in_target(row, document, self.target, self.claims) for document in documents)
+        return self._asked[key]
+
+    @cached_property
+    def _asked(self) -> dict[tuple[str, str, bool, tuple[str, ...]], bool]:
+        return {}
+
+    # ── the conclusion ──
+
+    @property
+    def backend(self) -> str:
+        """The name that starts the backend."""
+        return str(self.evidence.header["backend"]["adapter"])
+
+    @property
+    def name(self) -> str:
+        """The backend and its version."""
+        backend = self.evidence.header["backend"]
+        return f"{backend['name']} {backend['version']}".strip()
+
+    @property
+    def reach(self) -> str:
+        """The limit of verdicts that do not come from the whole bundled suite, after a blank, if there is one."""
+        return reach(self.plan.suite)
+
+    @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """The conclusion's standings; nothing is shown if a planted backend was not caught."""
+        if self.conclusion.exit_code != CAUGHT_LYING:
+            return self.conclusion.standings
+        return tuple(replace(standing, word="nothing shown") for standing in self.conclusion.standings)
+
+    @cached_property
+    def documents(self) -> Mapping[str, tuple[str, str]]:
+        """Each document → the word for it, and its sentence."""
+        words = group_pairs((standing.document, standing.word) for standing in self.standings)
+        verdicts = {
+            document: (min(words[document], key=STANDING_ORDER.index), sentence)
+            for document, sentence in zip(words, self.conclusion.sentences, strict=True)
+        }
+        if self.conclusion.exit_code == CAUGHT_LYING:
+            verdicts = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in verdicts.items()}
+        return {
+            document: verdicts.get(
+                document, ("not claimed", f"{document}: nothing of it was in the target of this run")
+            )
+            for document in self.plan.suite.spec.documents
+        }
+
+    # ── about some rows ──
+
+    def share(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Share:
+        """The worst verdict of rows in groups; those outside the target that were not run are counted apart."""
+        inside: Counter[Verdict] = Counter()
+        aside = 0
+        for result, number in groups:
+            verdict = worst([result.verdicts[document] for document in documents]) if documents else result.worst
+            if verdict == "not run" and not self._is_in_target(result.row, documents or result.row.documents):
+                aside += number
+            else:
+                inside[verdict] += number
+        word = worst(inside)
+        return Share(word, inside[word], inside.total(), aside)
+
+    def want(self, row: Row, step: int) -> Wants:
+        """The wants of a row at a step, with the documents that say so."""
+        key = (row.case.id, row.operation, step)
+        if key not in self._wants:
+            self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
+        return self._wants[key]
+
+    @cached_property
+    def _wants(self) -> dict[tuple[str, str, int], Wants]:
+        return {}
+
+    def commands(self, row: Row) -> tuple[str, str]:
+        """The commands that repeat a row, ready to be pasted."""
+        rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
+        header = self.evidence.header
+        return (
+            shlex.join(["conformance", "run", self.backend, *folder_words(header), *rest]),
+            shlex.join(["pytest", "--adapter", self.backend, *folder_words(header, "--conformance-"), *rest]),
+        )
+
+    @cached_property
+    def contracts(self) -> Mapping[str, Contract]:
+        """The contract of each document."""
+        return contracts(self.plan.suite.spec)

@@ -1,0 +1,73 @@
+"""Pages from templates: one file each, with one style, at most one script, and a policy that allows nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..system.terminal import counted
+from .rows import MARKS, format_counts
+from .wording import cut, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FOLDER = Path(__file__).parent / "templates"
+COLOURS = {
+    "pass": "pass", "fail": "fail", "error": "error", "observed": "observed", "not claimed": "open", "not run": "warn",
+    "waived": "warn", "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
+}  # fmt: skip
+"""The class of each verdict and of each word about a document in style.css."""
+
+
+def render_page(template: str, scripts: Sequence[str] = (), **values: object) -> str:
+    """A whole page from a template, with the scripts that it names inside. Any text in `values` only shows."""
+    from markupsafe import Markup
+
+    style, script = _read("style.css"), "\n".join(map(_read, scripts))
+    page = _environment().get_template(template)
+    return page.render(
+        style=Markup(style), style_digest=_digest(style), script=Markup(script), script_digest=_digest(script), **values
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def show(value: object) -> object:
+        """Keep markup of the templates; write out characters that act instead of showing."""
+        return value if isinstance(value, Markup) else visible(value)
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=show,
+        loader=FunctionLoader(lambda name: _join_lines(_read(name))),
+    )  # fmt: skip
+    environment.globals |= {"marks": MARKS, "colours": COLOURS}
+    environment.filters |= {"counted": counted, "cut": cut, "visible": visible, "counts": format_counts}
+    return environment
+
+
+@cache
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _join_lines(template: str) -> str:
+    """A template without its indentation, and without line breaks before a tag or a block, so that pages stay small.
+
+    A line break after a table row, a case or a section stays. A dropped one becomes a comment, so that errors still
+    name the right line of the template.
+    """
+    text = re.sub(r"(?m)^[ \t]+", "", template)
+    return re.sub(r"(?<!</tr>)(?<!</details>)(?<!</section>)\n(?=[<{])", "{#\n#}", text)
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,84 @@
+"""report.html: one file to publish, complete without style and script, in which text of a backend only shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..model import Verdict
+from .answer_lines import Facets
+from .case_section import collect_cases, list_filters
+from .embedded import dump_evidence, dump_inert
+from .failure_section import collect_failures
+from .finished_run import FinishedRun
+from .render import render_page
+from .rows import count_verdicts
+from .table_sections import collect_facets, collect_matrix, collect_observed_calls, collect_rules, count_rows
+
+SECTIONS: Mapping[str, str] = {
+    "scope": "Scope",
+    "rules": "Rules",
+    "failures": "Failures",
+    "matrix": "Matrix",
+    "observed": "Left open",
+    "unclaimed": "Not claimed, waived, not run",
+    "cases": "All cases",
+    "environment": "Environment",
+    "legend": "Legend",
+}
+_LEGEND: Mapping[Verdict, str] = {
+    "pass": "A legal call was answered with the right type, dims and bytes, or an illegal one was refused.",
+    "fail": "The answer is wrong, a legal call was refused, an illegal one answered, or the call crashed or hung.",
+    "observed": "The document leaves the call open; what was done is recorded and breaks nothing that is settled.",
+    "not claimed": "The call needs what the backend says it leaves out, and got no answer. It proves nothing.",
+    "error": "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
+    "waived": "A failure that the run was told of beforehand, with reason and date. It is no pass.",
+    "not run": "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
+}
+_WORDS = {"None": "none", "True": "yes", "False": "no"}
+_ALL = ("target · operations", "target · documents", "target · types")
+
+
+def render(run: FinishedRun, brief: bool = False) -> str:
+    """The page; `brief`: for results that lie beside it, without them, and with passing cases by name only."""
+    facets: Facets = {}
+    return render_page(
+        "report.html",
+        ("filters.js", "page.js"),
+        run=run,
+        spec=run.plan.suite.spec,
+        sections=SECTIONS,
+        total=count_verdicts(result.worst for result in run.rows),
+        rules=list(collect_rules(run)),
+        failures=list(collect_failures(run, facets)),
+        matrix=collect_matrix(run),
+        observed=list(collect_observed_calls(run)),
+        facets_left_out=collect_facets(run),
+        waivers=[count_rows(waiver, rows) for waiver, rows in run.waivers],
+        not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
+        filters=list_filters(run),
+        cases=list(collect_cases(run, facets, brief)),
+        details=list(_details(run)),
+        legend=_LEGEND,
+        evidence=None if brief else dump_evidence(run.evidence),
+        facets=dump_inert(list(facets)),
+    )
+
+
+def _details(run: FinishedRun) -> Iterator[tuple[str, str]]:
+    header, footer = run.evidence.header, run.evidence.footer
+    results = {key: value for key, value in footer.items() if key != "record"}
+    for part in (header, {"results": results}):
+        yield from (each for each in _flatten(part) if each[0] not in ("record", "format", "waivers"))
+
+
+def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Names and values, however deep."""
+    for key, each in value.items():
+        if isinstance(each, Mapping):
+            yield from _flatten(each, f"{prefix}{key} · ")
+        elif isinstance(each, list | tuple):
+            none = "all that is claimed" if f"{prefix}{key}" in _ALL else "none"
+            yield f"{prefix}{key}", ", ".join(map(str, each)) or none
+        else:
+            yield f"{prefix}{key}", _WORDS.get(str(each), str(each))

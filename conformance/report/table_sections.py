@@ -1,0 +1,154 @@
+"""The tables of the page: rules, the matrix of rules and types, unspecified calls, rows that were not tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..model import Case, Rule, Verdict
+from ..plan.rows import Row
+from .finished_run import FinishedRun
+from .rows import BAD, RowGroup, RowResult, Share, count_verdicts, group_pairs
+from .wording import format_answer, format_call, format_lines
+
+# ── rules ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RuleRow(NamedTuple):
+    """A rule, each document with its lines and its share of verdicts, and how many cases the rule has."""
+
+    rule: Rule
+    documents: list[tuple[str, str, Share | None]]
+    cases: int
+    word: Verdict | None
+
+
+def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
+    """Collect every rule of the specification; a document that it does not bind only if a row failed there."""
+    for rule_id, groups in run.groups.items():
+        rule = run.plan.suite.spec.rules[rule_id]
+        tested = group_pairs((document, group) for group in groups for document in group.first.verdicts)
+        documents: list[tuple[str, str, Share | None]] = []
+        for document in run.plan.suite.spec.documents:
+            lines, share = format_lines(rule, document), run.share(tested.get(document, ()), [document])
+            if lines != "not bound" or share.word in BAD:
+                documents.append((document, lines, share if document in tested else None))
+        cases = len({result.row.case.id for result in run.rules[rule_id]})
+        yield RuleRow(rule, documents, cases, run.share(groups).word if groups else None)
+
+
+# ── matrix ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Cell(NamedTuple):
+    """The worst verdict of some rows, and the documents that have it if not all of the operation do."""
+
+    share: Share
+    documents: tuple[str, ...]
+
+
+class Matrix(NamedTuple):
+    """Operations and their types against rules."""
+
+    columns: Mapping[str, Sequence[str]]
+    rows: list[tuple[str, list[Cell | None]]]
+
+
+def collect_matrix(run: FinishedRun) -> Matrix:
+    """Collect the worst verdict of every rule, operation and type."""
+    columns = []
+    for operation in run.plan.suite.spec.operations.values():
+        columns += [(operation.id, type_) for type_ in operation.types]
+        if any(r.row.operation == operation.id and r.row.type not in operation.types for r in run.rows):
+            columns.append((operation.id, "unlisted"))
+    rows = []
+    for rule, groups in run.groups.items():
+        if groups:
+            cells = group_pairs(((group.first.row.operation, _column(run, group.first.row)), group) for group in groups)
+            rows.append((rule, [_make_cell(run, cells[each]) if each in cells else None for each in columns]))
+    return Matrix(group_pairs(columns), rows)
+
+
+def _column(run: FinishedRun, row: Row) -> str:
+    return row.type if row.type in run.plan.suite.spec.operations[row.operation].types else "unlisted"
+
+
+def _make_cell(run: FinishedRun, groups: Sequence[RowGroup]) -> Cell:
+    share = run.share(groups)
+    having = dict.fromkeys(d for result, _ in groups for d, verdict in result.verdicts.items() if verdict == share.word)
+    return Cell(share, tuple(having) if len(having) < len(groups[0].first.row.documents) else ())
+
+
+# ── unspecified calls ─────────────────────────────────────────────────────────────────────────────
+
+
+Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[RowResult, tuple[str, ...]]]]]
+"""The silent rules and the case → each answer → the rows with it, and the documents that do not specify one."""
+
+
+class Observed(NamedTuple):
+    """An answer to an unspecified call."""
+
+    rules: tuple[str, ...]
+    case: Case
+    call: str
+    answer: str
+    documents: list[str]
+    rows: int
+
+
+def group_observations(run: FinishedRun) -> Observations:
+    """Group the rows whose answer a document leaves unspecified."""
+    entries: Observations = {}
+    for result in run.rows:
+        if "observed" not in result.verdicts.values():
+            continue
+        silent: dict[tuple[str, ...], list[str]] = {}
+        for judged in result.row.steps[result.step].meanings:
+            there = [document for document in judged.documents if result.verdicts[document] == "observed"]
+            if there:
+                silent.setdefault(judged.meaning.rules, []).extend(there)
+        for rules, documents in silent.items():
+            answers = entries.setdefault((rules, result.row.case.id), {})
+            answers.setdefault(format_answer(result, generic=True), []).append((result, tuple(documents)))
+    return entries
+
+
+def collect_observed_calls(run: FinishedRun) -> Iterator[Observed]:
+    """Collect the answers to unspecified calls, in the order of the rules."""
+    order = list(run.plan.suite.spec.rules)
+    entries = group_observations(run)
+    for rules, case_id in sorted(entries, key=lambda key: order.index(key[0][0]) if key[0] else -1):
+        for answer, found in entries[rules, case_id].items():
+            first = found[0][0]
+            case = first.row.case
+            documents = list(dict.fromkeys(document for _, there in found for document in there))
+            yield Observed(rules, case, format_call(case, case.steps[first.step]), answer, documents, len(found))
+
+
+# ── rows that were not tested ─────────────────────────────────────────────────────────────────────
+
+
+class RowsOf(NamedTuple):
+    """Rows that have one thing in common, such as a facet, a waiver or a reason not to be run."""
+
+    about: Any
+    rows: int
+    cases: list[str]
+    counts: Mapping[Verdict, int]
+
+
+def count_rows(about: object, rows: Sequence[RowResult]) -> RowsOf:
+    """Count rows, their cases and their worst verdicts."""
+    cases = list(dict.fromkeys(result.row.case.id for result in rows))
+    return RowsOf(about, len(rows), cases, count_verdicts(result.worst for result in rows))
+
+
+def collect_facets(run: FinishedRun) -> list[RowsOf]:
+    """Collect each facet that the backend leaves out, with the rows that need it."""
+    return [
+        count_rows(
+            facet, [r for r in run.rows if any(facet in (each, each.partition(":")[0]) for each in r.row.facets)]
+        )
+        for facet in map(str, run.claims.leaves_out)
+    ]

@@ -1,0 +1,148 @@
+"""Calls, what is due, and answers, in the words that every report uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..model import Case, Meaning, Operand, Rule, Step
+from ..plan.rows import Row
+from ..system.terminal import printable
+from .rows import RowResult, group_pairs
+
+
+def visible(text: object) -> str:
+    """One line of text in which every character that acts instead of showing is written out."""
+    line = str(text)
+    return line if line.isprintable() else printable(line)
+
+
+def cut(text: str, most: int) -> str:
+    """The beginning of a long text, and how long it is."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+def format_tensor(type_: object, dims: Sequence[object]) -> str:
+    """`f32[2, 3]`."""
+    return f"{type_}{format_dims(dims)}"
+
+
+def format_dims(dims: Iterable[object]) -> str:
+    """`[2, ?, 3]`; what is not known is a question mark."""
+    return f"[{', '.join('?' if each is None else str(each) for each in dims)}]"
+
+
+def format_call(case: Case, step: Step) -> str:
+    """One call as a person writes it; T stands for each type in turn."""
+    links = zip(step.shapes, step.special_zero, strict=True)
+    shapes = ", then ".join(f"shape {format_dims(shape)}, special_zero {str(zero).lower()}" for shape, zero in links)
+    return ", ".join(
+        [f"src {format_tensor(step.src_type, step.src)}", shapes, *_step_extras(step), *_form_extras(case)]
+    )
+
+
+def _step_extras(step: Step) -> Iterable[str]:
+    if step.layout != "dense":
+        yield f"src laid out {step.layout}"
+    if step.in_place:
+        yield "dst may overwrite src"
+    if step.bits:
+        yield f"bits {cut(step.bits, 60)}"
+
+
+def _form_extras(case: Case) -> Iterable[str]:
+    if case.declared is not None:
+        yield f"dst declared {'without a rank' if case.declared == 'unknown' else format_dims(case.declared)}"
+    if case.dst_type:
+        yield f"dst declared as {case.dst_type}"
+    if case.shape_type:
+        yield f"shape of {case.shape_type}"
+    if case.shape_rank != 1:
+        yield f"shape of rank {case.shape_rank}"
+    for name, operand in case.attributes.items():
+        yield f"{name} {_operand(operand)}"
+    for what, named in (("input", case.inputs), ("output", case.outputs)):
+        for name, number in named.items():
+            yield f"{number} extra {what}{'s' if number > 1 else ''}" if name == "extra" else f"{number or 'no'} {name}"
+
+
+def _operand(operand: Operand | None) -> str:
+    if operand is None:
+        return "missing"
+    return f"written as {operand.type} {format_dims(operand.values or ())}"
+
+
+def format_want(meaning: Meaning, type_: str) -> str:
+    """The answer that is due, in words."""
+    if meaning.kind == "legal":
+        return format_tensor(type_, meaning.dst or ())
+    if meaning.kind == "illegal":
+        return f"a refusal: breaks {', '.join(meaning.rules)}"
+    known = f", but {format_tensor(type_, meaning.dst)}" if meaning.dst else ""
+    return f"left open by {', '.join(meaning.rules)}{known}"
+
+
+def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
+    """The wants at a step, each with the documents that say so."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for judged in row.steps[step].meanings:
+            documents = found.setdefault(format_want(judged.meaning, row.case.steps[step].src_type), [])
+            documents += [document for document in judged.documents if document not in documents]
+    return found
+
+
+def format_answer(result: RowResult, generic: bool = False) -> str:
+    """The answer of the backend in words; `generic` writes T for the row's own type."""
+    outcome = result.outcome
+    kind, message = outcome.get("kind"), outcome.get("message")
+    if kind == "tensor":
+        type_, dims = outcome.get("type"), outcome.get("dims")
+        own_type = generic and type_ == result.row.type and result.row.case.steps[result.step].src_type == "T"
+        text = format_tensor("T" if own_type else type_, dims if isinstance(dims, list | tuple) else (dims,))
+    elif kind == "none":
+        return "not called"
+    else:
+        text = {"rejected": f"refused at {outcome.get('stage')}", "error": "adapter error"}.get(str(kind), str(kind))
+        text += f": {message}" if message else ""
+    for fault in outcome.get("faults", ()):
+        text += f", {fault}"
+    if "steps" in outcome:
+        text = f"step {result.step + 1}: {text}"
+    return text
+
+
+def format_lines(rule: Rule, document: str) -> str:
+    """The lines of a document that state a rule, or the reason why the rule binds there."""
+    lines = sorted({pointer.line for pointer in rule.stated if pointer.document == document})
+    if lines:
+        return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    if document not in rule.documents:
+        return "not bound"
+    return {"silent": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+
+
+def format_clauses(rule: Rule, documents: Iterable[str]) -> str:
+    """`static-2021, static-2020: our ruling; static-2022: line 12`."""
+    standing = group_pairs((format_lines(rule, document), document) for document in documents)
+    return "; ".join(f"{', '.join(there)}: {lines}" for lines, there in standing.items())
+
+
+def _format_label(row: Row) -> str:
+    """The part of a row's id that other rows of its case and operation lack: `f32 s32 constant`."""
+    return row.id[len(row.case.id) + 1 : -1].removeprefix(row.operation).lstrip("-").replace("-", " ")
+
+
+def format_labels(rows: Iterable[Row]) -> str:
+    """The labels of rows of one case and operation, together: `f32, f16 · s32, s64 · runtime`."""
+    return "; ".join(_products(tuple(dict.fromkeys(tuple(_format_label(row).split()) for row in rows))))
+
+
+def _products(names: Sequence[tuple[str, ...]]) -> list[str]:
+    """Names of several parts as few lists of which every combination is meant."""
+    by_first = group_pairs((name[0], name[1:]) for name in names if name)
+    alike = group_pairs((rests, first) for first, rests in by_first.items())
+    return [
+        " · ".join(filter(None, (", ".join(firsts), tail)))
+        for rests, firsts in alike.items()
+        for tail in (_products(rests) or [""])
+    ]
