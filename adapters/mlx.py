@@ -26,7 +26,7 @@ class Mlx(ArrayLibrary):
     name, version = "mlx", mx.__version__
     detail = (("device", str(mx.default_device())),)
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = ("declared", "form", "given:runtime", "rank:65", "type:f64", "layout:reversed")
+    leaves_out = ("declared", "form", "runtime-shape", "rank:65", "type:f64", "layout:reversed")
 
     def tensor(self, src: Tensor) -> Any:
         if src.type not in TYPES:

@@ -24,9 +24,9 @@ class Mnn(ArrayLibrary):
     name, version = "mnn", version()
     operations = ("StaticReshape", "Reshape-1")
     leaves_out = (
-        "declared", "form", "given:runtime", "rank:65", *(f"type:{name}" for name in WIDTH if name not in TYPES),
+        "declared", "form", "runtime-shape", "rank:65", *(f"type:{name}" for name in WIDTH if name not in TYPES),
     )  # fmt: skip
-    mapped = ()
+    answers_special_zero = False
 
     def tensor(self, src: Tensor) -> Any:
         if src.type not in TYPES:

@@ -25,10 +25,10 @@ class Ncnn(ArrayLibrary):
     name, version = "ncnn", ncnn.__version__
     operations = ("StaticReshape", "Reshape-1")
     leaves_out = (
-        "declared", "form", "given:runtime", "rank", *(f"layout:{name}" for name in STRIDED),
+        "declared", "form", "runtime-shape", "rank", *(f"layout:{name}" for name in STRIDED),
         *(f"type:{name}" for name in WIDTH if name != "f32"),
     )  # fmt: skip
-    mapped = ()
+    answers_special_zero = False
 
     def tensor(self, src: Tensor) -> Any:
         if src.type != "f32":

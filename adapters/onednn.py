@@ -64,7 +64,7 @@ def blueprint(graph: Graph) -> Blueprint:
     ops = []
     for k, node in enumerate(graph.nodes):
         if node.operation != "StaticReshape":
-            raise Unsupported("given:runtime")
+            raise Unsupported("runtime-shape")
         inputs = [k, *(_EXTRA + 10 * k + extra for extra in range(1, node.inputs))][: node.inputs]
         outputs = [k + 1, *(_EXTRA + 10 * k + 5 + extra for extra in range(1, node.outputs))][: node.outputs]
         result = node.result or Declared(src.type, None)
@@ -99,7 +99,7 @@ def attributes(node: Node) -> Iterator[Attribute]:
 
 def attribute(id_: int, operand: Operand) -> Attribute:
     if operand.values is None:
-        raise Unsupported("given:runtime")
+        raise Unsupported("runtime-shape")
     if operand.type not in api.SETTERS:
         raise Unsupported("form:attribute-types")
     return Attribute(id_, operand.type, operand.values, scalar=operand.dims == ())

@@ -42,7 +42,8 @@ class OpenVino:
     name: ClassVar[str] = "openvino"
     threads: ClassVar[int] = 2
     claims = Claims(
-        ("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("declared", "form:outputs", "form:types", "unknown-rank")
+        ("StaticReshape", "DynamicReshape-1", "Reshape-1"),
+        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank"),
     )
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ class Paddle(ArrayLibrary):
         "rank:65",
         *(f"{what}:{name}" for what in ("type", "shape-type") for name in LACKING),
     )
-    mapped = ()
+    answers_special_zero = False
     refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
 
     def tensor(self, src: Tensor) -> Any:

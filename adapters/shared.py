@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance.model import EVERY
 from conformance.model.types import WIDTH
 
 
@@ -51,9 +52,9 @@ class ArrayLibrary:
     name: str = ""
     version: str = ""
     detail: tuple[tuple[str, str], ...] = ()
-    operations: tuple[str, ...] = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
+    operations: tuple[str, ...] = EVERY
     leaves_out: tuple[str, ...] = ("declared", "form")
-    mapped: tuple[str, ...] = ("special_zero",)
+    answers_special_zero: bool = True
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
 
     def tensor(self, src: Tensor) -> Any:
@@ -72,7 +73,7 @@ class ArrayLibrary:
     def chain(self, src: Any, calls: Calls) -> Any:
         """The nodes of a graph; a compiling library overrides it."""
         for call in calls:
-            src = self.reshape(src, copied_zeros(src.shape, call) if self.mapped else call.shape)
+            src = self.reshape(src, copied_zeros(src.shape, call) if self.answers_special_zero else call.shape)
         return src
 
     @property
@@ -81,7 +82,7 @@ class ArrayLibrary:
 
     @property
     def claims(self) -> Claims:
-        return Claims(self.operations, self.leaves_out, self.mapped)
+        return Claims(self.operations, self.leaves_out, self.answers_special_zero)
 
     def compile(self, graph: Graph) -> ArrayProgram:
         for node in graph.nodes:
@@ -89,8 +90,8 @@ class ArrayLibrary:
                 raise Unsupported("form")
             if node.result is not None:
                 raise Unsupported("declared")
-            if node.shape is not None and node.shape.values is None and "given:runtime" in self.leaves_out:
-                raise Unsupported("given:runtime")
+            if node.shape is not None and node.shape.values is None and "runtime-shape" in self.leaves_out:
+                raise Unsupported("runtime-shape")
         return ArrayProgram(self, graph)
 
 

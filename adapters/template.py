@@ -13,7 +13,7 @@ class Template(FunctionAdapter):
     name = "template"
     version = np.__version__  # CHANGE: your library's own version
     leaves_out = ("declared", "form", "rank:65")  # facets that the library does not offer; fewer is better
-    mapped = ("special_zero",)  # what this file answers because the library cannot; else ()
+    answers_special_zero = True  # this file answers it because the library cannot; else leave the line out
     refusals = (ValueError,)  # the exceptions by which the library refuses a call; never Exception or TypeError
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:

@@ -69,7 +69,7 @@ class TorchRaw(Torch):
     """torch.reshape with the shape as it is: every 0 is literal."""
 
     name = "torch-raw"
-    mapped = ()
+    answers_special_zero = False
 
 
 class TorchMkldnn(Torch):

@@ -27,13 +27,13 @@ class Tract:
     """A model made runnable, and so optimised."""
 
     identity = Identity("tract", tract.version())
-    claims = Claims(("StaticReshape", "Reshape-1"), ("given:runtime", "form:attributes", "rank:65", "type:bf16"))
+    claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65", "type:bf16"))
 
     def compile(self, graph: Graph) -> Runnable:
         if graph.src.type == "bf16":
             raise Unsupported("type:bf16")
         if any(node.shape is not None and node.shape.values is None for node in graph.nodes):
-            raise Unsupported("given:runtime")
+            raise Unsupported("runtime-shape")
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # it loads from a path only
             file.write(model(graph).SerializeToString())
             file.flush()

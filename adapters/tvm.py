@@ -22,11 +22,11 @@ class Tvm:
     """tvm.compile by its usual pipeline, on one virtual machine for equal modules."""
 
     identity = Identity("tvm", tvm.__version__, (("target", "llvm"),))
-    claims = Claims(("StaticReshape", "Reshape-1"), ("given:runtime", "form:attributes", "rank:65"))
+    claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65"))
 
     def compile(self, graph: Graph) -> Machine:
         if any(node.shape is not None and node.shape.values is None for node in graph.nodes):
-            raise Unsupported("given:runtime")  # Relax wants a Shape there, which no tensor is
+            raise Unsupported("runtime-shape")  # Relax wants a Shape there, which no tensor is
         try:
             return Machine(graph, machine(StructuralKey(from_onnx(model(graph)))))
         except REFUSALS as refusal:

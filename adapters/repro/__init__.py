@@ -243,7 +243,7 @@ def compiled(decorator: str, calls: Iterable[str]) -> list[str]:
 def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[RowStep]:
     """The steps of a row, for a library that takes constant shapes only, and elements of these types."""
     if row.given == "runtime":
-        raise Unsupported("given:runtime")
+        raise Unsupported("runtime-shape")
     for task in tasks_of(row):
         if task.source.type not in types:
             raise Unsupported(f"type:{task.source.type}")

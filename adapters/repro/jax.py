@@ -20,7 +20,7 @@ def of(row: Row, backend: str) -> str:
     """The script of a row; what follows an @ is a device."""
     name, _, device = backend.partition("@")
     if row.given == "runtime":
-        raise Unsupported("given:runtime")
+        raise Unsupported("runtime-shape")
     steps = []
     for task in tasks_of(row):
         source = task.source

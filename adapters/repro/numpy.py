@@ -44,7 +44,7 @@ def of(row: Row, backend: str) -> str:
         if backend == "cupy" and task.source.type == "bf16":
             raise Unsupported("type:bf16")
         if backend == "ndonnx" and (task.source.type == "bf16" or row.given == "runtime"):
-            raise Unsupported("type:bf16" if task.source.type == "bf16" else "given:runtime")
+            raise Unsupported("type:bf16" if task.source.type == "bf16" else "runtime-shape")
         calls = [call.format(shape) for shape, _ in function_calls(task, mapped=backend != "numpy-raw")]
         steps.append(body(task, src.format(numpy_array(task.source)), calls, answer))
     own = ", shape_inference.InferenceError" if backend == "ndonnx" else ""

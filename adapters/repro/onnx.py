@@ -104,7 +104,7 @@ def of(row: Row, backend: str) -> str:
 def of_constants(row: Row, backend: str, models: list[str], graphs: list[Graph]) -> str:
     """The script of a row where every shape is part of the model."""
     if row.given == "runtime":
-        raise Unsupported("given:runtime")
+        raise Unsupported("runtime-shape")
     own, refusals, run = CONSTANT[backend]
     steps = []
     for task in tasks_of(row):

@@ -31,7 +31,7 @@ def of(row: Row, backend: str) -> str:
         calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(task, mapped=name != "torch-raw")]
         if name in COMPILED:
             if row.given == "runtime":
-                raise Unsupported("given:runtime")
+                raise Unsupported("runtime-shape")
             decorator = f'@torch.compile(fullgraph=True, dynamic=False, backend="{COMPILED[name]}")'
             steps.append(body(task, src, ["torch.set_grad_enabled(False)", *compiled(decorator, calls)]))
         elif name == "torch-mkldnn":

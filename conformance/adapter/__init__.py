@@ -14,19 +14,15 @@ from ..model import (
     Tensor,
     Unsupported,
 )
-from .bundled import BUNDLED, INSTALL, Bundled, bundled, bundled_folder
-from .check import FAMILIES, MAPPED, MEMBERS, CannotStart, check_description
+from .bundled import Bundled, bundled_backends, bundled_folder
+from .check import FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter
 from .find import import_adapter, is_own, load_adapter, name_and_device, place_in
-from .function import OPERATIONS, FunctionAdapter, FunctionProgram, array_of, rank_in_numpy
+from .function import FunctionAdapter, FunctionProgram, array_of, rank_in_numpy
 
 __all__ = [
-    "BUNDLED",
     "FAMILIES",
-    "INSTALL",
-    "MAPPED",
     "MEMBERS",
-    "OPERATIONS",
     "Adapter",
     "Array",
     "Bundled",
@@ -44,7 +40,7 @@ __all__ = [
     "Tensor",
     "Unsupported",
     "array_of",
-    "bundled",
+    "bundled_backends",
     "bundled_folder",
     "check_description",
     "digest_of_adapter",
@@ -54,4 +50,5 @@ __all__ = [
     "name_and_device",
     "place_in",
     "rank_in_numpy",
+    "resolve_claims",
 ]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..model import LAYOUTS, Adapter, Claims, Identity
+from ..model import EVERY, LAYOUTS, Adapter, Claims, Identity
 from ..model.types import WIDTH
 from ..system.text import short
-from .function import OPERATIONS, FunctionAdapter
-
-# ── finding one ───────────────────────────────────────────────────────────────────────────────────
+from .function import FunctionAdapter
 
 
 class CannotStart(Exception):
@@ -29,6 +27,9 @@ def checked(adapter: Any, backend: str) -> Adapter:
         isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape
     ):
         raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
+    if hasattr(adapter, "mapped"):
+        what = "`mapped` is now `answers_special_zero = True`, for an adapter that answers special_zero itself"
+        raise CannotStart(f"{backend}: {what}")
     check_description(adapter.identity, adapter.claims, backend)
     if isinstance(adapter, FunctionAdapter):
         if not isinstance(adapter.refusals, tuple):
@@ -50,6 +51,18 @@ def check_description(identity: Any, claims: Any, backend: str) -> None:
     """CannotStart where a backend does not say who it is, or claims what does not exist."""
     _check_identity(identity, backend)
     _check_claims(claims, backend)
+
+
+def resolve_claims(adapter: Adapter, operations: Collection[str]) -> Claims:
+    """Return an adapter's claims with the suite's own operations; CannotStart if it claims one that there is not."""
+    claims = adapter.claims
+    if claims.operations == EVERY:
+        return claims._replace(operations=tuple(operations))
+    for operation in claims.operations:
+        if operation not in operations:
+            known = ", ".join(operations)
+            raise CannotStart(f"{adapter.identity.name}: claims an operation {operation!r}; there are {known}")
+    return claims
 
 
 def _check_identity(identity: Any, backend: str) -> None:
@@ -82,22 +95,20 @@ def _check_identity(identity: Any, backend: str) -> None:
 
 
 def _check_claims(claims: Any, backend: str) -> None:
-    if not isinstance(claims, Claims) or not all(isinstance(part, tuple) for part in claims):
+    if not isinstance(claims, Claims) or [*map(type, claims)] != [tuple, tuple, bool]:
         raise CannotStart(
-            f"{backend}: `claims` is {short(claims)}; give Claims(operations, leaves_out, mapped), all tuples"
+            f"{backend}: `claims` is {short(claims)}; give Claims(operations, leaves_out, answers_special_zero): "
+            "two tuples and a bool"
         )
-    for field, names in zip(Claims._fields, claims, strict=True):
+    for field, names in zip(Claims._fields[:2], claims[:2], strict=True):
         if len(names) > _MOST_CLAIMS:
             raise CannotStart(f"{backend}: {field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}")
-    everything: list[Any] = [name for part in claims for name in part]
+    everything: list[Any] = [*claims.operations, *claims.leaves_out]
     for name in everything:
         if not isinstance(name, str) or len(name) > _LONGEST_NAME:
             raise CannotStart(
                 f"{backend}: `claims` has {short(name)}, where the name of an operation or a facet was due"
             )
-    for operation in claims.operations:
-        if operation not in OPERATIONS:
-            raise CannotStart(f"{backend}: claims an operation {operation!r}; there are {', '.join(OPERATIONS)}")
     for facet in claims.leaves_out:
         family, colon, member = facet.partition(":")
         if family not in FAMILIES:
@@ -106,21 +117,17 @@ def _check_claims(claims: Any, backend: str) -> None:
         if colon and member not in known and not (family == "rank" and member.isdecimal()):
             near = f"there are {', '.join(known)}" if known else f"the facet is {family!r}"
             raise CannotStart(f"{backend}: leaves out {facet!r}, and {member!r} is no {family}; {near}")
-    for mapped in claims.mapped:
-        if mapped not in MAPPED:
-            raise CannotStart(f"{backend}: maps {mapped!r}; an adapter may answer {', '.join(MAPPED)} and nothing else")
 
 
 FAMILIES = (
-    "type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "large", "rank", "unknown-rank",
+    "type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form", "large", "rank",
 )  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),
     "shape-type": (*WIDTH, "string"),
-    "given": ("attribute", "constant", "runtime"),
+    "runtime-shape": ("changing-rank",),
     "layout": LAYOUTS,
     "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "types"),
 }
 """Families that have members; those of `rank` are numbers."""
-MAPPED = ("special_zero",)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from ..model import Adapter
-from .bundled import BUNDLED, INSTALL
+from .bundled import bundled_backends
 from .check import CannotStart, checked
 
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
@@ -37,8 +37,9 @@ def load_adapter(backend: str) -> Adapter:
     except CannotStart:
         raise
     except ImportError as error:
-        remedy = INSTALL.get(BUNDLED[name][0]) if name in BUNDLED else None
-        raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy or 'install what it needs'}") from error
+        known = bundled_backends().get(name)
+        remedy = (known and known.install) or "install what it needs"
+        raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -71,7 +72,9 @@ def file_of(backend: str) -> Path | None:
         program = next(iter(backend.removeprefix("cmd:").split()), "")
         return Path(shutil.which(program) or program)
     name, _ = name_and_device(backend)
-    module = f"conformance.adapters.{BUNDLED[name][0]}" if name in BUNDLED else name.rpartition(":")[0]
+    module = name.rpartition(":")[0]
+    if not module and name in bundled_backends():
+        module = f"conformance.adapters.{bundled_backends()[name].module}"
     if module == "broken":
         module = "conformance.adapters.broken"
     if module.endswith(".py"):
@@ -88,10 +91,10 @@ def _class(backend: str) -> Any:
     if module == "broken":
         return _broken(name)
     if not separator:
-        if backend not in BUNDLED:
+        if backend not in bundled_backends():
             raise CannotStart(_unknown(backend))
-        file, name = BUNDLED[backend]
-        module = f"conformance.adapters.{file}"
+        known = bundled_backends()[backend]
+        module, name = f"conformance.adapters.{known.module}", known.class_name
     if separator and not module.endswith(".py") and _beside(module):
         raise CannotStart(f"{backend}: no module {module!r}, but a file; write {_beside(module)}:{name}")
     found = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
@@ -134,8 +137,8 @@ def _broken(name: str) -> Any:
 def _unknown(backend: str) -> str:
     import difflib
 
-    near = difflib.get_close_matches(backend, BUNDLED, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"bundled are {', '.join(sorted(BUNDLED))}"
+    near = difflib.get_close_matches(backend, bundled_backends(), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"bundled are {', '.join(sorted(bundled_backends()))}"
     if Path(backend).suffix == ".py" or _beside(backend):
         return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
     return f"unknown backend {backend!r}; {hint}; or give package.module:Class or path/to/file.py:Class"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..model import Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
-
-OPERATIONS = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
+from ..model import EVERY, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
 
 
 class FunctionAdapter:
@@ -14,11 +12,12 @@ class FunctionAdapter:
 
     name: str = ""
     version: str = ""
-    operations: tuple[str, ...] = OPERATIONS
+    operations: tuple[str, ...] = EVERY
+    """The operations that it offers; every one of the suite unless you say otherwise."""
     leaves_out: tuple[str, ...] = ("declared", "form", "rank:65")
     """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
-    mapped: tuple[str, ...] = ()
-    """What `reshape` answers itself because the library has no notion of it, such as `special_zero`."""
+    answers_special_zero: bool = False
+    """True if `reshape` answers special_zero itself, because the library has no such flag."""
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
     """The exceptions by which the library refuses a call; never Exception, TypeError or AttributeError."""
 
@@ -34,12 +33,11 @@ class FunctionAdapter:
         listed: Mapping[str, object] = {
             "operations": self.operations,
             "leaves_out": self.leaves_out,
-            "mapped": self.mapped,
         }
         for name, names in listed.items():
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
-        return Claims(tuple(self.operations), tuple(self.leaves_out), tuple(self.mapped))
+        return Claims(tuple(self.operations), tuple(self.leaves_out), self.answers_special_zero)
 
     def compile(self, graph: Graph) -> FunctionProgram:
         for node in graph.nodes:

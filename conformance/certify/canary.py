@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, opened, run_isolated
 from ..isolate.started import Limits
 from ..plan.rows import Plan, Row
@@ -31,7 +32,7 @@ def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isol
     most = _DEATHS if backend in IN_PROCESSES else _ROWS
     rows = tuple(row for own in groups for row in own[:: max(1, len(own) // most)][:most])
     with opened(backend, isolation, limits) as adapter:
-        claims, target = adapter.claims, Target()
+        claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()
         writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, backend))
         for result in run_isolated(rows, adapter, claims, isolation):
             writer.row(result)

@@ -12,6 +12,7 @@ from itertools import compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, opened, remarks, run_in_parallel, run_isolated
 from ..isolate.started import USUAL, Limits
 from ..model import Adapter, Claims, Result
@@ -70,7 +71,7 @@ def certify(
         with opened(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
             caught = canary.caught(order.plan, order.isolation, order.limits)
-            identity, claims = adapter.identity, adapter.claims
+            identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
             if order.pinned is not None and order.pinned != claims:
                 raise Differs(difference(order.pinned, claims))
             waivers = waive.load(order.waivers, identity) if order.waivers else ()
@@ -136,14 +137,17 @@ def _to_be_called(order: Order, number: int, row: Row) -> bool:
 
 
 def difference(pinned: Claims, claims: Claims) -> str:
-    """Where two claims part."""
+    """Say where two claims differ."""
     parts = []
-    for field, want, got in zip(Claims._fields, pinned, claims, strict=True):
+    for field in ("operations", "leaves_out"):
+        want, got = getattr(pinned, field), getattr(claims, field)
         for names, what in (
             (_without(want, got), "pinned and not claimed"),
             (_without(got, want), "claimed and not pinned"),
         ):
             parts += [f"{field}: {', '.join(names)} {'are' if len(names) > 1 else 'is'} {what}"] if names else []
+    if pinned.answers_special_zero != claims.answers_special_zero:
+        parts.append(f"answers_special_zero: {str(pinned.answers_special_zero).lower()} is pinned and not claimed")
     return "; ".join(parts) or "the order of the claims differs"
 
 

@@ -158,7 +158,7 @@ HEADER: Form = {
     "format": str,
     "suite": {"version": str, "digest": str, "documents": Named(str)},
     "backend": {"name": str, "version": str, "adapter": str, "detail": Named(str), "digest": _TEXT},
-    "claims": {"operations": _WORDS, "leaves_out": _WORDS, "mapped": _WORDS},
+    "claims": {"operations": _WORDS, "leaves_out": _WORDS, "answers_special_zero": bool},
     "target": {
         "operations": _WORDS, "documents": _WORDS, "types": _WORDS, "select": _TEXT, "large": bool,
         "require": _WORDS, "shard": OneOf((SHARD, type(None))),

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..adapter import CannotStart
+from ..adapter import CannotStart, resolve_claims
 from ..isolate.backend import isolation_of, opened, run_isolated
-from ..model import Adapter, Claims, Result
+from ..model import Claims, Identity, Result
 from ..plan.rows import Plan
 from .evidence import Evidence
 
@@ -32,21 +32,21 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repeate
     rows = [row for row in plan.rows if row.id in drawn]
     isolation = isolation_of(backend)
     with opened(backend, isolation) as adapter:
-        _refuse_another(adapter, evidence, backend)
-        again = run_isolated(rows, adapter, adapter.claims, isolation)
+        claims = resolve_claims(adapter, plan.suite.spec.operations)
+        _refuse_another(adapter.identity, claims, evidence, backend)
+        again = run_isolated(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
     return Repeated(backend, len(rows), differences)
 
 
-def _refuse_another(adapter: Adapter, evidence: Evidence, backend: str) -> None:
+def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:
     """Raise CannotStart if a backend has another name, version or claims than the evidence says."""
     said = evidence.header["backend"]
-    identity = adapter.identity
     if (identity.name, identity.version) != (said["name"], said["version"]):
         raise CannotStart(
             f"{backend} is {identity.name} {identity.version}, the evidence is of {said['name']} {said['version']}"
         )
-    if adapter.claims != Claims.of(evidence.header["claims"]):
+    if claims != Claims.of(evidence.header["claims"]):
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..adapter import BUNDLED
+from ..adapter import bundled_backends
 from ..load.cases import load_suite
 from ..system.terminal import say_raw
 from .arguments import Usage, emit, folder_given, unknown
@@ -53,7 +53,7 @@ def _taken(args: argparse.Namespace) -> dict[str, Taken]:
     }
     explained = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
     names = {"list": lists, "explain": explained, "diff-documents": tuple(spec.documents), "completion": tuple(SHELLS)}
-    names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(BUNDLED))
+    names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(bundled_backends()))
     return {
         name: Taken(
             summary,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from ..adapter import BUNDLED, INSTALL, name_and_device
+from ..adapter import bundled_backends, name_and_device
 from ..model import Suite, Unsupported
 from ..plan.rows import Row, plan_of
 from ..report.wording import collect_wants, format_call, visible
@@ -41,11 +41,11 @@ def _rows(suite: Suite, name: str) -> list[Row]:
 def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     """The first row that the backend can be asked, and its script."""
     name, device = name_and_device(backend)
-    if name not in BUNDLED:
-        raise Usage(unknown("backend", name, BUNDLED, "conformance list backends"))
+    if name not in bundled_backends():
+        raise Usage(unknown("backend", name, bundled_backends(), "conformance list backends"))
     folder = "conformance.adapters.repro"
     repro: Any = importlib.import_module(folder)
-    writer = repro.WRITERS.get(BUNDLED[name][0])
+    writer = repro.WRITERS.get(bundled_backends()[name].module)
     if writer is None:
         own = name == "numpy"
         why = "is the suite’s own reference and no library; try numpy-raw" if own else "has nobody to write its scripts"
@@ -80,7 +80,7 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
     elif name == "onednn":
         yield "Run: ONEDNN_LIBRARY=PATH/libdnnl.so.3 python3 FILE.py"
     else:
-        needs = (INSTALL.get(BUNDLED[name][0]) or "pip install numpy").removeprefix("pip install ")
+        needs = (bundled_backends()[name].install or "pip install numpy").removeprefix("pip install ")
         bf16 = " ml_dtypes" if row.type == "bf16" else ""
         yield f"Run: pip install {needs}{bf16}; python3 FILE.py"
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from ..adapter import bundled
+from ..adapter import bundled_backends
 from ..load.cases import load_cases
 from ..load.folders import cases_folder
 from ..meaning.contract import contracts
@@ -132,7 +132,10 @@ def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
 
 
 def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
-    return [each._asdict() for each in bundled()]
+    return [
+        {"backend": name, "version": known.version, "about": known.about, "install": known.install}
+        for name, known in bundled_backends().items()
+    ]
 
 
 def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:

@@ -431,9 +431,9 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _no_command(word: str) -> str:
     """What to type where the command is not one; the commonest slip is to leave out `run`."""
-    from ..adapter import BUNDLED  # imports NumPy, which --help need not wait for
+    from ..adapter import bundled_backends  # imports NumPy, which --help need not wait for
 
-    if word in BUNDLED or ":" in word or word.endswith(".py"):
+    if word in bundled_backends() or ":" in word or word.endswith(".py"):
         return f"{word!r} is no command; to run the suite on a backend, write `conformance run {word}`"
     return unknown("command", word, _COMMANDS, "conformance --help")
 

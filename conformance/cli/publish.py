@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ..adapter import CannotStart, bundled
+from ..adapter import CannotStart, bundled_backends
 from ..certify.certify import Order, certify
 from ..certify.evidence import Refused, Tampered, Target
 from ..certify.folder import RESULTS
@@ -67,7 +67,7 @@ def _lock(reports: Path) -> Iterator[None]:
 
 def installed() -> list[str]:
     """The backends that come along and whose library is here."""
-    return [each.backend for each in bundled() if each.version and each.backend not in SLOW]
+    return [name for name, known in bundled_backends().items() if known.version and name not in SLOW]
 
 
 def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None:

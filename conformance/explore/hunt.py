@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.errors import FlakyFailure, HypothesisException
 
+from ..adapter import resolve_claims
 from ..meaning.contract import contracts
 from ..model import Adapter, Case, Claims, Outcome, Result, Spec
 from ..plan.rows import Row, rows_of
@@ -92,7 +93,9 @@ class _Chase:
 
     def __init__(self, adapter: Adapter, ground: Ground, other: Adapter | None) -> None:
         self.adapter, self.ground, self.other = adapter, ground, other
-        self.claims: Claims = adapter.claims
+        self.claims = resolve_claims(adapter, ground.spec.operations)
+        others = () if other is None else (resolve_claims(other, ground.spec.operations),)
+        self.both_claims = (self.claims, *others)
         self.compiled = contracts(ground.spec)
         self.count = 0
         self.first = 0
@@ -143,7 +146,7 @@ class _Chase:
             for at, task in enumerate(row.steps)
             if all(judged.meaning.kind == "unspecified" for judged in task.meanings)
         ]
-        if not silent or not all(_claimed(row, claims) for claims in (self.claims, other.claims)):
+        if not silent or not all(_claimed(row, claims) for claims in self.both_claims):
             return None
         ours, theirs = call_steps(row, self.adapter), call_steps(row, other)
         for at, (rule,) in silent:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import __version__
+from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, open_backend
 from ..isolate.started import USUAL, Limits
 from ..load.spec import load_spec
@@ -42,6 +43,7 @@ from ..model import (
     TimedOut,
 )
 from ..model.types import WIDTH, dtype_of
+from ..plan.facets import RUNTIME_SHAPE
 from ..plan.memory import Image, Source, image_of, shape_image, strides_of
 from ..plan.rows import Row, row_of
 from ..run.row import run_row
@@ -79,7 +81,7 @@ class Way(NamedTuple):
         """What the way needs beyond the core, as for rows of a suite."""
         found = {f"type:{self.type}"}
         if self.given != "attribute":
-            found |= {f"shape-type:{self.shape_type}", f"given:{self.given}"}
+            found |= {f"shape-type:{self.shape_type}"} | ({RUNTIME_SHAPE} if self.given == "runtime" else set())
         return frozenset(found | ({f"layout:{self.layout}"} if self.layout != "dense" else set()))
 
 
@@ -192,7 +194,7 @@ class Site:
         if order.version != __version__:
             raise Lost(f"the suite here is version {__version__}, the sweep is of {order.version}; install the same")
         self.identity: Identity = adapter.identity
-        self.claims: Claims = adapter.claims
+        self.claims = resolve_claims(adapter, self.spec.operations)
         self.contracts: dict[str, Contract] = contracts(self.spec)
         self.readings = {operation.id: _readings(self.spec, operation) for operation in self.spec.operations.values()}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
-from ..adapter import CannotStart
+from ..adapter import CannotStart, resolve_claims
 from ..load.cases import load_suite
 from ..model import Adapter, Claims, Identity, Result
 from ..plan.rows import Plan, Row, plan_of
@@ -55,7 +55,7 @@ def _kept(errand: Errand) -> tuple[Plan, Adapter]:
             f"the suite is {plan.suite.digest[:12]} at a worker, {errand.digest[:12]} here; install the same"
         )
     adapter = open_backend(errand.backend, errand.isolation, errand.limits)
-    if (adapter.identity, adapter.claims) != (errand.identity, errand.claims):
+    if (adapter.identity, resolve_claims(adapter, plan.suite.spec.operations)) != (errand.identity, errand.claims):
         there, here = adapter.identity, errand.identity
         raise Elsewhere(f"the backend is {there.name} {there.version} at a worker, {here.name} {here.version} here")
     return plan, adapter

@@ -204,7 +204,8 @@ def description(identity: Identity, claims: Claims) -> dict[str, Any]:
     """What `describe` is answered with."""
     return {
         "name": identity.name, "version": identity.version, "detail": dict(identity.detail),
-        "operations": claims.operations, "leaves_out": claims.leaves_out, "mapped": claims.mapped,
+        "operations": claims.operations, "leaves_out": claims.leaves_out,
+        "answers_special_zero": claims.answers_special_zero,
     }  # fmt: skip
 
 
@@ -223,7 +224,8 @@ def described(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
         raise Fault(f"describe: 'detail' is {short(detail)}, where an object was due")
+    answers = record.get("answers_special_zero", "special_zero" in texts("mapped"))  # `mapped` is the older word
+    if not isinstance(answers, bool):
+        raise Fault(f"describe: 'answers_special_zero' is {short(answers)}, where true or false was due")
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
-    return Identity(record["name"], record["version"], facts), Claims(
-        texts("operations"), texts("leaves_out"), texts("mapped")
-    )
+    return Identity(record["name"], record["version"], facts), Claims(texts("operations"), texts("leaves_out"), answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -9,38 +10,60 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from conformance.load.folders import spec_folder
-
 from ..model import Place, Problem
 from ..system.files import leaves_its_folder
-from .accepts import Accepts, accepts
-from .strict_yaml import line_of, quote, read, shorten
+from .folders import cases_folder, spec_folder
+from .strict_yaml import line_of, parse, quote, read_text, shorten
 
-# ── schemas ───────────────────────────────────────────────────────────────────────────────────────
+CHECKED = "checked.lock"
+"""In spec/schema/: digests of the bundled files that pass their schema, so that a run need not check them again."""
 
 
 @cache
 def schema_of(name: str) -> Mapping[str, Any]:
-    """A JSON Schema, without references."""
-    written = json.loads((spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
+    """Return a JSON Schema without references."""
+    written = json.loads(_schema_text(name))
     inlined: Mapping[str, Any] = _inlined(written, written.get("$defs", {}))
     return inlined
 
 
 @cache
-def _accepts(schema: str) -> Accepts:
-    return accepts(schema_of(schema))
+def _schema_text(name: str) -> str:
+    return (spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8")
 
 
 @cache
 def _validator(schema: str) -> Any:
-    import jsonschema
+    import jsonschema  # slow to import, and only needed for files that are not bundled
 
     return jsonschema.Draft202012Validator(schema_of(schema))
 
 
+@cache
+def _checked_digests() -> frozenset[str]:
+    path = checked_lock()
+    return frozenset(path.read_text(encoding="utf-8").split()) if path.is_file() else frozenset()
+
+
+def digest_with_schema(text: str, schema: str) -> str:
+    """Return the digest of a file's text and of its schema, as checked.lock holds it."""
+    return hashlib.sha256(f"{_schema_text(schema)}\0{text}".encode()).hexdigest()
+
+
 _MOST_ERRORS = 1000
 """Errors of a schema that are explained of one file."""
+
+
+def checked_digests() -> list[str]:
+    """Return what checked.lock is to hold: the digests of the bundled files, which the caller knows to be right."""
+    spec = [(path, path.stem) for path in spec_folder().glob("*.yaml")]
+    cases = [(path, "cases") for path in cases_folder().glob("*.yaml")]
+    return sorted(digest_with_schema(path.read_text(encoding="utf-8"), schema) for path, schema in spec + cases)
+
+
+def checked_lock() -> Path:
+    """Return the path of checked.lock."""
+    return spec_folder() / "schema" / CHECKED
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
@@ -59,18 +82,29 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
-    """A file's content, read strictly and checked against its JSON Schema, with every problem found."""
+    """Return a file's content, read strictly and checked against its JSON Schema, and every problem found."""
     name = f"{path.parent.name}/{path.name}"
     if not name.isprintable() or "::" in name:
         return None, [Problem(Place(name, 1), "the name of the file or folder could be taken for output; rename it")]
-    content, problems = read(path, name)
-    if content is None:
-        problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
-    elif not problems and not _accepts(schema)(content):  # the schema would only complain of the gaps problems leave
-        for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
-            problems += _explained(error, content, name)
-        problems = sorted(dict.fromkeys(problems))[:_MOST_ERRORS]
+    text, problems = read_text(path, name)
+    content = None
+    if text is not None:
+        content, problems = parse(text, name)
+        if content is None:
+            problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
+        elif not problems:  # with gaps in the content the schema would only complain of the gaps
+            problems = schema_problems(text, content, schema, name)
     return content, without_secrets(problems, [path])
+
+
+def schema_problems(text: str, content: Any, schema: str, name: str) -> list[Problem]:
+    """Return what a schema finds wrong in a file; nothing if checked.lock says that it passes."""
+    if digest_with_schema(text, schema) in _checked_digests():
+        return []
+    problems: list[Problem] = []
+    for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
+        problems += _explain(error, content, name)
+    return sorted(dict.fromkeys(problems))[:_MOST_ERRORS]
 
 
 def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str = "") -> list[Problem]:
@@ -87,7 +121,7 @@ def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str 
     return list(dict.fromkeys(hidden.get(problem.place.path, problem) for problem in problems))
 
 
-def _explained(error: Any, content: Any, name: str) -> list[Problem]:
+def _explain(error: Any, content: Any, name: str) -> list[Problem]:
     """A schema error in words a person can act on."""
     path = tuple(error.absolute_path)
     named = "propertyNames" in error.absolute_schema_path  # then the instance is a key
@@ -107,7 +141,7 @@ def _explained(error: Any, content: Any, name: str) -> list[Problem]:
             deeper = [e for e in error.context or () if len(e.absolute_path) > len(path)]
             likely = [e for e in deeper if e.validator in telling]
             if likely:
-                return _explained(likely[0], content, name)
+                return _explain(likely[0], content, name)
             what = error.schema.get("description", "one of the forms that the schema lists")
             return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
         case "enum":

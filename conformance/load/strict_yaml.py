@@ -56,16 +56,21 @@ class Seq(list[Any]):
 
 
 def read(path: Path, name: str) -> tuple[Any, list[Problem]]:
-    """The content of a file and everything that is wrong with its YAML; `name` is what messages call it."""
+    """Return the content of a file and everything that is wrong with its YAML; `name` is what messages call it."""
+    text, problems = read_text(path, name)
+    return (None, problems) if text is None else parse(text, name)
+
+
+def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
+    """Return the text of a file; None and the problem if it cannot be read as UTF-8."""
     try:
         content = read_bytes(path, MOST)
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig"), []
     except OSError as error:
         return None, [Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path")]
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return None, [Problem(Place(name, line), f"byte {error.start} is not UTF-8; save the file as UTF-8")]
-    return parse(text, name)
 
 
 def parse(text: str, name: str) -> tuple[Any, list[Problem]]:

@@ -1,6 +1,7 @@
 """The nouns of the suite: frozen values, no input or output."""
 
 from .backends import (
+    EVERY,
     Adapter,
     Claims,
     Crashed,
@@ -20,6 +21,7 @@ from .results import VERDICTS, Outcome, OutcomeKind, Result, Verdict
 from .rules import Document, Expression, Finding, Given, Level, Operation, Pointer, Prose, Rule, Spec
 
 __all__ = [
+    "EVERY",
     "INTEGERS",
     "LAYOUTS",
     "VERDICTS",

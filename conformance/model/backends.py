@@ -17,21 +17,31 @@ class Identity(NamedTuple):
     """More facts that pin it: build, instruction set, device."""
 
 
+EVERY = ("*",)
+"""In place of the names of operations: every operation of the suite."""
+
+
 class Claims(NamedTuple):
     """What a backend says it does; read before the first row and frozen."""
 
     operations: tuple[str, ...]
     leaves_out: tuple[str, ...] = ()
     """Facets, exact (`type:f16`) or a whole family (`form`)."""
-    mapped: tuple[str, ...] = ()
-    """What the adapter answers in the library's place, such as `special_zero`."""
+    answers_special_zero: bool = False
+    """True if the adapter answers special_zero itself, because the library has no such flag."""
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Claims:
         """What a header or a file of claims says."""
-        return Claims(**{key: tuple(value) for key, value in record.items()})
+        operations, leaves_out = (tuple(record.get(key, ())) for key in ("operations", "leaves_out"))
+        return Claims(operations, leaves_out, record.get("answers_special_zero", False))
+
+    def offers(self, operation: str) -> bool:
+        """True if the operation is claimed."""
+        return operation in self.operations or self.operations == EVERY
 
     def leaves(self, facet: str) -> bool:
+        """True if the facet, or its whole family, is left out."""
         return facet in self.leaves_out or facet.partition(":")[0] in self.leaves_out
 
 

@@ -8,6 +8,8 @@ from ..model import Case, Given, Operation
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
 """Types of attributes for which oneDNN Graph has a function; the others are the facet `form:attribute-types`."""
+RUNTIME_SHAPE = "runtime-shape"
+"""shape arrives with run, where the operation also takes a constant."""
 _USUAL_RANK = 12
 """The most dimensions that the specification's own library takes; each larger rank is a facet."""
 
@@ -16,8 +18,8 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
     """Yield the facets that the rows of a case share; each row also has that of its element type."""
     if given != "attribute":
         yield f"shape-type:{shape_type}"
-    if len(operation.given) > 1:
-        yield f"given:{given}"
+    if given == "runtime" and len(operation.given) > 1:
+        yield RUNTIME_SHAPE
     for step in case.steps:
         if step.layout != "dense":
             yield f"layout:{step.layout}"
@@ -29,7 +31,7 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
         if rank > _USUAL_RANK:
             yield f"rank:{rank}"
     if given == "runtime" and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case)):
-        yield "unknown-rank"  # one program for all steps has to take what no document promises
+        yield f"{RUNTIME_SHAPE}:changing-rank"  # one program for all steps has to take what no document promises
     if case.declared is not None:
         yield "declared"
     if case.large:

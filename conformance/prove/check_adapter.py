@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from ..adapter import BUNDLED
+from ..adapter import bundled_backends, resolve_claims
 from ..isolate.backend import Isolation, open_backend
 from ..isolate.remote import Remote
 from ..isolate.started import USUAL, Limits
@@ -59,7 +59,7 @@ def checked(backend: str, isolation: Isolation, plan: Plan, limits: Limits = USU
 
 def _whose(found: Found, backend: str) -> Found:
     """Bytes that change on a bundled adapter are the library's doing: a script without the adapter shows the same."""
-    if found.word != "mend" or backend not in BUNDLED:
+    if found.word != "mend" or backend not in bundled_backends():
         return found
     shown = f"the library's own doing, as `conformance explain CASE --backend {backend}` shows without the adapter"
     return found._replace(word="note", text=f"{found.text}; {shown}")
@@ -73,7 +73,7 @@ class _Check:
 
     def __init__(self, adapter: Adapter, plan: Plan) -> None:
         self.adapter, self.plan, self.spec = adapter, plan, plan.suite.spec
-        self.claims: Claims = adapter.claims
+        self.claims = resolve_claims(adapter, plan.suite.spec.operations)
         self.operation = next(iter(self.claims.operations), "")
         self.type = next((t for t in ("f32", "f16", "bf16") if not self.claims.leaves(f"type:{t}")), "f32")
 
@@ -319,14 +319,14 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]
 
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     """For each facet a legal row that has it and no other, beyond what every row has."""
-    ordinary = {"type:f32", "shape-type:s64", "given:constant", "given:runtime"}
+    ordinary = {"type:f32", "shape-type:s64", "runtime-shape"}
     found: dict[str, Row] = {}
     for row in rows:
         if row.operation in claims.operations and _plain(row) and not row.case.large:
             own = row.facets - ordinary
             if len(own) == 1:
                 found.setdefault(next(iter(own)), row)
-            for facet in row.facets & {"given:constant", "given:runtime"}:
+            for facet in row.facets & {"runtime-shape"}:
                 if row.facets <= ordinary:
                     found.setdefault(facet, row)
     return found

@@ -41,7 +41,7 @@ from typing import Any, Literal, TypeGuard
 import pytest
 
 from .. import report as reports
-from ..adapter import CannotStart, digest_of_adapter
+from ..adapter import CannotStart, digest_of_adapter, resolve_claims
 from ..certify import canary, planted
 from ..certify.conclude import Conclusion, conclude, in_target
 from ..certify.evidence import Tampered, Target, Writer, header_of
@@ -135,7 +135,8 @@ class Conformance:
         isolation: Isolation,
     ) -> None:  # fmt: skip
         self.config, self.plan, self.target, self.named = config, plan, target, named
-        self.adapter, self.claims, self.isolation = adapter, adapter.claims, isolation
+        self.adapter, self.isolation = adapter, isolation
+        self.claims = resolve_claims(adapter, plan.suite.spec.operations)
         self.backend: str = config.option.conformance_adapter
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.pinned()

@@ -87,8 +87,7 @@ class FinishedRun:
     @cached_property
     def claims(self) -> Claims:
         """The claims of the backend, recorded before the first row."""
-        claims = self.evidence.header["claims"]
-        return Claims(*(tuple(claims.get(field, ())) for field in Claims._fields))
+        return Claims.of(self.evidence.header["claims"])
 
     @cached_property
     def target(self) -> Target:

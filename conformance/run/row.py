@@ -24,7 +24,7 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
         left = left_out.get(row.facets)
         if left is None:
             left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
-        if row.operation not in claims.operations:
+        if not claims.offers(row.operation):
             yield result_without_call(row, "not claimed")
             continue
         if outcomes := hangs.without_call(row):

@@ -296,7 +296,7 @@ class UnableBeyond(Bent):
 class Mapped(Bent):
     """Has special_zero answered by its adapter, and leaves chains out."""
 
-    claims = Claims(ALL, ("chain", "large"), ("special_zero",))
+    claims = Claims(ALL, ("chain", "large"), answers_special_zero=True)
 
     def compile(self, graph: Graph) -> Program:
         if len(graph.nodes) > 1:

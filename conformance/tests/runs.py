@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import report
-from conformance.adapter import FunctionAdapter
+from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.certify import planted
 from conformance.certify.conclude import concluded
 from conformance.certify.evidence import Target, Writer, header_of, read
@@ -64,7 +64,9 @@ def finished(
     **header: Mapping[str, Any] | list[Any] | str,
 ) -> FinishedRun:
     """A run with its results and all its reports; `header`: what stands there instead."""
-    pinned = header_of(plan.suite, adapter.identity, adapter.claims, Target(), "my.py:It") | {"isolation": "worker"}
+    pinned = header_of(
+        plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my.py:It"
+    ) | {"isolation": "worker"}
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)

@@ -99,7 +99,7 @@ def test_operands_too_few_and_too_many_are_connected_as_written(inputs: int, out
         (graph((1,) * 13, node((1,))), "rank:13"),
         (graph((2, 3), node((6,)), strides=(12, -4)), "layout:reversed"),
         (graph((2,), node((2,)), type_="u16"), "type:u16"),
-        (graph((2,), node((2,))._replace(operation="Reshape-1")), "given:runtime"),
+        (graph((2,), node((2,))._replace(operation="Reshape-1")), "runtime-shape"),
     ],
 )
 def test_what_a_logical_tensor_cannot_say_is_not_supported(given: Graph, facet: str) -> None:

@@ -59,7 +59,7 @@ def test_what_is_loaded_says_who_it_is(adapter: Adapter) -> None:
     assert re.fullmatch(r"20\d\d\.\d+\.\d+", adapter.identity.version)
     assert dict(adapter.identity.detail)["build"].startswith(adapter.identity.version)
     assert adapter.identity.name in BACKENDS
-    assert not adapter.claims.mapped
+    assert not adapter.claims.answers_special_zero
 
 
 def test_nothing_is_reported_to_the_makers() -> None:

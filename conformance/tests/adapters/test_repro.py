@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import BUNDLED, CannotStart
+from conformance.adapter import CannotStart, bundled_backends
 from conformance.adapters import repro
 from conformance.cli import main as cli
 from conformance.isolate.backend import opened
@@ -38,7 +38,9 @@ SEEN = (
 )  # fmt: skip
 """Cases of every kind, with types each has; what a backend has no words for is left out."""
 IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
-BACKENDS = [name for name, (module, _) in BUNDLED.items() if module in repro.WRITERS and name != "torch-inductor"]
+BACKENDS = [
+    name for name, known in bundled_backends().items() if known.module in repro.WRITERS and name != "torch-inductor"
+]
 DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
 TYPES = {
     "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
@@ -54,7 +56,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def writer(backend: str) -> Any:
-    return importlib.import_module(f"conformance.adapters.repro.{repro.WRITERS[BUNDLED[backend][0]]}")
+    return importlib.import_module(f"conformance.adapters.repro.{repro.WRITERS[bundled_backends()[backend].module]}")
 
 
 def chosen(backend: str) -> dict[Row, str]:

@@ -556,7 +556,7 @@ def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Pa
     waiver = {"number": 1, "place": "w:1", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
     other = {
         "suite": {**header["suite"], "version": "9"}, "backend": {**header["backend"], "version": "9"},
-        "claims": {**header["claims"], "mapped": ["special_zero"]}, "isolation": "worker", "waivers": [waiver],
+        "claims": {**header["claims"], "answers_special_zero": True}, "isolation": "worker", "waivers": [waiver],
         "environment": {**header["environment"], "python": "2"},
     }  # fmt: skip
     again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)

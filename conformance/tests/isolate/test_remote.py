@@ -636,7 +636,8 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_ou
     [
         ("name", None, "text"), ("version", 2, "text"), ("operations", "StaticReshape", "a list of names"),
         ("leaves_out", "chain", "a list of names"), ("leaves_out", ["chain", 1], "a list of names"),
-        ("mapped", {"special_zero": True}, "a list of names"), ("detail", ["cpu"], "an object"),
+        ("mapped", {"special_zero": True}, "a list of names"), ("answers_special_zero", 1, "true or false"),
+        ("detail", ["cpu"], "an object"),
     ],
 )  # fmt: skip
 def test_a_description_that_says_something_else_is_no_claim(key: str, value: object, due: str) -> None:

@@ -77,7 +77,7 @@ def test_a_copied_length_counts_towards_what_is_too_long_to_demand(contract: Con
 
 def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
     rows = plan_of(load_suite()).rows
-    needing = {row.id for row in rows if "unknown-rank" in row.facets}
+    needing = {row.id for row in rows if "runtime-shape:changing-rank" in row.facets}
     assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
     assert "ranks-of-src-alternate[Reshape-1-f32-s64-runtime]" in needing
     assert not any("StaticReshape" in row or "constant" in row for row in needing)
@@ -134,8 +134,8 @@ def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, R
     assert rows[f"{case}[StaticReshape-f32]"].facets == own
     if case != "no-attribute":
         assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
-        assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64", "given:constant"}
-        assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "given:runtime"}
+        assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64"}
+        assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "runtime-shape"}
 
 
 def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import BUNDLED, load_adapter
+from conformance.adapter import Bundled, bundled_backends, load_adapter
 from conformance.cli.main import main
 from conformance.load.cases import load_suite
 from conformance.model.types import WIDTH
@@ -126,7 +126,7 @@ BROKEN = {
 def test_bytes_that_a_library_changes_are_no_fault_of_the_adapter_that_comes_along(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(BUNDLED, "flushing", ("broken", "FlushesSubnormals"))
+    monkeypatch.setitem(bundled_backends(), "flushing", Bundled("broken", "FlushesSubnormals"))
     assert main(["check-adapter", "flushing", "--isolation", "none"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said

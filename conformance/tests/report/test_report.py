@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance import report
-from conformance.adapter import FunctionAdapter
+from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.certify.conclude import Conclusion, conclude
 from conformance.certify.evidence import Evidence, Target, Writer, header_of, read
 from conformance.certify.folder import REPORTS, remove_reports
@@ -93,7 +93,14 @@ def told(
     """A run of an adapter, with its results changed before they are written."""
     target = Target()
     writer = Writer(
-        folder / "results.jsonl", header_of(plan.suite, adapter.identity, adapter.claims, target, "my adapter.py:It")
+        folder / "results.jsonl",
+        header_of(
+            plan.suite,
+            adapter.identity,
+            resolve_claims(adapter, plan.suite.spec.operations),
+            target,
+            "my adapter.py:It",
+        ),
     )
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)
@@ -101,7 +108,7 @@ def told(
     evidence = read(folder / "results.jsonl")
     known = {row.id for row in plan.rows}
     results = {result.row: result for result in evidence.results if result.row in known}
-    return plan, evidence, conclude(plan, results, adapter.claims, target)
+    return plan, evidence, conclude(plan, results, resolve_claims(adapter, plan.suite.spec.operations), target)
 
 
 @pytest.fixture

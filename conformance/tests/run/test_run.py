@@ -684,7 +684,7 @@ EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
         ),
         (EVERY, "leaves_out: layout:reversed is claimed and not pinned"),
         (EVERY + "leaves_out: [layout:reversed, chain]\n", "leaves_out: chain is pinned and not claimed"),
-        (EVERY + "leaves_out: [layout:reversed]\nmapped: [special_zero]\n", "mapped: special_zero is pinned"),
+        (EVERY + "leaves_out: [layout:reversed]\nanswers_special_zero: true\n", "answers_special_zero: true is pinned"),
     ],
 )
 def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
