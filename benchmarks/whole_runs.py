@@ -211,7 +211,7 @@ def item_of_pytest() -> Measured:
 
 
 def _order(adapter: str = "numpy") -> Any:
-    from conformance.explore.sweep import Order, ways_of
+    from conformance.explore.blocks import Order, ways_of
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import Domain
 
@@ -220,24 +220,26 @@ def _order(adapter: str = "numpy") -> Any:
 
 def call_of_a_sweep() -> Measured:
     """One call of a sweep on the reference in this process, beside a bare loop over the very same calls."""
-    from conformance.explore.sweep import Site, _Taking, blocks, leave, part
-    from conformance.explore.tabulate import tabulated
+    from conformance.explore.blocks import blocks_of
+    from conformance.explore.context import Context, close_backend
+    from conformance.explore.run_block import BlockRun, run_block
+    from conformance.explore.tabulate import tabulate
     from conformance.plan.memory import Source, image_of
 
     order = _order()
-    block = next(each for each in blocks(order.domain) if (each.rank, each.entries) == (3, 3))
+    block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))
     try:
-        ours = cpu(lambda: part(order, block))
+        ours = cpu(lambda: run_block(order, block))
         with opened("numpy", "none") as adapter:
-            taking = _Taking(Site(order, adapter), block)
-            tables = [tabulated(rules, *taking.columns) for rules, _ in taking.site.readings["StaticReshape"]]
-            wants = taking.wants(tables)
+            run = BlockRun(Context(order, adapter), block)
+            tables = [tabulate(rules, *run.columns) for rules, _ in run.context.readings["StaticReshape"]]
+            wants = run.wants(tables)
     finally:
-        leave()
+        close_backend()
     sources = [
         (image_of(Source(way.type, src)), wanted)
         for way in order.ways
-        for src, wanted in zip(taking.srcs, wants, strict=True)
+        for src, wanted in zip(run.srcs, wants, strict=True)
     ]
 
     def bare() -> int:
@@ -246,7 +248,7 @@ def call_of_a_sweep() -> Measured:
             src, want = image.tensor.array(), image.elements
             dims, number = src.shape, 0
             for special_zero in (False, True):
-                for written in taking.shapes:
+                for written in run.shapes:
                     shape, due = written, wanted[number]
                     number += 1
                     if special_zero and 0 in shape:  # NumPy has no such flag

@@ -21,7 +21,7 @@ from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from . import canary, waive
 from .conclude import in_target
-from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvaged
+from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
 
@@ -79,7 +79,7 @@ def certify(
             folders = {"spec": order.spec, "cases": order.cases}
             header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
             header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
-            done = salvaged(folder / RESULTS, header) if resume else []
+            done = salvage(folder / RESULTS, header) if resume else []
             _check_order(order.plan.rows, done, folder / RESULTS)
             refuse_contradictions(order.plan, done, header, part_of(folder / RESULTS))
             remove_reports(folder)

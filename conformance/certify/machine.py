@@ -9,24 +9,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_TOLD = Path("/proc/cpuinfo")
-_WIDE: Mapping[str, tuple[str, ...]] = {
+_CPUINFO = Path("/proc/cpuinfo")
+_VECTOR_FLAGS: Mapping[str, tuple[str, ...]] = {
     "flags": ("amx", "avx", "f16c", "fma", "sse4"),
     "Features": ("asimd", "bf16", "fphp", "i8mm", "sme", "sve"),
 }
-"""What Linux calls instruction sets, and how those begin that compute with vectors or with half the width."""
+"""The key of instruction sets in /proc/cpuinfo → beginnings of those for vectors or half precision."""
 _SWITCHES = (
     "ATEN_", "DNNL_", "FLAGS_", "GLIBC_TUNABLES", "JAX_", "KMP_", "LD_PRELOAD", "MKL_", "MLX_", "NPY_", "OMP_",
     "ONEDNN_", "OPENBLAS_", "ORT_", "OV_", "PYTENSOR_", "PYTORCH_", "TF_CPU_", "TF_DISABLE_", "TF_ENABLE_", "TF_NUM_",
     "TF_ONEDNN_", "TF_XLA_", "TORCH", "TVM_", "XLA_",
 )  # fmt: skip
-"""How the names of variables begin by which libraries are told to compute otherwise, or with other instructions."""
-_SET = {name: value for name, value in os.environ.items() if name.startswith(_SWITCHES)}
-"""Those that were set before an adapter was imported, which may set some itself."""
+"""Beginnings of the variables that make libraries compute differently, or with other instructions."""
+_VARIABLES = {name: value for name, value in os.environ.items() if name.startswith(_SWITCHES)}
+"""The variables that were set before an adapter was imported, which may set some itself."""
 
 
 def environment() -> dict[str, str]:
-    """What of both a results file pins."""
+    """Describe the machine and the interpreter for the header of a file."""
     import ml_dtypes
     import numpy
 
@@ -39,40 +39,42 @@ def environment() -> dict[str, str]:
         "machine": platform.machine(),
         "byteorder": sys.byteorder,
         **_processor(),
-        "variables": _switched(),
+        "variables": _describe_variables(),
     }
 
 
 def _processor() -> dict[str, str]:
-    """Its name and what of its instructions matters, of the first that Linux tells; elsewhere Python knows a name."""
-    said: dict[str, str] = {}
-    if _TOLD.exists():
-        for line in _TOLD.read_text(errors="replace").splitlines():
+    """Return the processor's name and the instructions that matter: of the first in Linux, elsewhere the name alone."""
+    facts: dict[str, str] = {}
+    if _CPUINFO.exists():
+        for line in _CPUINFO.read_text(errors="replace").splitlines():
             key, _, value = line.partition(":")
-            said.setdefault(key.strip(), value.strip())
-    part = " ".join(said[key] for key in ("CPU implementer", "CPU part") if key in said)
-    wide = {flag for key, names in _WIDE.items() for flag in said.get(key, "").split() if flag.startswith(names)}
+            facts.setdefault(key.strip(), value.strip())
+    part = " ".join(facts[key] for key in ("CPU implementer", "CPU part") if key in facts)
+    flags = {
+        flag for key, names in _VECTOR_FLAGS.items() for flag in facts.get(key, "").split() if flag.startswith(names)
+    }
     return {
-        "processor": said.get("model name") or part or platform.processor() or "unknown",
-        "instructions": " ".join(sorted(wide)) or "unknown",
+        "processor": facts.get("model name") or part or platform.processor() or "unknown",
+        "instructions": " ".join(sorted(flags)) or "unknown",
     }
 
 
-def _switched() -> str:
-    """Variables that are set; of a path only the last part, for it is somebody's machine."""
-    return " ".join(f"{name}={re.sub('[^ ,:;=]*/', '', value)}" for name, value in sorted(_SET.items())) or "none"
+def _describe_variables() -> str:
+    """List the variables that are set; of a path only the last part, which names nobody's machine."""
+    return " ".join(f"{name}={re.sub('[^ ,:;=]*/', '', value)}" for name, value in sorted(_VARIABLES.items())) or "none"
 
 
-_OF_EACH = "processor", "instructions"
-"""What may differ between the machines that share a run."""
+_MAY_DIFFER = "processor", "instructions"
+"""Keys that may differ between the machines that share a run."""
 
 
-def shared(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the parts of a run must have in common."""
-    return {key: value for key, value in environment.items() if key not in _OF_EACH}
+def shared_part(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an environment that all shards of a run must have in common."""
+    return {key: value for key, value in environment.items() if key not in _MAY_DIFFER}
 
 
-def joined(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The environment of all parts of a run, every processor named."""
-    each = {key: dict.fromkeys(part[key] for part in environments if key in part) for key in _OF_EACH}
-    return {**environments[0], **{key: "; ".join(values) for key, values in each.items() if values}}
+def join_environments(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Join the environments of all shards of a run; every processor is named."""
+    names = {key: dict.fromkeys(part[key] for part in environments if key in part) for key in _MAY_DIFFER}
+    return {**environments[0], **{key: "; ".join(values) for key, values in names.items() if values}}

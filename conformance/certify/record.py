@@ -1,4 +1,4 @@
-"""Check that decoded JSON has the form that the evidence promises, field by field."""
+"""Check the form of decoded JSON, field by field; and the forms of the records of results.jsonl."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def misfit(value: Any, form: Form, where: str = "") -> Misfit | None:
     """Compare a value with a form; None if it fits."""
     match form:
         case OneOf():
-            fits = any(misfit(value, each) is None for each in form.forms)
+            fits = any(misfit(value, one) is None for one in form.forms)
         case Named() if isinstance(value, dict):
-            return _first(misfit(each, form.form, _inside(where, key)) for key, each in value.items())
+            return _first(misfit(inner, form.form, _inside(where, key)) for key, inner in value.items())
         case dict() if isinstance(value, dict):
             return _misfit_of_object(value, form, where)
         case list() if isinstance(value, list):
-            return _first(misfit(each, form[0], f"{where}[{at}]") for at, each in enumerate(value))
+            return _first(misfit(inner, form[0], f"{where}[{at}]") for at, inner in enumerate(value))
         case re.Pattern():
             fits = isinstance(value, str) and form.fullmatch(value) is not None
         case frozenset():
@@ -79,24 +79,24 @@ def misfit(value: Any, form: Form, where: str = "") -> Misfit | None:
 
 
 def _misfit_of_object(value: Mapping[str, Any], form: Mapping[str, Form], where: str) -> Misfit | None:
-    known = {key.removesuffix("?"): each for key, each in form.items()}
+    forms = {key.removesuffix("?"): inner for key, inner in form.items()}
     if lacking := [key for key in form if not key.endswith("?") and key not in value]:
         return Misfit(where, f"lacks {', '.join(lacking)}")
-    if unknown := next((key for key in value if key not in known), None):
+    if unknown := next((key for key in value if key not in forms), None):
         return Misfit(where, f"has an unknown key {short(unknown)}")
-    return _first(misfit(each, known[key], _inside(where, key)) for key, each in value.items())
+    return _first(misfit(inner, forms[key], _inside(where, key)) for key, inner in value.items())
 
 
 def _inside(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
 
 
-def _first(found: Iterable[Misfit | None]) -> Misfit | None:
-    return next((each for each in found if each is not None), None)
+def _first(misfits: Iterable[Misfit | None]) -> Misfit | None:
+    return next(filter(None, misfits), None)
 
 
 def short(value: Any) -> str:
-    """A value as JSON, cut to 100 characters."""
+    """Write a value as JSON, cut to 100 characters."""
     text = json.dumps(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 

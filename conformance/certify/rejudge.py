@@ -1,4 +1,4 @@
-"""Judge evidence again by what a call means and what came of it, without the backend."""
+"""Judge evidence again, from the specification and the recorded outcomes, without the backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .waive import matches, useless
 _BAD = ("fail", "error")
 
 
-def read_judged(path: Path, plan: Plan) -> Evidence:
+def read_and_judge(path: Path, plan: Plan) -> Evidence:
     """Read evidence and judge every row again; Refused if it is not whole or a verdict does not follow."""
     evidence = read(path)
     refuse_unsound(evidence, plan, path)
@@ -47,17 +47,17 @@ def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: M
     for row in rows:
         result = results.get(row.id)
         if result is not None:
-            yield from _of(row, result, claims)
+            yield from _of_row(row, result, claims)
             yield from _of_waiver(row, result, header)
-            for task in row.steps:
-                task.free_memory()
+            for row_step in row.steps:
+                row_step.free_memory()
 
 
-def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
+def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
     if set(result.verdicts) != set(row.documents):
         yield f"{row.id}: has verdicts for {', '.join(result.verdicts)}; due are {', '.join(row.documents)}"
         return
-    if wrong := _shape_of(row, result):
+    if wrong := _misfit_of(row, result):
         yield f"{row.id}: {wrong}"
         return
     due = _due(row, result, claims)
@@ -74,12 +74,12 @@ def _of(row: Row, result: Result, claims: Claims) -> Iterator[str]:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
 
 
-def _shape_of(row: Row, result: Result) -> str | None:
+def _misfit_of(row: Row, result: Result) -> str | None:
     """Say what is wrong with the steps of an outcome, or with the contents beside them; None if nothing is."""
     outcome, content = result.outcome, result.content
     if outcome["kind"] == "none":
-        told = [key for key in outcome if key != "kind"]
-        return f"was not called and has {', '.join(told) or 'a content'}" if told or any(content) else None
+        more = [key for key in outcome if key != "kind"]
+        return f"was not called and has {', '.join(more) or 'a content'}" if more or any(content) else None
     several = len(row.steps) > 1
     if several != ("steps" in outcome) or several != ("step" in outcome):
         return f"has {len(row.steps)} steps, and its outcome is not of so many"
@@ -109,8 +109,8 @@ def _of_waiver(row: Row, result: Result, header: Mapping[str, Any]) -> Iterator[
     if "waiver" not in result.outcome:
         return
     number, ran = result.outcome["waiver"], header.get("started", "")[:10]
-    own = [each for each in header.get("waivers", ()) if each["number"] == number and matches(each, row)]
-    if own and all(each["expires"] < ran for each in own):
+    own = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number and matches(waiver, row)]
+    if own and all(waiver["expires"] < ran for waiver in own):
         yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"
     if not own:
         yield f"{row.id}: is waived by waiver {number!r}, and the run has none of that number for it"
@@ -119,7 +119,7 @@ def _of_waiver(row: Row, result: Result, header: Mapping[str, Any]) -> Iterator[
 
 
 def _due(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:
-    """The verdicts that an outcome leaves room for, in each document: several only if the row was not called."""
+    """Return the possible verdicts of an outcome in each document: several only if the row was not called."""
     if result.outcome["kind"] == "none":
         claimed = row.operation in claims.operations
         return dict.fromkeys(row.documents, ("not run",) if claimed else ("not claimed", "not run"))
@@ -132,13 +132,13 @@ def _due(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, .
 
 
 def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
-    """The verdict of each step in each document."""
+    """Judge each step in each document."""
     left_out = any(claims.leaves(facet) for facet in row.facets)
     by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
     contents = result.content or [None] * len(row.steps)
-    for task, step, content in zip(row.steps, _steps_of(result.outcome), contents, strict=True):
-        for each in task.meanings:
-            verdict = verdict_of_record(step, content, each.meaning, task.source, task.src, left_out)
-            for document in each.documents:
+    for row_step, step, content in zip(row.steps, _steps_of(result.outcome), contents, strict=True):
+        for judged in row_step.meanings:
+            verdict = verdict_of_record(step, content, judged.meaning, row_step.source, row_step.src, left_out)
+            for document in judged.documents:
                 by_document[document].append(verdict)
     return by_document

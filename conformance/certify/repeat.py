@@ -1,4 +1,4 @@
-"""Call drawn rows of some evidence again, and say where the backend does not do what the evidence says."""
+"""Call random rows of some evidence again, and say where the backend does not do what the evidence says."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..plan.rows import Plan
 from .evidence import Evidence
 
 
-class Repeated(NamedTuple):
-    """How many rows were called again on which backend, and where it differed from the evidence."""
+class Repetition(NamedTuple):
+    """A backend, the number of rows called on it again, and the differences from the evidence."""
 
     backend: str
     rows: int
     differences: tuple[str, ...]
 
 
-def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repeated:
-    """Call `number` rows, drawn anew each time among those that were called.
+def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetition:
+    """Call `number` rows again, chosen at random among those that were called.
 
     CannotStart if the backend does not start, or is not the one that the evidence names.
     """
@@ -36,15 +36,15 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repeate
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_isolated(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
-    return Repeated(backend, len(rows), differences)
+    return Repetition(backend, len(rows), differences)
 
 
 def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:
     """Raise CannotStart if a backend has another name, version or claims than the evidence says."""
-    said = evidence.header["backend"]
-    if (identity.name, identity.version) != (said["name"], said["version"]):
+    named = evidence.header["backend"]
+    if (identity.name, identity.version) != (named["name"], named["version"]):
         raise CannotStart(
-            f"{backend} is {identity.name} {identity.version}, the evidence is of {said['name']} {said['version']}"
+            f"{backend} is {identity.name} {identity.version}, the evidence is of {named['name']} {named['version']}"
         )
     if claims != Claims.of(evidence.header["claims"]):
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
@@ -54,9 +54,9 @@ def _differences(before: dict[str, Result], again: Iterator[Result]) -> Iterator
     for now in again:
         was = before[now.row]
         if _comparable(was) != _comparable(now):
-            told = f"{answer(was)}, now {answer(now)}"
             same = answer(was) == answer(now)
-            yield f"{now.row}: the evidence says {told}{', with other content or in another step' if same else ''}"
+            answers = f"{answer(was)}, now {answer(now)}"
+            yield f"{now.row}: the evidence says {answers}{', with other content or in another step' if same else ''}"
 
 
 def _comparable(result: Result) -> Any:
@@ -66,13 +66,13 @@ def _comparable(result: Result) -> Any:
 
 
 def answer(result: Result) -> str:
-    """What the backend did, in a few words."""
+    """Describe in a few words what the backend did."""
     outcome = result.outcome
     if outcome["kind"] == "tensor":
-        told = f"{outcome.get('type')}{list(outcome.get('dims') or ())}"
+        text = f"{outcome.get('type')}{list(outcome.get('dims') or ())}"
     else:
-        told = {"none": "not called", "rejected": f"refused at {outcome.get('stage')}"}.get(
+        text = {"none": "not called", "rejected": f"refused at {outcome.get('stage')}"}.get(
             outcome["kind"], str(outcome["kind"])
         )
     wrong = f" ({result.diagnosis})" if result.diagnosis and outcome["kind"] == "tensor" else ""
-    return told + "".join(f", {fault}" for fault in outcome.get("faults", ())) + wrong
+    return text + "".join(f", {fault}" for fault in outcome.get("faults", ())) + wrong

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import Result
-from .evidence import Evidence, Refused, find_difference
-from .machine import joined, shared
+from .evidence import Evidence, Refused
+from .journal import find_difference
+from .machine import join_environments, shared_part
 
 
 class Merged(NamedTuple):
@@ -38,8 +39,8 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
         if {**part.header["target"], "shard": None} != header["target"]:
             raise Refused(f"{path}: its target is not that of {paths[0]}")
     shards = [str(part.header["target"].get("shard")) for part in parts]
-    _complete_shards(paths, shards)
-    header["environment"] = joined([part.header["environment"] for part in parts])
+    _check_shards(paths, shards)
+    header["environment"] = join_environments([part.header["environment"] for part in parts])
     header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
     footers = [part.footer for part in parts]
     return Merged(
@@ -50,12 +51,12 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
 
 
 def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header without what may differ between the parts of a run that are on several machines."""
-    return {**header, "environment": shared(header["environment"])}
+    """Return a header without the facts that may differ between machines."""
+    return {**header, "environment": shared_part(header["environment"])}
 
 
-def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
-    """Refuse anything but each of N parts once."""
+def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:
+    """Refuse anything but all N shards of a run, once each."""
     count = shards[0].partition("/")[2]
     for path, shard in zip(paths, shards, strict=True):
         if "/" not in shard or shard.partition("/")[2] != count:
@@ -74,7 +75,7 @@ def _complete_shards(paths: Sequence[Path], shards: list[str]) -> None:
 
 
 def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
-    """Each row from the part that ran it."""
+    """Take each row from the shard that ran it."""
     joined: dict[str, Result] = {}
     for path, part in zip(paths, parts, strict=True):
         if joined and list(joined) != [result.row for result in part.results]:

@@ -8,7 +8,7 @@ from .. import report
 from ..certify.conclude import concluded
 from ..certify.evidence import Refused
 from ..certify.folder import RESULTS
-from ..certify.rejudge import read_judged
+from ..certify.rejudge import read_and_judge
 from ..load.cases import load_suite
 from ..plan.rows import plan_of
 from ..system.files import InUse, lock_folder
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     assert folder is not None
     try:
         with lock_folder(folder, "conformance report"):
-            evidence = read_judged(folder / RESULTS, plan)
+            evidence = read_and_judge(folder / RESULTS, plan)
             conclusion = concluded(plan, evidence)
             written = report.write(folder, plan, evidence, conclusion)
     except Refused as refused:

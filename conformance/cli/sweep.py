@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import CannotStart
-from ..certify.evidence import Refused
-from ..explore import sweep
-from ..explore.sweep import Block, Lost, Order, Part, blocks, described, leave, part, too_large, ways_of
-from ..explore.swept import FILE, PART, Changed, Swept, Writer, clear, header_of, salvaged
+from ..certify.journal import Refused, Tampered, check_can_resume, part_of
+from ..explore.blocks import Block, Order, blocks_of, is_too_large, ways_of
+from ..explore.context import Lost, close_backend, identify
+from ..explore.run_block import run_block
+from ..explore.sweep_file import FILE, Results, Writer, clear, header_of, salvage
 from ..explore.tabulate import KINDS
+from ..explore.tally import EMPTY, Tally, add
 from ..isolate.backend import isolation_of
 from ..isolate.spread import cluster, here, processes
 from ..isolate.started import Limits
@@ -30,97 +32,98 @@ from .arguments import Usage, emit, folder_given, unknown
 
 DEFAULT_OUT = Path("conformance-sweep")
 CANARIES = ("accepts-everything", "refuses-everything", "zero-flag-ignored")
-"""Planted bad backends that a sweep is held against first: if one passes, no count of it holds."""
-_PROVING = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
+"""Planted backends that are swept first: if one passes, no count of the sweep holds."""
+_SMALL = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Sweeps, writes and says what was found; 1 where something failed, 4 where only a shard was swept."""
+    """Sweep, write the results and show them; return 1 if a call failed, 4 if only a shard was swept."""
     folder_given("--spec", args.spec)
     spec = load_spec(args.spec)
     order = _order(args, spec)
     try:
         with lock_folder(_folder(args), f"a sweep of {args.backend}"):
-            _make_way(args)
-            swept = _swept(args, order, spec)
+            _remove_earlier(args)
+            results = _sweep(args, order, spec)
     except InUse as in_use:
         raise Usage(str(in_use)) from None
     except (CannotStart, Lost) as cannot:
         raise Usage(str(cannot), code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
-    except Changed as changed:
-        raise Usage(str(changed), code=5) from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=5) from None
     finally:
-        leave()
-    code, why = _conclusion(args, swept)
+        close_backend()
+    code, why = _conclude(args, results)
     if args.json:
-        emit({**swept.header, **swept.footer, "exit_code": code, "why": why, "out": str(_folder(args) / FILE)})
+        emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(_folder(args) / FILE)})
     else:
-        _show(args, swept, code, why)
+        _show(args, results, code, why)
     return code
 
 
-def _make_way(args: argparse.Namespace) -> None:
+def _remove_earlier(args: argparse.Namespace) -> None:
     """Remove the results of an earlier sweep, except what is to be resumed."""
     folder = _folder(args)
-    if args.resume and (folder / FILE).exists() and not (folder / PART).exists():
-        raise Refused(f"{folder / FILE}: the sweep ended; there is nothing to resume")
+    if args.resume:
+        check_can_resume(folder / FILE, "sweep")
     clear(folder, args.resume)
 
 
-def _caught(order: Order, name: str) -> int:
-    """The failing verdicts of a planted bad backend, swept in the same way over a few calls."""
-    planted = order._replace(backend=f"broken:{name}", domain=_PROVING, ways=order.ways[:1], isolation="none")
+def _count_failures(order: Order, name: str) -> int:
+    """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
+    planted = order._replace(backend=f"broken:{name}", domain=_SMALL, ways=order.ways[:1], isolation="none")
     try:
-        total = sweep.NOTHING
-        for block in blocks(planted.domain):
-            total = sweep.joined(total, part(planted, block))
+        total = EMPTY
+        for block in blocks_of(planted.domain):
+            total = add(total, run_block(planted, block))
         return sum(counts.get("fail", 0) for counts in total.verdicts.values())
     finally:
-        leave()
+        close_backend()
 
 
-def _swept(args: argparse.Namespace, order: Order, spec: Spec) -> Swept:
-    canaries = {name: _caught(order, name) for name in CANARIES}
+def _sweep(args: argparse.Namespace, order: Order, spec: Spec) -> Results:
+    canaries = {name: _count_failures(order, name) for name in CANARIES}
     with contain():
-        who = described(order)
-    header, path = header_of(order, spec, who, args.shard), _folder(args) / PART
+        who = identify(order)
+    header, path = header_of(order, spec, who, args.shard), _folder(args) / FILE
     due = (block.calls * len(order.ways) for block in _blocks(args, order))
-    done = salvaged(path, header, due) if args.resume and path.exists() else []
+    done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
     _announce(args, order)
     writer = Writer(path.parent, header, done)
     began = time.perf_counter()
     try:
-        notes = _take_the_rest(args, order, who, writer, began)
+        notes = _run_rest(args, order, who, writer, began)
     except BaseException:
         writer.leave()
         raise
-    leave()  # nothing that the backend does now can reach the file unseen
+    close_backend()  # nothing that the backend does now can reach the file unseen
     for note in notes:
         say(paint("yellow", f"note: {note}"))
     return writer.close(time.perf_counter() - began, canaries)
 
 
-def _take_the_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer, began: float) -> list[str]:
-    """Take and write the blocks that the writer does not have; return notes on what the backend did besides."""
+def _run_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer, began: float) -> list[str]:
+    """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
     size, already = _size(args, order), writer.total.calls
     rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", size)
-    with closing(progress), contain() as notes, closing(_spread(args, order, who)(rest)) as parts:
-        for each, block in zip(parts, due, strict=True):
-            if each.calls != block.calls * len(order.ways):
-                raise Lost(f"a worker took {each.calls:,} calls of a block of {block.calls * len(order.ways):,}")
-            writer.part(each)
-            progress.at(writer.total.calls, _left(began, writer.total.calls - already, size - already))
+    with closing(progress), contain() as notes, closing(_distribute(args, order, who)(rest)) as tallies:
+        for tally, block in zip(tallies, due, strict=True):
+            if tally.calls != block.calls * len(order.ways):
+                raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(order.ways):,}")
+            writer.write(tally)
+            progress.at(writer.total.calls, _time_left(began, writer.total.calls - already, size - already))
     return notes
 
 
-def _spread(args: argparse.Namespace, order: Order, who: Any) -> Callable[[Iterable[Block]], Generator[Part]]:
-    take = partial(part, order, who=who)
+def _distribute(args: argparse.Namespace, order: Order, who: Any) -> Callable[[Iterable[Block]], Generator[Tally]]:
+    """Choose what runs the blocks: a cluster, several processes, or this process."""
+    run_one = partial(run_block, order, who=who)
     if args.dask:
-        return partial(cluster, args.dask, take)
-    return partial(processes, args.jobs, take) if args.jobs > 1 else partial(here, take)
+        return partial(cluster, args.dask, run_one)
+    return partial(processes, args.jobs, run_one) if args.jobs > 1 else partial(here, run_one)
 
 
 # ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
@@ -128,15 +131,15 @@ def _spread(args: argparse.Namespace, order: Order, who: Any) -> Callable[[Itera
 
 def _order(args: argparse.Namespace, spec: Spec) -> Order:
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    for what, given, known in (
+    for what, names, known in (
         ("operation", args.operation, spec.operations), ("type", args.type, types), ("layout", args.layout, LAYOUTS),
     ):  # fmt: skip
-        for name in given or ():
+        for name in names or ():
             if name not in known:
                 raise Usage(unknown(what, name, sorted(known)))
     entries = args.rank + 1 if args.entries is None else args.entries
     domain = Domain(args.rank, args.max_dim, entries, -2, args.max_dim)
-    if too_large(domain):
+    if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
     if args.dask and args.jobs > 1:
         raise Usage("--jobs is for processes of this machine, --dask for a cluster; give one of them")
@@ -148,11 +151,11 @@ def _order(args: argparse.Namespace, spec: Spec) -> Order:
 
 
 def _blocks(args: argparse.Namespace, order: Order) -> Iterator[Block]:
-    every = blocks(order.domain)
+    blocks = blocks_of(order.domain)
     if not args.shard:
-        return every
+        return blocks
     number, _, count = args.shard.partition("/")
-    return islice(every, int(number) - 1, None, int(count))
+    return islice(blocks, int(number) - 1, None, int(count))
 
 
 def _size(args: argparse.Namespace, order: Order) -> int:
@@ -165,7 +168,7 @@ def _folder(args: argparse.Namespace) -> Path:
     return args.out or DEFAULT_OUT
 
 
-# ── what to say ───────────────────────────────────────────────────────────────────────────────────
+# ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _announce(args: argparse.Namespace, order: Order) -> None:
@@ -177,32 +180,33 @@ def _announce(args: argparse.Namespace, order: Order) -> None:
         say(f"shard {args.shard} of them: {counted(_size(args, order), 'call')}")
 
 
-def _left(began: float, done: int, of: int) -> str:
-    """How long it will take still."""
-    took = time.perf_counter() - began
-    seconds = took / done * (of - done) if done else 0.0
+def _time_left(began: float, done: int, of: int) -> str:
+    """Estimate the time that is left."""
+    elapsed = time.perf_counter() - began
+    seconds = elapsed / done * (of - done) if done else 0.0
     if seconds < 90:
         return f"· {seconds:.0f} s left"
     return f"· {seconds / 60:.0f} min left" if seconds < 5400 else f"· {seconds / 3600:.1f} h left"
 
 
-def _conclusion(args: argparse.Namespace, swept: Swept) -> tuple[int, str]:
-    escaped = [name for name, failures in swept.footer["canaries"].items() if not failures]
-    wrong = sum(failure.calls for failure in swept.total.failures.values())
-    made = {verdict for counts in swept.total.verdicts.values() for verdict, number in counts.items() if number}
+def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
+    """Return the exit code and the reason for it."""
+    escaped = [name for name, failures in results.footer["canaries"].items() if not failures]
+    failed = sum(failure.calls for failure in results.total.failures.values())
+    verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:
-        return 5, f"the planted backend {escaped[0]} was not caught: nothing here holds"
-    if wrong:
-        return 1, f"{counted(wrong, 'call')} failed"
+        return 5, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
+    if failed:
+        return 1, f"{counted(failed, 'call')} failed"
     if args.shard:
         return 4, f"only shard {args.shard} was swept, and nothing failed in it"
-    if not made & {"pass", "observed"}:
+    if not verdicts & {"pass", "observed"}:
         return 4, "the backend claims none of what was swept"
     return 0, "every call went as the documents say"
 
 
-def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
-    total, who = swept.total, swept.header["backend"]
+def _show(args: argparse.Namespace, results: Results, code: int, why: str) -> None:
+    total, who = results.total, results.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()
     heads = ("document", *KINDS, *(verdict for verdict in sorted({v for c in total.verdicts.values() for v in c})))
@@ -211,12 +215,16 @@ def _show(args: argparse.Namespace, swept: Swept, code: int, why: str) -> None:
         counts = {**meanings, **total.verdicts[document]}
         rows.append((document, *(f"{counts.get(name, 0):,}" for name in heads[1:])))
     say(table(rows, heads, range(1, len(heads))))
-    seconds = swept.footer["seconds"]
+    seconds = results.footer["seconds"]
     rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
     say(f"{counted(total.calls, 'call')} in {seconds} s{rate}")
-    if resumed := swept.footer["resumed"]:
-        say(paint("yellow", f"{resumed:,} of {counted(swept.footer['blocks'], 'block')} are from an interrupted sweep"))
-    for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda each: (-each[1].calls, each[0])):
+    if resumed := results.footer["resumed"]:
+        say(
+            paint(
+                "yellow", f"{resumed:,} of {counted(results.footer['blocks'], 'block')} are from an interrupted sweep"
+            )
+        )
+    for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0])):
         say()
         way, number = failure.example["call"], counted(failure.calls, "call")
         say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")

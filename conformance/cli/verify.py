@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..adapter import CannotStart
 from ..certify.conclude import concluded
 from ..certify.evidence import Evidence, Refused
-from ..certify.repeat import Repeated, repeat
+from ..certify.repeat import Repetition, repeat
 from ..load.cases import load_suite
 from ..model import Claims
 from ..plan.rows import Plan, plan_of
@@ -29,7 +29,7 @@ class _Answer(NamedTuple):
     """Why the backend is not shown to conform; None if it is, as far as the evidence can be believed."""
     unmet: tuple[str, ...]
     """What --require and --claims ask for and the evidence does not show."""
-    repeated: Repeated | None
+    repeated: Repetition | None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,7 +116,7 @@ def _show(answer: _Answer, demanded: bool) -> None:
     _show_verdict(answer, demanded)
 
 
-def _show_repetition(repeated: Repeated | None) -> None:
+def _show_repetition(repeated: Repetition | None) -> None:
     if repeated is None:
         say("  --repeat N --backend BACKEND calls N rows again and compares")
         return

@@ -1,6 +1,6 @@
-"""Looks for a call that a backend gets wrong, among calls that nobody wrote down, and shrinks it to the smallest.
+"""Search new cases for a call that a backend gets wrong, and shrink it.
 
-Hypothesis draws and shrinks; the engine calls and the contracts judge, as they do for the suite's own cases.
+Hypothesis draws and shrinks; calls are made and judged as they are for the suite's own cases.
 """
 
 from __future__ import annotations
@@ -16,53 +16,54 @@ from ..meaning.contract import contracts
 from ..model import Adapter, Case, Claims, Outcome, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import call_steps, run
-from .found import case_text, flawed, rule_against
-from .invent import cases
-from .lessen import least
+from .blame import is_failure, rule_against
+from .draw_cases import cases
+from .shrink import shrink
+from .write_case import case_text
 
 
-class Quarry(NamedTuple):
-    """A call that went wrong, or on which two backends part."""
+class Counterexample(NamedTuple):
+    """A call that went wrong, or on which two backends differ."""
 
     row: Row
     result: Result
     rule: str
-    """The rule that it goes against; of a difference, the silence in which it lies."""
+    """The rule that it goes against; of a difference, the rule that leaves the call unspecified."""
     difference: str | None = None
-    """How two backends part where no document says who is right."""
+    """The difference between two backends if no document says who is right."""
 
     @property
     def text(self) -> str:
         """The case as YAML."""
-        what = self.result.diagnosis if self.difference is None else "backends differ"
-        return case_text(self.row.case, self.rule, self.row, f"{what} {self.rule}")
+        diagnosis = self.result.diagnosis if self.difference is None else "backends differ"
+        return case_text(self.row.case, self.rule, self.row, f"{diagnosis} {self.rule}")
 
 
-class Hunted(NamedTuple):
-    """What came of a hunt."""
+class HuntResult(NamedTuple):
+    """The result of a hunt."""
 
     examples: int
-    """How many were tried before something was found, or at all."""
-    quarry: Quarry | None
+    """The number of examples tried until the first failure, or at all."""
+    counterexample: Counterexample | None
     steady: bool = True
-    """Whether the failure came again when the very same call was tried again."""
+    """True if the failure came again when the same call was made again."""
 
 
-class Ground(NamedTuple):
-    """Where to hunt."""
+class Scope(NamedTuple):
+    """The operations and types to hunt in; empty for all."""
 
     spec: Spec
     operations: Sequence[str] = ()
     types: Sequence[str] = ()
 
 
-class _Caught(Exception):
-    """Tells Hypothesis that an example is what it looks for."""
+class _Found(Exception):
+    """Tells Hypothesis that an example is a counterexample."""
 
 
-def hunt(adapter: Adapter, ground: Ground, examples: int, number: int = 0, other: Adapter | None = None) -> Hunted:
-    """Tries so many examples; the same seed number tries the same ones."""
-    chase = _Chase(adapter, ground, other)
+def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0, other: Adapter | None = None) -> HuntResult:
+    """Try `examples` cases, until one fails; the same seed `number` tries the same ones."""
+    search = _Search(adapter, scope, other)
     trial = settings(
         max_examples=examples,
         database=None,
@@ -73,103 +74,98 @@ def hunt(adapter: Adapter, ground: Ground, examples: int, number: int = 0, other
         verbosity=Verbosity.quiet,
         print_blob=False,
     )
-    types = ground.types or dict.fromkeys(t for operation in ground.spec.operations.values() for t in operation.types)
+    types = scope.types or dict.fromkeys(t for operation in scope.spec.operations.values() for t in operation.types)
     steady = True
     try:
-        trial(seed(number)(given(cases(list(types)))(chase.tried)))()
-    except _Caught:
+        trial(seed(number)(given(cases(list(types)))(search.test)))()
+    except _Found:
         pass
     except (FlakyFailure, HypothesisException):
-        if chase.quarry is None:
+        if search.last is None:
             raise
         steady = False
-    if steady and chase.quarry:
-        chase.quarry = least(chase.quarry.row.case, chase.same, chase.quarry)
-    return Hunted(chase.first or chase.count, chase.quarry, steady)
+    if steady and search.last:
+        search.last = shrink(search.last.row.case, search.find_same, search.last)
+    return HuntResult(search.first or search.count, search.last, steady)
 
 
-class _Chase:
-    """One hunt: the examples tried, and the last that was caught, which after shrinking is the smallest."""
+class _Search:
+    """One hunt: the examples tried, and the last counterexample, which after shrinking is the smallest."""
 
-    def __init__(self, adapter: Adapter, ground: Ground, other: Adapter | None) -> None:
-        self.adapter, self.ground, self.other = adapter, ground, other
-        self.claims = resolve_claims(adapter, ground.spec.operations)
-        others = () if other is None else (resolve_claims(other, ground.spec.operations),)
+    def __init__(self, adapter: Adapter, scope: Scope, other: Adapter | None) -> None:
+        self.adapter, self.scope, self.other = adapter, scope, other
+        self.claims = resolve_claims(adapter, scope.spec.operations)
+        others = () if other is None else (resolve_claims(other, scope.spec.operations),)
         self.both_claims = (self.claims, *others)
-        self.compiled = contracts(ground.spec)
+        self.compiled = contracts(scope.spec)
         self.count = 0
         self.first = 0
-        self.quarry: Quarry | None = None
+        self.last: Counterexample | None = None
 
-    def tried(self, case: Case) -> None:
+    def test(self, case: Case) -> None:
         self.count += 1
-        quarry = self.caught(case)
-        if quarry:
-            self.quarry = quarry
+        counterexample = self.find(case)
+        if counterexample:
+            self.last = counterexample
             self.first = self.first or self.count
-            raise _Caught
+            raise _Found
 
-    def caught(self, case: Case) -> Quarry | None:
-        """What is wrong in the first row of a case in which anything is."""
+    def find(self, case: Case) -> Counterexample | None:
+        """Return the first row of a case that goes wrong."""
         for row in self.rows(case):
-            quarry = self.wrong(row) or (self.other and self.parting(row, self.other))
-            if quarry:
-                return quarry
+            counterexample = self.find_failure(row) or (self.other and self.find_difference(row, self.other))
+            if counterexample:
+                return counterexample
         return None
 
-    def same(self, case: Case) -> Quarry | None:
-        """The same, where it is wrong in the same way as what was caught."""
-        quarry, kept = self.caught(case), self.quarry
-        if (
-            quarry is None
-            or kept is None
-            or quarry.rule != kept.rule
-            or bool(quarry.difference) != bool(kept.difference)
-        ):
+    def find_same(self, case: Case) -> Counterexample | None:
+        """Return the first row that goes wrong if it goes wrong in the same way as the last counterexample."""
+        failure, last = self.find(case), self.last
+        if failure is None or last is None or failure.rule != last.rule:
             return None
-        return quarry
+        return failure if bool(failure.difference) == bool(last.difference) else None
 
     def rows(self, case: Case) -> Iterator[Row]:
-        for row in rows_of([case], self.ground.spec, self.compiled):
-            if not self.ground.operations or row.operation in self.ground.operations:
+        for row in rows_of([case], self.scope.spec, self.compiled):
+            if not self.scope.operations or row.operation in self.scope.operations:
                 yield row
 
-    def wrong(self, row: Row) -> Quarry | None:
-        """The row, if the backend fails or errs in it."""
+    def find_failure(self, row: Row) -> Counterexample | None:
+        """Return the row if the backend fails or errs in it."""
         (result,) = run([row], self.adapter, self.claims)
-        return Quarry(row, result, rule_against(row, result)) if flawed(result) else None
+        return Counterexample(row, result, rule_against(row, result)) if is_failure(result) else None
 
-    def parting(self, row: Row, other: Adapter) -> Quarry | None:
-        """The row, if the documents are silent on a step of it and the two backends are not at one."""
+    def find_difference(self, row: Row, other: Adapter) -> Counterexample | None:
+        """Return the row if no document specifies a step of it and two backends differ there."""
         silent = [
-            (at, task.meanings[0].meaning.rules[:1] or ("same-volume",))
-            for at, task in enumerate(row.steps)
-            if all(judged.meaning.kind == "unspecified" for judged in task.meanings)
+            (at, row_step.meanings[0].meaning.rules[:1] or ("same-volume",))
+            for at, row_step in enumerate(row.steps)
+            if all(judged.meaning.kind == "unspecified" for judged in row_step.meanings)
         ]
-        if not silent or not all(_claimed(row, claims) for claims in self.both_claims):
+        if not silent or not all(_claims(claims, row) for claims in self.both_claims):
             return None
         ours, theirs = call_steps(row, self.adapter), call_steps(row, other)
         for at, (rule,) in silent:
-            if _seen(ours[at]) != _seen(theirs[at]):
+            if _comparable(ours[at]) != _comparable(theirs[at]):
                 (result,) = run([row], self.adapter, self.claims)
                 names = self.adapter.identity.name, other.identity.name
-                said = f"{names[0]} {_told(ours[at])}, {names[1]} {_told(theirs[at])}"
-                return Quarry(row, result, rule, said)
+                difference = f"{names[0]} {_describe(ours[at])}, {names[1]} {_describe(theirs[at])}"
+                return Counterexample(row, result, rule, difference)
         return None
 
 
-def _claimed(row: Row, claims: Claims) -> bool:
+def _claims(claims: Claims, row: Row) -> bool:
     return row.operation in claims.operations and not any(claims.leaves(facet) for facet in row.facets)
 
 
-def _seen(outcome: Outcome) -> tuple[object, ...]:
-    """What two backends are compared by: that they refuse, however it is worded, or the answer to the last byte."""
+def _comparable(outcome: Outcome) -> tuple[object, ...]:
+    """Return the part of an outcome by which backends are compared: an answer to the last byte, else the kind alone."""
     if outcome.kind != "tensor":
         return (outcome.kind,)
     return outcome.type, outcome.dims, bytes(outcome.data or b"")
 
 
-def _told(outcome: Outcome) -> str:
+def _describe(outcome: Outcome) -> str:
     if outcome.kind == "tensor":
         return f"answers {outcome.type}{list(outcome.dims or ())}"
     return f"{'refuses' if outcome.kind == 'rejected' else outcome.kind}: {outcome.message}"

@@ -1,8 +1,8 @@
-"""What every call of a block means, all of them at once: the contracts' own expressions on NumPy columns.
+"""The meaning of every call of a block at once: the contracts' own expressions on NumPy columns.
 
-No rule is written a second time here. A row such as `shape` becomes one column for each of its entries, a loop over it
-is unrolled, and columns of src, shape and special_zero lie along axes of their own, so that what depends on one of them
-is computed once for each of its values and not once a call.
+No rule is written a second time here. A tuple such as `shape` becomes one column for each of its entries, and a loop
+over it is unrolled. Columns of src, shape and special_zero lie along axes of their own, so that a value that depends on
+one of them is computed once for each value of it, and not once a call.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..model import Array
 LEGAL, ILLEGAL, UNSPECIFIED = 0, 1, 2
 KINDS = ("legal", "illegal", "unspecified")
 FREE = -1
-"""An entry of dst that no rule settles."""
+"""An entry of dst that no rule fixes."""
 Value = Any
-"""A Python number or truth where all calls share it, otherwise an array that broadcasts over the calls."""
+"""A Python number or bool if all calls share it, otherwise an array that broadcasts over the calls."""
 
 
 class Table(NamedTuple):
@@ -35,15 +35,15 @@ class Table(NamedTuple):
 
 
 def lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> Array:
-    """Rows number `first` to `first + count` of all rows of `rank` numbers, in order; one column an entry."""
+    """List tuples number `first` to `first + count` of all tuples of `rank` numbers; the result has a row an entry."""
     base = highest - lowest + 1
     numbers = np.arange(first, first + count, dtype=np.int64)
     columns = [numbers // base ** (rank - 1 - at) % base + lowest for at in range(rank)]
     return np.stack(columns) if columns else np.empty((0, count), np.int64)
 
 
-def tabulated(rules: Clauses, src: Array, shape: Array) -> Table:
-    """What each src (a column) with each shape (a column) and either flag means in a document of these rules."""
+def tabulate(rules: Clauses, src: Array, shape: Array) -> Table:
+    """Compute the meaning of each src (a column) with each shape (a column) and either flag under these rules."""
     size = (2, src.shape[1], shape.shape[1])
     scope: dict[str, Value] = {
         "src": [column[None, :, None] for column in src],
@@ -53,30 +53,30 @@ def tabulated(rules: Clauses, src: Array, shape: Array) -> Table:
         "_volume": np.prod(src, axis=0)[None, :, None],
     }
     illegal = np.zeros(size, bool)
-    for clause in _plain(rules.requires):
-        illegal |= np.logical_not(_evaluated(clause.text, scope))
+    for clause in _about_calls(rules.requires):
+        illegal |= np.logical_not(_evaluate(clause.text, scope))
     dst, known, free = _entries(rules.gives, scope, illegal)
     many = _solve(rules.volumes, scope, dst, known, free, illegal)
     silent = many
-    for clause in _plain(rules.silences):
-        silent = silent | _evaluated(clause.text, scope)
+    for clause in _about_calls(rules.silences):
+        silent = silent | _evaluate(clause.text, scope)
     kinds = np.where(illegal, ILLEGAL, np.where(silent, UNSPECIFIED, LEGAL)).astype(np.uint8)
     return Table(kinds, tuple(np.broadcast_to(entry, size) for entry in dst))
 
 
-def _plain(clauses: Iterable[Clause]) -> Iterable[Clause]:
+def _about_calls(clauses: Iterable[Clause]) -> Iterable[Clause]:
     return (clause for clause in clauses if not clause.of_form)
 
 
 def _entries(rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array) -> tuple[list[Array], Array, Array]:
-    """The entries of dst with FREE where open, the product of the others, and how many are open."""
+    """Return the entries of dst, FREE where no rule fixes one, the product of the others, and how many are FREE."""
     dst, known, free = [], np.ones((1, 1, 1), np.int64), np.zeros((1, 1, 1), np.int64)
     for i, d in enumerate(scope["shape"]):
         entry = {**scope, "i": i, "d": d}
         length = np.full((1, 1, 1), FREE)
         for rule in rules:
-            holds = _evaluated(rule.where, entry)
-            given = _evaluated(rule.text, entry)
+            holds = _evaluate(rule.where, entry)
+            given = _evaluate(rule.text, entry)
             if given is None or holds is False:
                 continue
             illegal |= holds & ((np.asarray(given) < 0) | ((length != FREE) & (length != given)))
@@ -90,19 +90,19 @@ def _entries(rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array
 def _solve(
     rules: Sequence[Clause], scope: Mapping[str, Value], dst: list[Array], known: Array, free: Array, illegal: Array
 ) -> Array:
-    """Settles open entries of dst by the volume; whether more than one dst is left."""
+    """Fix free entries of dst by the volume, and return where more than one dst is left."""
     if not rules:
         return free > 0
-    target, *others = (_evaluated(rule.text, scope) for rule in rules)
+    target, *others = (_evaluate(rule.text, scope) for rule in rules)
     for other in others:
         illegal |= np.asarray(other != target)
     quotient, rest = np.divmod(target, np.maximum(known, 1))
     stuck = (known == 0) | (free == 0)
     illegal |= np.where(stuck, known != target, (rest != 0) | (quotient < 0))
-    settled = ~stuck & ((free == 1) | (quotient == 1))
+    fixed = ~stuck & ((free == 1) | (quotient == 1))
     for at, entry in enumerate(dst):
-        dst[at] = np.where(settled & (entry == FREE), quotient, entry)
-    many: Array = (free > 0) & ~settled
+        dst[at] = np.where(fixed & (entry == FREE), quotient, entry)
+    many: Array = (free > 0) & ~fixed
     return many
 
 
@@ -114,7 +114,7 @@ def _tree(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _evaluated(text: str, scope: Mapping[str, Value]) -> Value:
+def _evaluate(text: str, scope: Mapping[str, Value]) -> Value:
     return _value(_tree(text), scope)
 
 
@@ -148,13 +148,13 @@ def _value(node: ast.expr, scope: Mapping[str, Value]) -> Value:
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             sides = [_value(side, scope) for side in (left, *comparators)]
             pairs = zip(ops, sides, sides[1:], strict=False)
-            return _every([_compared(op, a, b) for op, a, b in pairs])
+            return _every([_compare(op, a, b) for op, a, b in pairs])
         case ast.Subscript(value=row, slice=index):
             return _value(row, scope)[_value(index, scope)]
         case ast.IfExp(test=test, body=body, orelse=orelse):  # the guard of src[i], the same for all calls
             return _value(body if _value(test, scope) else orelse, scope)
         case ast.Call(func=ast.Name(id=function), args=[argument]):
-            return _called(function, argument, scope)
+            return _call_function(function, argument, scope)
     raise NotImplementedError(ast.unparse(node))
 
 
@@ -183,31 +183,31 @@ def _every(conditions: Iterable[Value]) -> Value:
     return result
 
 
-def _compared(op: ast.cmpop, a: Value, b: Value) -> Value:
+def _compare(op: ast.cmpop, a: Value, b: Value) -> Value:
     match op:
         case ast.In():
-            return _not(_every(_not(_plainly(each == a)) for each in b))
+            return _not(_every(_not(_as_bool(element == a)) for element in b))
         case ast.NotIn():
-            return _every(_not(_plainly(each == a)) for each in b)
+            return _every(_not(_as_bool(element == a)) for element in b)
         case ast.Eq():
             return _equal(a, b)
         case ast.NotEq():
             return _not(_equal(a, b))
-    return _plainly(_ORDER[type(op)](a, b))
+    return _as_bool(_ORDER[type(op)](a, b))
 
 
 def _equal(a: Value, b: Value) -> Value:
     if isinstance(a, list):
-        return len(a) == len(b) and _every(_plainly(x == y) for x, y in zip(a, b, strict=True))
-    return _plainly(a == b)
+        return len(a) == len(b) and _every(_as_bool(x == y) for x, y in zip(a, b, strict=True))
+    return _as_bool(a == b)
 
 
-def _plainly(truth: Value) -> Value:
-    """A truth that all calls share, as Python's."""
-    return bool(truth) if isinstance(truth, np.bool_) else truth
+def _as_bool(condition: Value) -> Value:
+    """Return a condition that all calls share as a bool of Python."""
+    return bool(condition) if isinstance(condition, np.bool_) else condition
 
 
-def _called(function: str, argument: ast.expr, scope: Mapping[str, Value]) -> Value:
+def _call_function(function: str, argument: ast.expr, scope: Mapping[str, Value]) -> Value:
     if function == "len":
         return len(_value(argument, scope))
     values = (
@@ -225,7 +225,7 @@ def _called(function: str, argument: ast.expr, scope: Mapping[str, Value]) -> Va
 
 
 def _loop(node: ast.GeneratorExp, scope: Mapping[str, Value]) -> list[tuple[Value, Value]]:
-    """Each turn of a loop: whether it counts, and what it yields; turns that count nowhere are left out."""
+    """List the turns of a loop: if a turn counts, and its value; turns that count for no call are left out."""
     (loop,) = node.generators
     turns: list[tuple[Value, Value]] = []
     for bound in _bindings(loop, scope):
@@ -237,11 +237,11 @@ def _loop(node: ast.GeneratorExp, scope: Mapping[str, Value]) -> list[tuple[Valu
 
 
 def _bindings(loop: ast.comprehension, scope: Mapping[str, Value]) -> list[dict[str, Value]]:
-    names = [each.id for each in (loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target])]  # type: ignore[attr-defined]
+    names = [name.id for name in (loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target])]  # type: ignore[attr-defined]
     match loop.iter:
         case ast.Call(func=ast.Name(id="enumerate"), args=[row]):
             return [dict(zip(names, pair, strict=True)) for pair in enumerate(_value(row, scope))]
         case ast.Call(func=ast.Name(id="range"), args=[count]):
             return [{names[0]: index} for index in range(_value(count, scope))]
         case row:
-            return [{names[0]: each} for each in _value(row, scope)]
+            return [{names[0]: element} for element in _value(row, scope)]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .. import report
 from ..certify.conclude import concluded, in_process_of_others
-from ..certify.evidence import PACKED, Evidence, Refused, content, packed, parsed, read
+from ..certify.evidence import PACKED, Evidence, Refused, pack, parse, read, read_content
 from ..certify.folder import RESULTS
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
@@ -50,8 +50,8 @@ class Published(NamedTuple):
 
 def publish(results: Path, plan: Plan, reports: Path) -> Published:
     """Judge the results of a run again and publish them with their page; Refused if they are not whole and sound."""
-    data = content(results)
-    evidence = parsed(data, results)
+    data = read_content(results)
+    evidence = parse(data, results)
     _check(evidence, plan, results)
     name = name_of(evidence)
     if not name:
@@ -60,7 +60,7 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
         )
     folder = reports / name
     replaced = _describe_replaced(folder / PUBLISHED, evidence)
-    replace_bytes(folder / PUBLISHED, packed(data))
+    replace_bytes(folder / PUBLISHED, pack(data))
     text = report.texts(plan, evidence, concluded(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
     return Published(folder, replaced)

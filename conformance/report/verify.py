@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .. import report
 from ..certify.conclude import Conclusion, concluded, in_process_of_others
-from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, content, miscounts, parsed
+from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, miscounts, parse, read_content
 from ..certify.folder import REPORTS, RESULTS
 from ..certify.rejudge import contradictions
 from ..model import Result
@@ -74,7 +74,7 @@ def verify(path: Path, plan: Plan) -> Verified:
     """Look at a page, a results file or a folder of both."""
     if path.is_dir():
         return _folder(path, plan)
-    text = content(path)
+    text = read_content(path)
     if embedded.BEGIN.encode() in text:
         return _page(path, text.decode("utf-8", "replace"), plan)
     return _judged(path, text, plan, {})
@@ -90,7 +90,7 @@ def _folder(folder: Path, plan: Plan) -> Verified:
             return verify(folder / PAGE, plan)
         raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in REPORTS if (folder / name).exists()}
-    return _judged(found[0], content(found[0]), plan, written)
+    return _judged(found[0], read_content(found[0]), plan, written)
 
 
 def _page(path: Path, html: str, plan: Plan) -> Verified:
@@ -104,7 +104,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     """
     files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
     try:
-        evidence = parsed(lines, path)
+        evidence = parse(lines, path)
         _same_suite(path, evidence, plan)
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except OtherFormat:
@@ -119,7 +119,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     conclusion = concluded(plan, evidence)
     texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
     for name, file in written.items():
-        there = content(file).decode("utf-8", "replace")
+        there = read_content(file).decode("utf-8", "replace")
         found += [Mismatch(file.name, what) for what in differences(there, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))
 

@@ -30,7 +30,7 @@ from conformance.certify.evidence import (  # fmt: skip
     part_of,
     read,
     row_record,
-    salvaged,
+    salvage,
     seal_of,
 )
 from conformance.cli import main as cli
@@ -319,7 +319,7 @@ def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
     whole = left.read_bytes()
     for content, rows in ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole[:10], 0), (b"", 0)):
         left.write_bytes(content)
-        found = salvaged(path, header)
+        found = salvage(path, header)
         assert len(found) == rows
         assert all(result.resumed for result in found)
 
@@ -329,8 +329,8 @@ def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -
     path = tmp_path / "results.jsonl"
     header = write(path, close=False)
     with pytest.raises(Refused, match=f"{key}.* was .* and is .*; begin a new run"):
-        salvaged(path, {**header, key: {"other": 1}})
-    assert salvaged(path, {**header, "started": "later"})
+        salvage(path, {**header, key: {"other": 1}})
+    assert salvage(path, {**header, "started": "later"})
 
 
 def test_a_run_that_ended_is_not_gone_on_with(command: Command) -> None:

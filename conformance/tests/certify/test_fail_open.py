@@ -127,7 +127,7 @@ def told(command: Command, folder: Path) -> Said:
     """What `conformance` says of results that lie in a folder."""
     plan = small.plan_once(small.suite(None, command.cases))
     try:
-        found = rejudge.read_judged(folder / "results.jsonl", plan)
+        found = rejudge.read_and_judge(folder / "results.jsonl", plan)
         code = commands_run.conclude_and_report(argparse.Namespace(json=True), plan, found, folder)
     except evidence.Refused as refused:
         return Said(2, json.dumps({"sentences": [], "why": str(refused)}), "")

@@ -20,10 +20,11 @@ pytest.importorskip("hypothesis", reason="hypothesis is not installed: pip insta
 
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
-from conformance.explore.found import case_text, flawed
-from conformance.explore.hunt import Ground, Hunted, hunt
-from conformance.explore.invent import cases
-from conformance.explore.lessen import lessened
+from conformance.explore.blame import is_failure
+from conformance.explore.draw_cases import cases
+from conformance.explore.hunt import HuntResult, Scope, hunt
+from conformance.explore.shrink import smaller_cases
+from conformance.explore.write_case import case_text
 from conformance.isolate.orphans import carriers
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
@@ -47,17 +48,17 @@ def spec() -> Spec:
 
 
 @pytest.fixture(scope="module")
-def ground(spec: Spec) -> Ground:
-    return Ground(spec)
+def scope(spec: Spec) -> Scope:
+    return Scope(spec)
 
 
-def row_pasted(hunted: Hunted, spec: Spec, folder: Path) -> Row:
+def row_pasted(hunted: HuntResult, spec: Spec, folder: Path) -> Row:
     """The row that was found, read from a case file into which its text was pasted."""
-    assert hunted.quarry is not None
+    assert hunted.counterexample is not None
     (folder / "cases").mkdir()
-    text = f"about: Found.\ncases:\n{hunted.quarry.text}"
+    text = f"about: Found.\ncases:\n{hunted.counterexample.text}"
     (folder / "cases" / "found.yaml").write_text(text, encoding="utf-8")
-    found = hunted.quarry.row
+    found = hunted.counterexample.row
     rows = plan_of(with_cases(spec, spec_folder(), folder / "cases")).rows
     same = [r for r in rows if (r.operation, r.given, r.shape_type) == (found.operation, found.given, found.shape_type)]
     return next(row for row in same if row.type == found.type)
@@ -66,15 +67,15 @@ def row_pasted(hunted: Hunted, spec: Spec, folder: Path) -> Row:
 # ── what is found ─────────────────────────────────────────────────────────────────────────────────
 
 
-def found(name: str, spec: Spec, examples: int, folder: Path) -> Hunted:
+def found(name: str, spec: Spec, examples: int, folder: Path) -> HuntResult:
     """What the hunt makes of a planted backend, with the text pasted into a case file and run again."""
-    hunted = hunt(BROKEN[name](), Ground(spec), examples)
-    assert hunted.quarry is not None, f"{name} was not found in {examples} examples"
+    hunted = hunt(BROKEN[name](), Scope(spec), examples)
+    assert hunted.counterexample is not None, f"{name} was not found in {examples} examples"
     again = row_pasted(hunted, spec, folder)
     (result,) = run([again], BROKEN[name]())
-    assert flawed(result), f"{name}: what was pasted does not fail:\n{hunted.quarry.text}"
+    assert is_failure(result), f"{name}: what was pasted does not fail:\n{hunted.counterexample.text}"
     (result,) = run([again], load_adapter("numpy"))
-    assert not flawed(result), f"the reference fails what was pasted:\n{hunted.quarry.text}"
+    assert not is_failure(result), f"the reference fails what was pasted:\n{hunted.counterexample.text}"
     return hunted
 
 
@@ -95,12 +96,12 @@ BY_COINCIDENCE = (
 @pytest.mark.parametrize("name", [name for name in BROKEN if name not in (*OF_MILLIONS, *BY_COINCIDENCE)])
 def test_every_planted_backend_is_found(name: str, spec: Spec, tmp_path: Path) -> None:
     hunted = found(name, spec, ENOUGH, tmp_path)
-    assert hunted.quarry is not None
-    print(f"{name:<40} {hunted.examples:>6,} examples  {hunted.quarry.rule}")
+    assert hunted.counterexample is not None
+    print(f"{name:<40} {hunted.examples:>6,} examples  {hunted.counterexample.rule}")
 
 
-def test_the_reference_is_not_caught(ground: Ground) -> None:
-    assert hunt(load_adapter("numpy"), ground, 400) == Hunted(400, None)
+def test_the_reference_is_not_caught(scope: Scope) -> None:
+    assert hunt(load_adapter("numpy"), scope, 400) == HuntResult(400, None)
 
 
 # ── what it looks like ────────────────────────────────────────────────────────────────────────────
@@ -115,31 +116,32 @@ SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", SMALLEST)
-def test_what_is_found_is_small(name: str, ground: Ground) -> None:
-    hunted = hunt(BROKEN[name](), ground, 3000)
-    assert hunted.quarry is not None
+def test_what_is_found_is_small(name: str, scope: Scope) -> None:
+    hunted = hunt(BROKEN[name](), scope, 3000)
+    assert hunted.counterexample is not None
     calls = (f"    src: {src}\n    shape: {shape}\n    special_zero: false\n" for src, shape in SMALLEST[name])
-    assert any(f"{call}    expect: reject\n" in hunted.quarry.text for call in calls), hunted.quarry.text
+    text = hunted.counterexample.text
+    assert any(f"{call}    expect: reject\n" in text for call in calls), text
 
 
-def test_a_sequence_is_found_where_one_call_is_not_enough(ground: Ground) -> None:
-    hunted = hunt(BROKEN["never-again-after-a-refusal"](), ground, 3000)
-    assert hunted.quarry is not None
-    assert hunted.quarry.rule == "each-call-alone"
-    assert hunted.quarry.text.count("\n      - {src: ") == 2
+def test_a_sequence_is_found_where_one_call_is_not_enough(scope: Scope) -> None:
+    hunted = hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000)
+    assert hunted.counterexample is not None
+    assert hunted.counterexample.rule == "each-call-alone"
+    assert hunted.counterexample.text.count("\n      - {src: ") == 2
 
 
 @pytest.mark.parametrize("name", ["last-infer-wins", "each-call-alone"])
-def test_the_same_seed_finds_the_same(name: str, ground: Ground) -> None:
+def test_the_same_seed_finds_the_same(name: str, scope: Scope) -> None:
     planted = BROKEN.get(name, BROKEN["answers-from-memory"])
-    first, second = (hunt(planted(), ground, 3000, 5) for _ in range(2))
-    assert first.quarry is not None
-    assert second.quarry is not None
-    assert (first.examples, first.quarry.text) == (second.examples, second.quarry.text)
+    first, second = (hunt(planted(), scope, 3000, 5) for _ in range(2))
+    assert first.counterexample is not None
+    assert second.counterexample is not None
+    assert (first.examples, first.counterexample.text) == (second.examples, second.counterexample.text)
 
 
-def test_other_seeds_try_other_calls(ground: Ground) -> None:
-    tried = {hunt(BROKEN["chains-fused"](), ground, 3000, seed).examples for seed in range(4)}
+def test_other_seeds_try_other_calls(scope: Scope) -> None:
+    tried = {hunt(BROKEN["chains-fused"](), scope, 3000, seed).examples for seed in range(4)}
     assert len(tried) > 1
 
 
@@ -163,9 +165,9 @@ class Moody:
         return self.reference.compile(graph)
 
 
-def test_a_failure_that_does_not_come_again_is_told_as_that(ground: Ground) -> None:
-    hunted = hunt(Moody(), ground, 400)
-    assert hunted.quarry is not None
+def test_a_failure_that_does_not_come_again_is_told_as_that(scope: Scope) -> None:
+    hunted = hunt(Moody(), scope, 400)
+    assert hunted.counterexample is not None
     assert not hunted.steady
 
 
@@ -238,7 +240,7 @@ def test_every_case_is_valid_when_it_is_pasted(spec: Spec, tmp_path: Path) -> No
 def test_lessening_ends() -> None:
     for case in invented(30):
         current, steps = case, 0
-        while (lesser := next(lessened(current), None)) is not None:
+        while (lesser := next(smaller_cases(current), None)) is not None:
             current, steps = lesser, steps + 1
             assert steps < 500, case
 
@@ -266,12 +268,12 @@ class Silent:
         return self.reference.compile(graph)
 
 
-def test_two_backends_part_only_where_the_documents_are_silent(ground: Ground) -> None:
-    hunted = hunt(load_adapter("numpy"), ground, 2000, other=Silent())
-    assert hunted.quarry is not None
-    assert hunted.quarry.rule == "rank-zero"
-    assert hunted.quarry.difference == "numpy answers f32[], silent refuses: no scalars"
-    assert hunt(load_adapter("numpy"), ground, 300, other=load_adapter("numpy")).quarry is None
+def test_two_backends_part_only_where_the_documents_are_silent(scope: Scope) -> None:
+    hunted = hunt(load_adapter("numpy"), scope, 2000, other=Silent())
+    assert hunted.counterexample is not None
+    assert hunted.counterexample.rule == "rank-zero"
+    assert hunted.counterexample.difference == "numpy answers f32[], silent refuses: no scalars"
+    assert hunt(load_adapter("numpy"), scope, 300, other=load_adapter("numpy")).counterexample is None
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────

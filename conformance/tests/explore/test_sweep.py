@@ -17,12 +17,16 @@ import numpy as np
 import pytest
 
 from conformance.adapters.numpy_reference import NumpyReference
-from conformance.certify.evidence import Refused, encoded
+from conformance.certify.journal import Refused, encode, part_of
 from conformance.cli import main as cli
-from conformance.explore import sweep
-from conformance.explore.found import call_case, case_text
-from conformance.explore.swept import FILE, PART, Writer, part_of, read, salvaged
-from conformance.explore.tabulate import FREE, KINDS, lengths, tabulated
+from conformance.explore import run_block
+from conformance.explore.blocks import Order, blocks_of, ways_of
+from conformance.explore.context import Context, Lost
+from conformance.explore.run_block import BlockRun
+from conformance.explore.sweep_file import FILE, Writer, read, salvage
+from conformance.explore.tabulate import FREE, KINDS, lengths, tabulate
+from conformance.explore.tally import EMPTY, Tally, add, tally_of
+from conformance.explore.write_case import call_case, case_text
 from conformance.isolate.spread import here
 from conformance.load.cases import with_cases
 from conformance.load.spec import load_spec
@@ -34,6 +38,7 @@ from conformance.run.row import run_row
 from conformance.system.files import lock_folder
 from conformance.tests.processes import peak_memory
 
+PART = part_of(Path(FILE)).name
 STATIC = ("--operation", "StaticReshape", "--type", "f32")
 
 
@@ -57,7 +62,7 @@ def differences(spec: Spec, domain: Domain) -> list[Any]:
         for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
             src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
             shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
-            table = tabulated(rules, src, shape)
+            table = tabulate(rules, src, shape)
             kinds = table.kinds.tolist()
             dst = np.stack([np.zeros_like(table.kinds, np.int64), *table.dst], axis=-1)[..., 1:].tolist()
             for (a, one), (b, two) in itertools.product(
@@ -93,7 +98,7 @@ def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: st
 
     meaning = Contract(rest).meaning
     src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
-    table = tabulated(clauses(rest), src, shape)
+    table = tabulate(clauses(rest), src, shape)
     whole = contracts(spec)["static-2021"].meaning
     changed = 0
     for a, b, flag in itertools.product(range(16), range(36), (False, True)):
@@ -121,14 +126,14 @@ class Recording(NumpyReference):  # type: ignore[misc]
         return super().compile(graph)  # type: ignore[no-any-return]
 
 
-def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> sweep.Part:
+def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> Tally:
     """A sweep by a backend at hand."""
     chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
-    order = sweep.Order("at hand", domain, sweep.ways_of(spec, **chosen))
-    site = sweep.Site(order, adapter)
-    total = sweep.NOTHING
-    for block in sweep.blocks(domain):
-        total = sweep.joined(total, sweep._Taking(site, block).part())
+    order = Order("at hand", domain, ways_of(spec, **chosen))
+    context = Context(order, adapter)
+    total = EMPTY
+    for block in blocks_of(domain):
+        total = add(total, BlockRun(context, block).tally())
     return total
 
 
@@ -142,8 +147,8 @@ def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
 
 @pytest.mark.parametrize("domain", [TINY, SMALL, FULL, Domain(1, 9, 5, -2, 9)])
 def test_blocks_hold_each_call_once(domain: Domain) -> None:
-    assert sum(block.calls for block in sweep.blocks(domain)) == domain.size
-    assert list(sweep.blocks(domain)) == list(sweep.blocks(domain))
+    assert sum(block.calls for block in blocks_of(domain)) == domain.size
+    assert list(blocks_of(domain)) == list(blocks_of(domain))
 
 
 def test_shards_share_the_blocks(tmp_path: Path) -> None:
@@ -164,7 +169,7 @@ def test_shards_share_the_blocks(tmp_path: Path) -> None:
         )
         assert cli.main([*map(str, words)]) == 4
         whole[shard] = read(tmp_path / shard[0] / FILE).total
-    total = sweep.joined(sweep.joined(whole["1/3"], whole["2/3"]), whole["3/3"])
+    total = add(add(whole["1/3"], whole["2/3"]), whole["3/3"])
     assert total.calls == Domain(1, 2, 2, -2, 2).size
     assert all(part.calls for part in whole.values())
 
@@ -249,7 +254,7 @@ HOW = (
 def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, how: str) -> None:
     """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""
     domain = Domain(1, 2, 2, -2, 2)
-    ways = sweep.ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"])
+    ways = ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"])
     total = swept(spec, Off(how), domain, operations=["StaticReshape", "DynamicReshape-1"])
     slow: dict[str, Counter[str]] = {}
     compiled, adapter = contracts(spec), Off(how)
@@ -404,7 +409,7 @@ def test_another_sweep_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert read(tmp_path / "one" / FILE).total.failures
     interrupted(tmp_path / "one" / FILE, tmp_path / "two", 3)
     assert command(tmp_path / "two", "--resume", backend="numpy") == 2
-    assert "not that of the sweep that was asked for" in capsys.readouterr().err
+    assert "begin a new sweep" in capsys.readouterr().err
     assert (tmp_path / "two" / PART).exists()
 
 
@@ -488,7 +493,7 @@ def test_a_file_that_the_backend_changes_is_no_result(
     (tmp_path / "meddling.py").write_text(source, encoding="utf-8")
     assert command(tmp_path / "out", backend=f"{tmp_path / 'meddling.py'}:Meddling") == 5
     said = capsys.readouterr().err
-    assert "sweep.jsonl was changed while the sweep ran; nothing here holds" in said
+    assert "sweep.jsonl was changed while the sweep wrote it; no verdict holds, sweep again" in said
     assert said.count("\n") == 1
     assert not (tmp_path / "out" / FILE).is_file()
 
@@ -501,20 +506,20 @@ def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path) -> None:
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     assert read(tmp_path / FILE).total.failures
     for changed, words in (
-        (text[:-5], "no line of a sweep"),
+        (text[:-5], "the line is cut off: the sweep did not end; sweep again"),
         ("".join(text.splitlines(keepends=True)[:-1]), "no footer"),
-        ("", "no footer"),
+        ("", "is empty; sweep again"),
         (text.replace('"resumed":false,"calls":2,', '"resumed":false,"calls":3,', 1), "the blocks are not those"),
         (text.replace('"shard":null', '"shard":"1/2"', 1), "the header is not the one"),
         (text.replace('"refuses-everything":', '"refuses-everything":1', 1), "the footer is not as it was written"),
         (text.replace('"seconds":', '"seconds":1', 1), "the footer is not as it was written"),
-        (text + text, "after the footer"),
+        (text + text, 'a "footer" among the blocks; two files are mixed'),
     ):
         (tmp_path / FILE).write_text(changed, encoding="utf-8")
         with pytest.raises(Refused, match=words):
             read(tmp_path / FILE)
     with pytest.raises(Refused, match="cannot be read"):
-        salvaged(tmp_path / "none.jsonl", {}, ())
+        salvage(tmp_path / "none.jsonl", {}, ())
 
 
 WRONG = [
@@ -556,8 +561,8 @@ def test_a_field_of_the_wrong_type_is_refused_with_its_place(
     inner[keys[-1]] = value
     if number == -1:
         rest = {key: value for key, value in records[-1].items() if key != "footer"}
-        records[-1]["footer"] = hashlib.sha256(encoded(rest).encode()).hexdigest()
-    (tmp_path / FILE).write_text("".join(f"{encoded(each)}\n" for each in records), encoding="utf-8")
+        records[-1]["footer"] = hashlib.sha256(encode(rest).encode()).hexdigest()
+    (tmp_path / FILE).write_text("".join(f"{encode(each)}\n" for each in records), encoding="utf-8")
     place = f"{FILE}:{number + 1 if number >= 0 else len(records) + 1 + number}: "
     with pytest.raises(Refused, match=place) as refused:
         read(tmp_path / FILE)
@@ -567,11 +572,14 @@ def test_a_field_of_the_wrong_type_is_refused_with_its_place(
 def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
     path = tmp_path / FILE
     for text, words in (
-        (b"[" * 100_000 + b"\n", "1: is no line of a sweep"),
-        (b'{"record":' * 100_000 + b"\n", "1: is no line of a sweep"),
-        (b"\xff\n", "1: is no line of a sweep"),
-        (b'{"record":"block"}\n', "1: is no reshape-conformance-sweep-2 from its header on"),
-        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "is no reshape-conformance-sweep-2"),
+        (b"[" * 100_000 + b"\n", "1: is no result of a sweep"),
+        (b'{"record":' * 100_000 + b"\n", "1: is no result of a sweep"),
+        (b"\xff\n", "1: is not UTF-8"),
+        (b'{"record":"block"}\n', "1: is no header of reshape-conformance-sweep-2"),
+        (
+            b'{"record":"header","format":"reshape-conformance-sweep-1"}\n',
+            "reads reshape-conformance-sweep-2",
+        ),
     ):
         path.write_bytes(text)
         with pytest.raises(Refused, match=words):
@@ -589,7 +597,7 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
 def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path) -> None:
     assert command(tmp_path) == 1
     header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
-    writer = Writer(tmp_path, header, [part_of(block) for block in blocks[:-1]])
+    writer = Writer(tmp_path, header, [tally_of(block) for block in blocks[:-1]])
     writer.close(1.0, {"planted": 1})
     with pytest.raises(Refused, match="calls, and its header says 248"):
         read(tmp_path / FILE)
@@ -600,13 +608,13 @@ def test_blocks_that_were_taken_in_part_are_no_sweep(
 ) -> None:
     from conformance.cli import sweep as command_module
 
-    def fewer(*given: Any) -> sweep.Part:
-        whole = sweep.part(*given)
+    def fewer(*given: Any) -> Tally:
+        whole = run_block.run_block(*given)
         return whole._replace(calls=whole.calls - 1)
 
-    monkeypatch.setattr(command_module, "_spread", lambda *given: partial(here, partial(fewer, given[1])))
+    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(here, partial(fewer, given[1])))
     assert command(tmp_path) == 3
-    assert "a worker took 1 calls of a block of 2" in capsys.readouterr().err
+    assert "a worker made 1 calls of a block of 2" in capsys.readouterr().err
     assert not (tmp_path / FILE).exists()
 
 
@@ -628,13 +636,13 @@ class Late(NumpyReference):  # type: ignore[misc]
 
 def test_a_backend_that_hangs_on_every_call_is_given_up(spec: Spec) -> None:
     adapter = Late(lambda number: number > 30)
-    with pytest.raises(sweep.Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
+    with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
         swept(spec, adapter, SMALL)
     assert adapter.made == 40
 
 
 def test_a_backend_that_hangs_again_and_again_is_given_up(spec: Spec) -> None:
-    with pytest.raises(sweep.Lost, match="to 50 calls of a block, the last of them"):
+    with pytest.raises(Lost, match="to 50 calls of a block, the last of them"):
         swept(spec, Late(lambda number: bool(number % 2)), SMALL)
 
 
@@ -647,7 +655,7 @@ def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> No
 def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "_IN_A_ROW", 2)
+    monkeypatch.setattr(run_block, "_IN_A_ROW", 2)
     source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
     (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
     backend = f"{tmp_path / 'hanging.py'}:Meddling"
@@ -665,10 +673,10 @@ def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
 def test_parts_join_in_any_order(spec: Spec) -> None:
     from conformance.adapters.broken import AnyNegativeInfers
 
-    order = sweep.Order("at hand", TINY, sweep.ways_of(spec, ["StaticReshape"], ["f32"]))
-    site = sweep.Site(order, AnyNegativeInfers())
-    parts = [sweep._Taking(site, block).part() for block in sweep.blocks(TINY)]
-    forth, back = sweep.NOTHING, sweep.NOTHING
+    order = Order("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
+    context = Context(order, AnyNegativeInfers())
+    parts = [BlockRun(context, block).tally() for block in blocks_of(TINY)]
+    forth, back = EMPTY, EMPTY
     for one, other in zip(parts, reversed(parts), strict=True):
-        forth, back = sweep.joined(forth, one), sweep.joined(back, other)
+        forth, back = add(forth, one), add(back, other)
     assert forth == back

@@ -205,15 +205,17 @@ def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
-    from conformance.explore.sweep import Lost, Order, blocks, part, ways_of
+    from conformance.explore.blocks import Order, blocks_of, ways_of
+    from conformance.explore.context import Lost
+    from conformance.explore.run_block import run_block
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import TINY
 
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
-        list(cluster(shared.address, partial(part, order), blocks(TINY)))
+        list(cluster(shared.address, partial(run_block, order), blocks_of(TINY)))
     with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
-        list(cluster(shared.address, partial(part, order._replace(digest="", version="0.0")), blocks(TINY)))
+        list(cluster(shared.address, partial(run_block, order._replace(digest="", version="0.0")), blocks_of(TINY)))
 
 
 def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:

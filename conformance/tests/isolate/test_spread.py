@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
-from conformance.explore.swept import FILE, PART, read
+from conformance.certify.journal import part_of
+from conformance.explore.sweep_file import FILE, read
 from conformance.isolate.orphans import carriers
 from conformance.isolate.spread import WorkerDied, processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
 
+PART = part_of(Path(FILE)).name
 SLOW = """
 import time
 from conformance.adapters.numpy_reference import NumpyReference

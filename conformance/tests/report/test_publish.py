@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapters.numpy_reference import NumpyReference
-from conformance.certify.evidence import Evidence, OtherFormat, Refused, packed, read
+from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.report.publish import PAGE, PUBLISHED, size
@@ -63,9 +63,9 @@ def test_the_folder_says_backend_and_version(command: Command) -> None:
 
 def test_the_same_data_is_packed_the_same() -> None:
     data = b"one\ntwo\n" * 1000
-    assert packed(data) == packed(data)
-    assert gzip.decompress(packed(data)) == data
-    assert packed(data)[4:8] == bytes(4), "a time would be a difference"
+    assert pack(data) == pack(data)
+    assert gzip.decompress(pack(data)) == data
+    assert pack(data)[4:8] == bytes(4), "a time would be a difference"
 
 
 def test_results_are_published_as_they_are(command: Command) -> None:

@@ -1,0 +1,109 @@
+"""The calls of a sweep: a bounded domain in blocks, and the ways in which each of its calls is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..plan.facets import RUNTIME_SHAPE
+from .. import __version__
+from ..isolate.backend import Isolation
+from ..isolate.started import USUAL, Limits
+from ..meaning.domain import Domain
+from ..model import Given, Layout, Spec
+
+_SHAPES = 1024
+"""The most shapes of a block; their nodes are kept while the sources pass by."""
+_CALLS = 16384
+"""Calls of a block, about, for each way of making them."""
+_MOST = 1 << 62
+"""No product of lengths in a domain may be larger: they are counted in 64 bits."""
+
+
+class Way(NamedTuple):
+    """One way in which a call can be made."""
+
+    operation: str
+    given: Given
+    shape_type: str
+    type: str
+    layout: Layout
+
+    def __str__(self) -> str:
+        parts = [self.operation, self.type]
+        if self.given != "attribute":
+            parts += [self.shape_type, self.given]
+        return " ".join(parts if self.layout == "dense" else [*parts, self.layout])
+
+    @property
+    def facets(self) -> frozenset[str]:
+        """The facets of the way, as for rows of a suite."""
+        facets = {f"type:{self.type}"}
+        if self.given != "attribute":
+            facets |= {f"shape-type:{self.shape_type}"} | ({RUNTIME_SHAPE} if self.given == "runtime" else set())
+        return frozenset(facets | ({f"layout:{self.layout}"} if self.layout != "dense" else set()))
+
+
+class Block(NamedTuple):
+    """Calls that are made together: some srcs of one rank, each with some shapes of one length and both flags."""
+
+    rank: int
+    entries: int
+    first_shape: int
+    shapes: int
+    first_src: int
+    srcs: int
+
+    @property
+    def calls(self) -> int:
+        return 2 * self.shapes * self.srcs
+
+
+class Order(NamedTuple):
+    """A sweep that was asked for: all that a process needs to know to make the calls of a block."""
+
+    backend: str
+    domain: Domain
+    ways: tuple[Way, ...]
+    isolation: Isolation = "none"
+    limits: Limits = USUAL
+    spec: Path | None = None
+    digest: str = ""
+    """The digest of the specification, which every process must have."""
+    version: str = __version__
+    """The version of the suite, which every process must have."""
+
+
+def ways_of(
+    spec: Spec, operations: Sequence[str] = (), types: Sequence[str] = (), layouts: Sequence[Layout] = ("dense",)
+) -> tuple[Way, ...]:
+    """List the ways in which the chosen operations can be called with the chosen types and layouts."""
+    return tuple(
+        Way(operation.id, given, shape_type, type_, layout)
+        for operation in spec.operations.values()
+        if not operations or operation.id in operations
+        for given in operation.given
+        for shape_type in operation.shape_types
+        for type_ in operation.types
+        if not types or type_ in types
+        for layout in layouts
+    )
+
+
+def is_too_large(domain: Domain) -> bool:
+    """True if a product of lengths does not fit the columns in which they are counted."""
+    longest = max(domain.longest, domain.highest, -domain.lowest, 1)
+    return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MOST)
+
+
+def blocks_of(domain: Domain) -> Iterator[Block]:
+    """Yield the blocks of a domain, fewer dimensions first; together they hold each call once."""
+    pairs = [(rank, entries) for rank in range(domain.ranks + 1) for entries in range(domain.entries + 1)]
+    for rank, entries in sorted(pairs, key=lambda pair: (sum(pair), pair)):
+        srcs, shapes = (domain.longest + 1) ** rank, (domain.highest - domain.lowest + 1) ** entries
+        for first_shape in range(0, shapes, _SHAPES):
+            width = min(_SHAPES, shapes - first_shape)
+            step = max(1, _CALLS // (2 * width))
+            for first_src in range(0, srcs, step):
+                yield Block(rank, entries, first_shape, width, first_src, min(step, srcs - first_src))

@@ -1,0 +1,95 @@
+"""The loop that makes the calls of a sweep, and what it is given: nodes, shapes in memory, wanted answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..meaning.domain import Lengths
+from ..model import Adapter, Declared, Given, Graph, Node, Operand, Rejected, Tensor
+from ..model.types import dtype_of
+from ..plan.memory import Image, shape_image
+
+Want = Any
+"""The dims that are due, None where an answer is not due, or LOOK."""
+LOOK = "look"
+"""Equal to no dims: every answer to such a call is judged."""
+Look = Callable[[int, Any, "BaseException | None"], None]
+"""Judges a call by its number, and by its answer or the exception that it raised."""
+_STAGES = ("compile", "run")
+
+
+class ShapeArguments(NamedTuple):
+    """The shapes that a call passes when it runs: at most one, with its memory and what that held before."""
+
+    tensors: tuple[Tensor, ...] = ()
+    memory: Any = None
+    before: bytes | None = None
+
+
+NO_SHAPE = ShapeArguments()
+
+
+@lru_cache(12)
+def nodes_of(operation: str, given: Given, shape_type: str, shapes: tuple[Lengths, ...]) -> list[tuple[Node, ...]]:
+    """Make the nodes of calls: with special_zero false for every shape, then with true."""
+    flags = [Operand("bool", (), (flag,)) for flag in (False, True)]
+    operands = [Operand(shape_type, (len(shape),), None if given == "runtime" else shape) for shape in shapes]
+    return [(Node(operation, operand, flag),) for flag in flags for operand in operands]
+
+
+@lru_cache(4)
+def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[Image]:
+    """Put shapes into memory."""
+    return [shape_image(shape_type, (len(shape),), shape) for shape in shapes]
+
+
+def call_each(
+    adapter: Adapter, src: Declared, nodes: Sequence[tuple[Node, ...]], arguments: Sequence[ShapeArguments],
+    wants: Sequence[Want], image: Image, look: Look,
+) -> None:  # fmt: skip
+    """Make calls of one src, and `look` at those that do not go as they should.
+
+    A sweep spends its time here. A call goes as it should if type, dims and bytes are due, and src and shape unchanged.
+    """
+    compile_, tensor, elements = adapter.compile, image.tensor, image.elements
+    memory: Any = tensor.memory
+    before = image.before
+    type_, dtype, new, graph, array = src.type, dtype_of(src.type), tuple.__new__, Graph, np.ndarray
+    for number, (node, want, (tensors, shape, shape_before)) in enumerate(zip(nodes, wants, arguments, strict=True)):
+        try:
+            answer = compile_(new(graph, (src, node))).run(tensor, tensors, False)
+        except Rejected as rejected:  # noqa: PERF203 - a rejection is what half of the calls are made for
+            if (
+                want is not None or memory != before or shape != shape_before
+                or rejected.stage not in _STAGES or type(rejected.message) is not str
+            ):  # fmt: skip
+                look(number, None, rejected)
+        except BaseException as error:
+            look(number, None, error)
+        else:
+            if type(answer) is array:
+                if (
+                    answer.shape != want
+                    or (answer.dtype is not dtype and answer.dtype != dtype)
+                    or answer.tobytes() != elements
+                    or memory != before
+                    or shape != shape_before
+                ):
+                    look(number, answer, None)
+            elif elements or memory != before or shape != shape_before or not _is_empty(answer, type_, want):
+                look(number, answer, None)
+
+
+def _is_empty(answer: Any, type_: str, want: Want) -> bool:
+    """True if an answer is the tensor without elements that is due."""
+    return (
+        type(answer) is Tensor
+        and answer.dims == want
+        and answer.type == type_
+        and type(answer.memory) is bytearray
+        and len(answer.strides) == len(answer.dims)
+    )

@@ -1,0 +1,83 @@
+"""The backend, the specification and its contracts, which a process keeps from block to block of a sweep."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from ..adapter import resolve_claims
+from .. import __version__
+from ..isolate.backend import open_backend
+from ..load.spec import load_spec
+from ..meaning.contract import Clauses, Contract, clauses, contracts
+from ..model import Adapter, Claims, Identity, Isolated, Operation, Spec
+from .blocks import Order
+
+
+class Lost(Exception):
+    """The backend cannot be called any more, or is another than the one that the sweep began with."""
+
+
+class Context:
+    """Whatever is needed to call the blocks of an order."""
+
+    def __init__(self, order: Order, adapter: Adapter) -> None:
+        self.order, self.adapter = order, adapter
+        self.spec = _load_spec(order.spec)
+        if order.digest and order.digest != self.spec.digest:
+            raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {order.digest[:12]}")
+        if order.version != __version__:
+            raise Lost(f"the suite here is version {__version__}, the sweep is of {order.version}; install the same")
+        self.identity: Identity = adapter.identity
+        self.claims = resolve_claims(adapter, self.spec.operations)
+        self.contracts: dict[str, Contract] = contracts(self.spec)
+        self.readings = {operation.id: _readings(self.spec, operation) for operation in self.spec.operations.values()}
+
+
+_load_spec = lru_cache(2)(load_spec)
+
+
+def _readings(spec: Spec, operation: Operation) -> list[tuple[Clauses, tuple[str, ...]]]:
+    """Pair the different sets of rules of an operation with the documents that have them."""
+    readings: dict[Clauses, list[str]] = {}
+    for document in operation.documents:
+        of_document = clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        readings.setdefault(of_document, []).append(document)
+    return [(rules, tuple(documents)) for rules, documents in readings.items()]
+
+
+_LOCK = threading.Lock()
+"""A backend is called by one thread at a time."""
+_kept: list[Context] = []
+"""The context of the order at hand: one, or none."""
+
+
+@contextmanager
+def context_of(order: Order) -> Iterator[Context]:
+    """Give the context of an order to one thread; the backend stays open until `close_backend` or another order."""
+    with _LOCK:
+        if not _kept or _kept[0].order != order:
+            _close()
+            _kept.append(Context(order, open_backend(order.backend, order.isolation, order.limits)))
+        yield _kept[0]
+
+
+def identify(order: Order) -> tuple[Identity, Claims]:
+    """Return who is swept, as the backend in this process says."""
+    with context_of(order) as context:
+        return context.identity, context.claims
+
+
+def close_backend() -> None:
+    """Close the backend that this process keeps, if it has one."""
+    with _LOCK:
+        _close()
+
+
+def _close() -> None:
+    while _kept:
+        adapter = _kept.pop().adapter
+        if isinstance(adapter, Isolated):
+            adapter.close()

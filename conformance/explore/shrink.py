@@ -1,0 +1,139 @@
+"""Shrink a case by one thing at a time: a step, a dimension, a factor, a layout, a bit pattern.
+
+Hypothesis shrinks the numbers from which a case is drawn; this shrinks the case that is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from ..meaning.domain import Lengths
+from ..model import Case, Step
+
+T = TypeVar("T")
+
+
+def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
+    """Go from case to smaller case while `test` returns a value, and return that of the smallest.
+
+    `value` is what `test` returns for the first case.
+    """
+    tried = {repr(case)}
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in smaller_cases(case):
+            if repr(candidate) in tried:
+                continue
+            tried.add(repr(candidate))
+            result = test(candidate)
+            if result is not None:
+                case, value, smaller = candidate, result, True
+                break
+    return value
+
+
+def smaller_cases(case: Case) -> Iterator[Case]:
+    """Yield every case that is smaller by one thing, the greatest steps first."""
+    steps = case.steps
+    for at in range(len(steps) if len(steps) > 1 else 0):
+        yield replace(case, steps=steps[:at] + steps[at + 1 :])
+    if isinstance(case.declared, tuple):
+        for at, length in enumerate(case.declared):
+            if length is not None:
+                yield replace(case, declared=(*case.declared[:at], None, *case.declared[at + 1 :]))
+    for at, step in enumerate(steps):
+        for smaller in _smaller_steps(step):
+            yield replace(case, steps=(*steps[:at], smaller, *steps[at + 1 :]))
+    if len(steps) > 1:
+        yield from _change_all_steps(case)
+
+
+def _smaller_steps(step: Step) -> Iterator[Step]:
+    if len(step.shapes) > 1:
+        for at in range(len(step.shapes)):
+            yield replace(
+                step, shapes=step.shapes[:at] + step.shapes[at + 1 :],
+                special_zero=step.special_zero[:at] + step.special_zero[at + 1 :],
+            )  # fmt: skip
+    if step.layout != "dense":
+        yield replace(step, layout="dense")
+    if step.in_place:
+        yield replace(step, in_place=False)
+    if step.bits is not None:
+        yield replace(step, bits=None)
+    for src, shape in _smaller_calls(step.src, step.shapes[0]):
+        words = step.bits.split() if step.bits is not None else []
+        count = math.prod(src)
+        if step.bits is None or 0 < count <= len(words):
+            bits = " ".join(words[:count]) if words else None
+            yield replace(step, src=src, shapes=(shape, *step.shapes[1:]), bits=bits)
+    for at, shape in enumerate(step.shapes[1:], 1):
+        for smaller in _smaller_lengths(shape):
+            yield replace(step, shapes=(*step.shapes[:at], smaller, *step.shapes[at + 1 :]))
+    for at, flag in enumerate(step.special_zero):
+        if flag:
+            yield replace(step, special_zero=(*step.special_zero[:at], False, *step.special_zero[at + 1 :]))
+
+
+def _smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Lengths]]:
+    """Yield a smaller src, a smaller shape, or both, so that equal volumes stay equal."""
+    for i in range(len(src)):
+        for j in range(len(shape)):
+            yield _without(src, i), _without(shape, j)
+    for smaller in _smaller_lengths(src):
+        yield smaller, shape
+    for smaller in _smaller_lengths(shape):
+        yield src, smaller
+    for smaller in _smaller_lengths(src):
+        fewer = math.prod(src) - math.prod(smaller)
+        for at, length in enumerate(shape):
+            if length > fewer > 0:  # a length that is too long by a fixed number stays so
+                yield smaller, _with(shape, at, length - fewer)
+    for i, a in enumerate(src):
+        for j, b in enumerate(shape):
+            for factor in (a, 2, 3, 5, 7, 11, 13):
+                if a > 1 and factor > 1 and a % factor == 0 and b % factor == 0 and b != 0:
+                    yield _with(src, i, a // factor), _with(shape, j, b // factor)
+            if a == b:
+                yield from ((_with(src, i, less), _with(shape, j, less)) for less in _smaller_numbers(a))
+
+
+def _smaller_lengths(lengths: Lengths) -> Iterator[Lengths]:
+    for at in range(len(lengths)):
+        yield _without(lengths, at)
+    for at, length in enumerate(lengths):
+        for less in _smaller_numbers(length):
+            yield _with(lengths, at, less)
+
+
+def _smaller_numbers(number: int) -> Iterator[int]:
+    """Yield numbers nearer to 1; for negative ones, nearer to -1."""
+    if number > 1:
+        yield from dict.fromkeys((1, 2 if number > 2 else 1, number // 2, number - 1))
+    elif number < -1:
+        yield from dict.fromkeys((-2 if number < -2 else -1, -(-number // 2), number + 1))
+
+
+def _without(lengths: Lengths, at: int) -> Lengths:
+    return lengths[:at] + lengths[at + 1 :]
+
+
+def _with(lengths: Lengths, at: int, number: int) -> Lengths:
+    return (*lengths[:at], number, *lengths[at + 1 :])
+
+
+def _change_all_steps(case: Case) -> Iterator[Case]:
+    """Yield cases with one change to all steps, if all have one src and shape."""
+    first = case.steps[0]
+    for other in case.steps[1:]:
+        if (other.src, other.shapes) != (first.src, first.shapes):
+            return
+    for src, shape in _smaller_calls(first.src, first.shapes[0]):
+        yield replace(
+            case,
+            steps=tuple(replace(s, src=src, shapes=(shape, *s.shapes[1:]), bits=None) for s in case.steps),
+        )

@@ -1,0 +1,126 @@
+"""Calls as cases in YAML, ready to paste into cases/."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ..model import Case, Expected, Meaning, Operand, Place, Step
+from ..plan.rows import Row
+from ..plan.steps import RowStep
+
+
+def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
+    """Write a case as YAML, its keys in the order of case files; the contracts say what is expected."""
+    first, *later = case.steps
+    lines = [f"id: {_name(fact)}", f"rule: {rule}"]
+    if not later:
+        lines += [f"{key}: {value}" for key, value in _call(first).items()]
+    for key, value in _form(case).items():
+        lines.append(f"{key}: {value}")
+    if later:
+        lines += ["steps:"]
+        for step, row_step in zip(case.steps, row.steps, strict=True):
+            inside = {**_call(step), "expect": _expectation(step, row_step)}
+            written = ", ".join(f"{key}: {_quote(value)}" for key, value in inside.items())
+            lines.append(f"  - {{{written}}}")
+    else:
+        lines.append(f"expect: {_expectation(first, row.steps[0])}")
+    return "\n".join(f"{'    ' if number else '  - '}{line}" for number, line in enumerate(lines)) + "\n"
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _call(step: Step) -> dict[str, str]:
+    parts = {
+        "src": f"{step.src_type}{list(step.src)}",
+        "shape": str(list(step.shapes[0])),
+        "special_zero": _flag(step.special_zero[0]),
+    }
+    if len(step.shapes) > 1:
+        links = zip(step.shapes[1:], step.special_zero[1:], strict=True)
+        written = ", ".join(f"{{shape: {list(shape)}, special_zero: {_flag(zero)}}}" for shape, zero in links)
+        parts["chain"] = f"[{written}]"
+    if step.layout != "dense":
+        parts["layout"] = step.layout
+    if step.in_place:
+        parts["in_place"] = "true"
+    if step.bits is not None:
+        parts["bits"] = f'"{step.bits}"'
+    return parts
+
+
+def _form(case: Case) -> dict[str, str]:
+    parts = {}
+    if case.declared is not None:
+        known = case.declared if isinstance(case.declared, tuple) else ()
+        entries = ", ".join("null" if length is None else str(length) for length in known)
+        parts["declared"] = f"[{entries}]" if isinstance(case.declared, tuple) else case.declared
+    if case.shape_type is not None:
+        parts["shape_type"] = case.shape_type
+    if case.shape_rank != 1:
+        parts["shape_rank"] = str(case.shape_rank)
+    if case.dst_type is not None:
+        parts["dst_type"] = case.dst_type
+    if case.attributes:
+        parts["attributes"] = _flow({name: _operand(value) for name, value in case.attributes.items()})
+    for key, counts in (("inputs", case.inputs), ("outputs", case.outputs)):
+        if counts:
+            parts[key] = _flow({name: "missing" if count == 0 else str(count) for name, count in counts.items()})
+    return parts
+
+
+def _flow(parts: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{key}: {value}' for key, value in parts.items())}}}"
+
+
+def _operand(operand: Operand | None) -> str:
+    if operand is None:
+        return "missing"
+    values = ", ".join(map(_value, operand.values or ()))
+    return f"{{type: {operand.type}{'[]' if operand.dims else ''}, values: [{values}]}}"
+
+
+def _value(value: Any) -> str:
+    """Write the value of an attribute; text is in double quotes, with unprintable characters escaped."""
+    if isinstance(value, str):
+        plain = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in value)
+        return f'"{"".join(plain)}"'
+    return _flag(value) if isinstance(value, bool) else str(value)
+
+
+def _flag(value: Any) -> str:
+    return "true" if value else "false"
+
+
+def _quote(value: str) -> str:
+    return f'"{value}"' if value[-1] == "]" and value[0].isalpha() else value
+
+
+def _expectation(step: Step, row_step: RowStep) -> str:
+    """Write one expectation, or the commonest for `*` and the others under their documents."""
+    by_document = {d: _expectation_of(step, judged.meaning) for judged in row_step.meanings for d in judged.documents}
+    (common, _), *others = Counter(by_document.values()).most_common()
+    if not others:
+        return common
+    parts = {document: _quote(text) for document, text in by_document.items() if text != common}
+    return _flow({**parts, '"*"': _quote(common)})
+
+
+def _expectation_of(step: Step, meaning: Meaning) -> str:
+    if meaning.kind == "legal":
+        return f"{step.src_type}{list(meaning.dst or ())}"
+    return "reject" if meaning.kind == "illegal" else "unspecified"
+
+
+def call_case(
+    name: str, rule: str, src_type: str, call: tuple[tuple[int, ...], tuple[int, ...], bool], layout: Any = "dense"
+) -> Case:
+    """Make the case of one plain call."""
+    src, shape, special_zero = call
+    step = Step(src_type, src, (shape,), (special_zero,), {"*": Expected("unspecified")}, None, layout)
+    return Case(name, "found.yaml", rule, (step,), Place("found.yaml", 1))
