@@ -219,11 +219,8 @@ def _show(args: argparse.Namespace, results: Results, code: int, why: str) -> No
     rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
     say(f"{counted(total.calls, 'call')} in {seconds} s{rate}")
     if resumed := results.footer["resumed"]:
-        say(
-            paint(
-                "yellow", f"{resumed:,} of {counted(results.footer['blocks'], 'block')} are from an interrupted sweep"
-            )
-        )
+        blocks = counted(results.footer["blocks"], "block")
+        say(paint("yellow", f"{resumed:,} of {blocks} are from an interrupted sweep"))
     for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0])):
         say()
         way, number = failure.example["call"], counted(failure.calls, "call")

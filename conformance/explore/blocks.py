@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..plan.facets import RUNTIME_SHAPE
 from .. import __version__
 from ..isolate.backend import Isolation
 from ..isolate.started import USUAL, Limits
 from ..meaning.domain import Domain
 from ..model import Given, Layout, Spec
+from ..plan.facets import RUNTIME_SHAPE
 
 _SHAPES = 1024
 """The most shapes of a block; their nodes are kept while the sources pass by."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from ..adapter import resolve_claims
 from .. import __version__
+from ..adapter import resolve_claims
 from ..isolate.backend import open_backend
 from ..load.spec import load_spec
 from ..meaning.contract import Clauses, Contract, clauses, contracts
