@@ -13,7 +13,7 @@ Needs Python 3.10 and nothing else. Arguments after the job go to the command it
 import shutil
 import sys
 
-if sys.version_info < (3, 10):  # noqa: UP036 - where this speaks, nothing has been installed yet
+if sys.version_info < (3, 10):  # noqa: UP036 - nothing has been installed yet
     found = [name for name in (f"python3.{minor}" for minor in range(19, 9, -1)) if shutil.which(name)]
     advice = f"use {found[0]}" if found else "install a newer one"
     sys.exit(f"make.py: needs Python 3.10 or newer, and this one is {sys.version.split()[0]}: {advice}")
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = str(VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
 STAMP = VENV / "made-by-make.py"
-"""Says what is installed; where it stands, the environment is ours to make anew."""
+"""Says what is installed. If this file exists, make.py made the environment and may remove it."""
 
 JOBS = {
     "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
@@ -86,7 +86,7 @@ def prepare(extras: str) -> int:
 
 
 def create() -> int:
-    """A fresh environment; Debian and its kin keep the means for that in a package of their own."""
+    """Make a new environment. Debian and its kin need a package of their own for that."""
     try:
         import ensurepip  # noqa: F401
         import venv  # noqa: F401
@@ -102,7 +102,7 @@ def create() -> int:
 
 
 def works() -> bool:
-    """Whether the Python in .venv runs and is new enough."""
+    """True if the Python in .venv runs and is new enough."""
     question = "import sys; sys.exit(sys.version_info < (3, 10))"
     return os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", question], check=False).returncode == 0
 
@@ -115,7 +115,7 @@ def clean() -> int:
 
 
 def say(message: str, code: int) -> int:
-    """One line on the error stream, and the exit code."""
+    """Print one line on the error stream and return the exit code."""
     print(f"make.py: {message}", file=sys.stderr)
     return code
 

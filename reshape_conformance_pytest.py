@@ -62,17 +62,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def taken(parser: pytest.Parser, name: str) -> bool:
-    """Whether the repository or another plugin has an option of that name."""
+def is_option(parser: pytest.Parser, name: str) -> bool:
+    """True if the repository or another plugin has an option of that name."""
     try:
         _, unknown = parser.parse_known_and_unknown_args([f"{name}=x"])
-    except pytest.UsageError:  # known, and x is not to its taste
+    except pytest.UsageError:  # the option exists and rejects the value x
         return True
     return not unknown
 
 
-def others(args: list[str]) -> list[str]:
-    """A command line without our options and their values."""
+def without_our_options(args: list[str]) -> list[str]:
+    """Return a command line without our options and their values."""
     kept, value = [], False
     for arg in args:
         if not value and arg.partition("=")[0] not in OPTIONS:
@@ -85,13 +85,13 @@ def others(args: list[str]) -> list[str]:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Iterator[None]:
-    """Our options come after those of the repository's conftest files, which would fail to find a name taken."""
-    if len(kept := others(args)) < len(args):  # or the value of --adapter would pass for a path
+    """Add our options after those of the repository's conftest files, which would fail if a name existed already."""
+    if len(kept := without_our_options(args)) < len(args):  # pytest would take the value of --adapter for a path
         early_config.known_args_namespace = parser.parse_known_args(kept, namespace=copy.copy(early_config.option))
     yield
     group = parser.getgroup("reshape conformance")
     for name, settings in OPTIONS.items():
-        if not taken(parser, name):  # else the target is wider than asked for, which never says yes too easily
+        if not is_option(parser, name):  # else the target is wider than the command line says
             group.addoption(name, **settings)
 
 
@@ -100,13 +100,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "conformance_adapter", None) is None:
         return
     for settings in OPTIONS.values():
-        if not hasattr(config.option, settings["dest"]):  # that name was taken
+        if not hasattr(config.option, settings["dest"]):  # another plugin has that name
             setattr(config.option, settings["dest"], None)
     suite().register(config)
 
 
 def suite() -> Any:
-    """`conformance.pytest_plugin.hooks`, or one line that says what stands in its place."""
+    """Import `conformance.pytest_plugin.hooks`, or UsageError if another package hides it."""
     package = importlib.import_module("conformance")
     if getattr(package, "DISTRIBUTION", None) != "reshape-conformance":
         place = getattr(package, "__file__", None) or ", ".join(package.__path__)

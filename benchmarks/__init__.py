@@ -1,1 +1,1 @@
-"""What the suite costs, beside baselines: `python -m benchmarks`. Not installed."""
+"""Measurements of the suite's cost beside baselines: `python -m benchmarks`. Not installed."""

@@ -151,7 +151,7 @@ def _positive(lengths: Iterable[int]) -> int:
 
 @measurement("`conformance --help`", budget=0.1)
 def start_up() -> Measured:
-    """What a person waits for before anything happens."""
+    """The time before the first output."""
     ours = cpu_of_command([sys.executable, "-m", "conformance", "--help"])
     return Measured(ours, cpu_of_command([sys.executable, "-c", "pass"]), "python -c pass")
 
@@ -204,7 +204,7 @@ def call_through_a_worker() -> Measured:
 
 @measurement("a call in a process of its own, as isolation `case` has it")
 def call_in_its_own_process() -> Measured:
-    """What a worker that lives on saves."""
+    """The cost of a new process for each call."""
     ours = cpu_of_command(
         [sys.executable, "-c", "import conformance.isolate.worker, conformance.adapters.numpy_reference"], 3
     )
@@ -273,7 +273,7 @@ class Row(NamedTuple):
     unit: str = "s"
 
 
-def taken(each: Measurement) -> Row:
+def measure(each: Measurement) -> Row:
     ours, baseline, against, unit = each.take()
     within = None if each.budget is None else ours <= each.budget
     return Row(each.what, ours, baseline, against, ours / max(baseline, 1e-9), each.budget, within, unit)
@@ -304,10 +304,10 @@ def table(rows: Sequence[Row]) -> str:
         figures = (amount(row.ours, row.unit), amount(row.baseline, row.unit), f"{row.ratio:.2f}×")
         lines.append((row.what, *figures, f"{budget}{verdict}", row.against))
     widths = [max(len(line[column]) for line in lines) for column in range(6)]
-    return "\n".join(_aligned(line, widths) for line in lines)
+    return "\n".join(_align(line, widths) for line in lines)
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+def _align(line: Sequence[str], widths: Sequence[int]) -> str:
     cells = [
         cell.rjust(w) if 1 <= n <= 3 else cell.ljust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))
     ]
@@ -319,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="for machines: seconds, one object a measurement")
     parser.add_argument("-k", dest="select", default="", metavar="WORD", help="only those with that in their name")
     chosen = parser.parse_args(arguments)
-    rows = [taken(each) for each in MEASUREMENTS if chosen.select in each.what]
+    rows = [measure(each) for each in MEASUREMENTS if chosen.select in each.what]
     if chosen.json:
         say_raw(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) + "\n")
     else:

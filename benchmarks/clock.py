@@ -13,7 +13,7 @@ REPEATS = 7
 
 
 class Measured(NamedTuple):
-    """What something costs, in seconds of CPU time unless said otherwise, and what a baseline costs."""
+    """The cost of something and of its baseline, in seconds of CPU time unless `unit` differs."""
 
     ours: float
     baseline: float

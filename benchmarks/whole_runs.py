@@ -1,4 +1,4 @@
-"""What a run, a sweep, a report and pytest cost, each beside what does the least, or beside the ONNX backend test."""
+"""The cost of a run, a sweep, a report and pytest, each beside a minimal baseline or the ONNX backend test."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def filter_of_the_comparison() -> Measured:
     from conformance.report.compare_page import render
     from conformance.report.finished_run import FinishedRun
 
-    def gathered(backend: str, folder: Path) -> FinishedRun:
+    def run_and_load(backend: str, folder: Path) -> FinishedRun:
         once(_command("run", backend, "--isolation", "none", "--out", folder))
         evidence = read(folder / "results.jsonl")
         return FinishedRun(_plan(), evidence, concluded(_plan(), evidence))
@@ -147,7 +147,7 @@ def filter_of_the_comparison() -> Measured:
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
         folder, page = Path(name), Path(name) / "page.html"
         bad = "conformance.adapters.broken:AcceptsEverything"
-        runs = [gathered("numpy", folder / "good"), gathered(bad, folder / "bad")]
+        runs = [run_and_load("numpy", folder / "good"), run_and_load(bad, folder / "bad")]
         page.write_text(render(runs * 12), encoding="utf-8")
         path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -163,13 +163,13 @@ def filter_of_the_comparison() -> Measured:
             tab.goto(page.as_uri())
             load = busy()
 
-            def cleared() -> float:
+            def time_clearing() -> float:
                 tab.evaluate(_FILTER, "no such thing")
                 began = busy()
                 tab.evaluate(_FILTER, "")
                 return busy() - began
 
-            return Measured(min(cleared() for _ in range(6)), load, "opening the page")
+            return Measured(min(time_clearing() for _ in range(6)), load, "opening the page")
         finally:
             browser.close()
 
@@ -268,12 +268,12 @@ def call_of_a_sweep() -> Measured:
 def sweep_by_two() -> Measured:
     """A sweep by two processes beside one, each without what a sweep of nothing takes; needs two idle cores."""
 
-    def elapsed(jobs: int, rank: int) -> float:
+    def time_sweep(jobs: int, rank: int) -> float:
         with tempfile.TemporaryDirectory() as folder:
             words = ("--rank", rank, "--max-dim", 3, "--type", "f32", "--out", folder, "--jobs", jobs)
             return min(once(_command("sweep", "numpy", *words))[1] for _ in range(2))
 
-    two, one = (elapsed(jobs, 3) - elapsed(jobs, 1) for jobs in (2, 1))
+    two, one = (time_sweep(jobs, 3) - time_sweep(jobs, 1) for jobs in (2, 1))
     return Measured(max(two, 1e-9), max(one, 1e-9), "by one process", "s elapsed")
 
 

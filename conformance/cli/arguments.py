@@ -1,4 +1,4 @@
-"""One module a command; here is what all of them share."""
+"""Helpers that the commands share: mistakes in arguments, names that are nearly right, JSON."""
 
 from __future__ import annotations
 
@@ -12,33 +12,42 @@ from ..system.terminal import say_raw
 
 if TYPE_CHECKING:
     from ..model import Problem, Spec
+    from ..plan.rows import Plan
 
 
 class Usage(Exception):
-    """What a person typed cannot be done: one line that says why and what to type instead."""
+    """The command line cannot be carried out; the message says in one line why and what to type instead."""
 
     def __init__(self, what: str, code: int = 2) -> None:
         super().__init__(what)
         self.code = code
 
 
-def folder_given(option: str, path: Path | None) -> Path | None:
-    """A folder named on the command line, known to be one."""
+def check_folder(option: str, path: Path | None) -> Path | None:
+    """Return `path`; Usage if it is not a folder."""
     if path is not None and not path.is_dir():
         what = "is not a folder" if path.exists() else "does not exist"
         raise Usage(f"{option} {str(path)!r} {what}; give the folder that holds the files")
     return path
 
 
-def spec_of(args: argparse.Namespace) -> Spec:
-    """The specification that the command is about: the bundled one, or that of --spec."""
+def load_spec_of(args: argparse.Namespace) -> Spec:
+    """Load the bundled specification, or that of --spec."""
     from ..load.spec import load_spec
 
-    return load_spec(folder_given("--spec", args.spec))
+    return load_spec(check_folder("--spec", args.spec))
 
 
-def located(problem: Problem, folders: Iterable[Path | None]) -> Problem:
-    """The problem with its path as a person can open it, where the folder was named on the command line."""
+def load_plan(args: argparse.Namespace) -> Plan:
+    """Load the suite, with --spec and --cases, as a plan of rows."""
+    from ..load.cases import load_suite
+    from ..plan.rows import plan_of
+
+    return plan_of(load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases)))
+
+
+def locate(problem: Problem, folders: Iterable[Path | None]) -> Problem:
+    """Return the problem with a path that can be opened, if its folder was named on the command line."""
     first, _, rest = problem.place.path.partition("/")
     for folder in folders:
         if folder is not None and rest and folder.name == first and (folder / rest).exists():
@@ -47,11 +56,11 @@ def located(problem: Problem, folders: Iterable[Path | None]) -> Problem:
 
 
 def unknown(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
-    """`unknown rule 'one-infre'; did you mean 'one-infer'?`"""
+    """Say `unknown rule 'one-infre'; did you mean 'one-infer'?`, or where to find the names."""
     import difflib  # only needed here
 
     known = list(names)
-    plain = {each.lower(): each for each in known}
+    plain = {other.lower(): other for other in known}
     near = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.5)
     if near:
         hint = f"did you mean {plain[near[0]]!r}?"
@@ -63,21 +72,21 @@ def unknown(what: str, name: str, names: Iterable[str], else_type: str = "") -> 
 
 
 def pick(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
-    """The one of `names` that a person means; capitals, underscores and blanks around it do not matter."""
+    """Return the one of `names` that is like `name`, apart from capitals, underscores and blanks; Usage if none is."""
     known = list(names)
-    found = resembling(name, known)
-    if len(found) != 1:
+    alike = find_alike(name, known)
+    if len(alike) != 1:
         raise Usage(unknown(what, name, known, else_type))
-    return found[0]
+    return alike[0]
 
 
-def resembling(name: str, names: Iterable[str]) -> list[str]:
-    """Those of `names` that differ from `name` in nothing but capitals, underscores and blanks around it."""
+def find_alike(name: str, names: Iterable[str]) -> list[str]:
+    """Return the `names` that equal `name` apart from capitals, underscores and blanks."""
 
     def plain(text: str) -> str:
         return text.strip().lower().replace("_", "-").replace(" ", "-")
 
-    return [each for each in names if plain(each) == plain(name)]
+    return [other for other in names if plain(other) == plain(name)]
 
 
 def _short(text: str) -> str:
@@ -85,5 +94,5 @@ def _short(text: str) -> str:
 
 
 def emit(data: Any) -> None:
-    """Print JSON for machines. It is ASCII, and holds nothing that a terminal or a CI service acts on."""
+    """Print JSON for machines. It is ASCII, and no terminal or CI service takes a part of it for a command."""
     say_raw(json.dumps(data, indent=2).replace("##", "\\u0023#") + "\n")  # `##` stands nowhere but in texts

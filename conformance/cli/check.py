@@ -1,4 +1,4 @@
-"""`conformance check`: whether spec/ and cases/ are whole, consistent and true to the documents."""
+"""`conformance check`: check that spec/ and cases/ are complete, consistent and true to the documents."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from ..model import Malformed, Problem, Spec
 from ..plan.rows import plan_of
 from ..prove import check_cases
 from ..prove.documents import Coverage, DocumentCoverage, verify
-from ..system.terminal import counted, paint, say, table
-from .arguments import emit, folder_given, located
+from ..system.terminal import count_noun, paint, say, table
+from .arguments import check_folder, emit, locate
 
 LEVELS = ("must", "may", "decided", "silent")
 KINDS = ("defect", "disagreement", "silence")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Checks everything, prints each problem and a summary; 0 where there is no problem."""
-    folders = [folder_given("--spec", args.spec), folder_given("--cases", args.cases)]
-    sources = folder_given("--sources", args.sources)
-    found = _checked(folders[0], folders[1], sources, args.lock)
-    found = found._replace(problems=[located(problem, folders) for problem in sorted(found.problems)])
+    """Check everything and print each problem and a summary; 0 if there is no problem."""
+    folders = [check_folder("--spec", args.spec), check_folder("--cases", args.cases)]
+    sources = check_folder("--sources", args.sources)
+    findings = _check(folders[0], folders[1], sources, args.lock)
+    findings = findings._replace(problems=[locate(problem, folders) for problem in sorted(findings.problems)])
     if args.json:
-        emit(_data(found))
+        emit(_data(findings))
     else:
-        _show(found)
-    return 1 if found.problems else 0
+        _show(findings)
+    return 1 if findings.problems else 0
 
 
-class _Found(NamedTuple):
-    """What could be loaded, how the documents are covered, and every problem."""
+class _Findings(NamedTuple):
+    """The loaded specification, the number of cases, the coverage of the documents, and every problem."""
 
     spec: Spec | None
     cases: int
@@ -46,22 +46,22 @@ class _Found(NamedTuple):
     problems: list[Problem]
 
 
-def _checked(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Found:
+def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Findings:
     try:
         spec = load_spec(folder)
         clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
     except Malformed as malformed:
-        return _Found(None, 0, None, list(malformed.problems))
+        return _Findings(None, 0, None, list(malformed.problems))
     number, problems = _cases(spec, folder, cases, lock)
     if sources is None:
-        return _Found(spec, number, None, problems)
+        return _Findings(spec, number, None, problems)
     more, coverage = verify(spec, sources)
-    return _Found(spec, number, coverage, problems + more)
+    return _Findings(spec, number, coverage, problems + more)
 
 
 def _cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> tuple[int, list[Problem]]:
-    """How many cases there are, and what is wrong with them."""
+    """Return the number of cases and the problems with them."""
     path = cases or cases_folder()
     try:
         suite = with_cases(spec, folder or spec_folder(), path)
@@ -70,7 +70,7 @@ def _cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> t
     plan = plan_of(suite)
     problems = list(check_cases.problems(suite, path, plan))
     problems += check_cases.reference_problems(plan, load_adapter("numpy"))
-    if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # what is locked stays for ever
+    if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
     return len(suite.cases), problems
@@ -79,13 +79,16 @@ def _cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> t
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _data(found: _Found) -> dict[str, Any]:
-    by_document = found.coverage.documents.items() if found.coverage else ()
+def _data(findings: _Findings) -> dict[str, Any]:
+    by_document = findings.coverage.documents.items() if findings.coverage else ()
     return {
-        "ok": not found.problems,
-        "problems": [{"path": each.place.path, "line": each.place.line, "what": each.what} for each in found.problems],
-        "summary": {**_summary(found.spec), "cases": found.cases} if found.spec else None,
-        "coverage": {name: _covered(each) for name, each in by_document} if found.coverage else None,
+        "ok": not findings.problems,
+        "problems": [
+            {"path": problem.place.path, "line": problem.place.line, "what": problem.what}
+            for problem in findings.problems
+        ],
+        "summary": {**_summary(findings.spec), "cases": findings.cases} if findings.spec else None,
+        "coverage": {name: _count_statements(each) for name, each in by_document} if findings.coverage else None,
     }
 
 
@@ -102,12 +105,12 @@ def _summary(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _by(names: tuple[str, ...], found: Iterable[str]) -> dict[str, int]:
-    counts = Counter(found)
+def _by(names: tuple[str, ...], values: Iterable[str]) -> dict[str, int]:
+    counts = Counter(values)
     return {name: counts[name] for name in names}
 
 
-def _covered(coverage: DocumentCoverage) -> dict[str, int]:
+def _count_statements(coverage: DocumentCoverage) -> dict[str, int]:
     names = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
     return {name: getattr(coverage, name) for name in names}
 
@@ -115,8 +118,8 @@ def _covered(coverage: DocumentCoverage) -> dict[str, int]:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _show(found: _Found) -> None:
-    spec, problems = found.spec, found.problems
+def _show(findings: _Findings) -> None:
+    spec, problems = findings.spec, findings.problems
     for problem in problems:
         say(f"{paint('bold', str(problem.place))}: {problem.what}")
     if problems:
@@ -124,19 +127,22 @@ def _show(found: _Found) -> None:
     if spec is None:
         files = len({problem.place.path for problem in problems})
         say(
-            paint("red", f"{counted(len(problems), 'problem')} in {counted(files, 'file')}: nothing was checked beyond")
+            paint(
+                "red",
+                f"{count_noun(len(problems), 'problem')} in {count_noun(files, 'file')}: no further check was made",
+            )
         )
-        say(f"next: mend {problems[0].place}, then `conformance check` again")
+        say(f"next: correct {problems[0].place}, then `conformance check` again")
         return
-    _show_summary(spec, found.cases)
+    _show_summary(spec, findings.cases)
     say()
-    _show_coverage(spec, found.coverage)
+    _show_coverage(spec, findings.coverage)
     say()
     if problems:
-        say(paint("red", counted(len(problems), "problem")))
-        say(f"next: mend {problems[0].place}, then the same command again")
+        say(paint("red", count_noun(len(problems), "problem")))
+        say(f"next: correct {problems[0].place}, then the same command again")
         return
-    say(paint("green", "the specification is whole" + (" and true to its documents" if found.coverage else "")))
+    say(paint("green", "the specification is whole" + (" and true to its documents" if findings.coverage else "")))
     say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")
 
 
@@ -146,12 +152,12 @@ def _show_summary(spec: Spec, cases: int) -> None:
     contract = f"({data['contracts']} with a contract, {data['implied']} of them implied by others)"
     levels = " · ".join(f"{number} {level}" for level, number in rules.items())
     rows = [
-        ("documents", str(data["documents"]), f"of {counted(data['operations'], 'operation')}"),
+        ("documents", str(data["documents"]), f"of {count_noun(data['operations'], 'operation')}"),
         ("rules", str(sum(rules.values())), f"{levels}  {contract}"),
         (
             "findings",
             str(sum(findings.values())),
-            " · ".join(counted(number, kind) for kind, number in findings.items()),
+            " · ".join(count_noun(number, kind) for kind, number in findings.items()),
         ),
         ("cases", str(cases), "" if cases else "none could be checked"),
     ]

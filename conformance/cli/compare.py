@@ -10,21 +10,20 @@ from ..certify.conclude import concluded
 from ..certify.evidence import PACKED, Evidence, Refused, read
 from ..certify.folder import RESULTS
 from ..certify.rejudge import refuse_unsound
-from ..load.cases import load_suite
-from ..plan.rows import Plan, plan_of
+from ..plan.rows import Plan
 from ..report.compare_page import differs, name_runs, one_fails, render
 from ..report.finished_run import FinishedRun
 from ..report.rows import MARKS
-from ..system.terminal import counted, say, table
-from .arguments import Usage, emit, folder_given
+from ..system.terminal import count_noun, say, table
+from .arguments import Usage, emit, load_plan
 
 DEFAULT_OUT = Path("conformance-compare.html")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the page; the exit code says nothing of the backends, for their own runs did."""
-    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
-    runs = [gathered(path, plan) for path in args.folders]
+    """Write the page; 0 whatever the verdicts are."""
+    plan = load_plan(args)
+    runs = [load_facts(path, plan) for path in args.folders]
     out = args.out or DEFAULT_OUT
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(render(runs), encoding="utf-8", newline="\n")
@@ -35,27 +34,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def results_at(path: Path) -> Path:
-    """The results file that a folder, or its own path, stands for."""
+def results_path(path: Path) -> Path:
+    """Return the path of the results file in a folder; any other path is returned as it is."""
     if not path.is_dir():
         return path
     plain, short = path / RESULTS, path / f"{RESULTS}{PACKED}"
     return short if short.exists() and not plain.exists() else plain
 
 
-def evidence_at(path: Path) -> Evidence:
-    """Read what lies there; it is whole, and not yet judged again."""
+def read_evidence(path: Path) -> Evidence:
+    """Read the evidence at a path. It is whole, but its verdicts are not judged again."""
     try:
-        return read(results_at(path))
+        return read(results_path(path))
     except Refused as refused:
         raise Usage(str(refused)) from None
 
 
-def gathered(path: Path, plan: Plan) -> FinishedRun:
-    """Read a run of the suite at hand, judge every row again, and conclude."""
-    evidence = evidence_at(path)
+def load_facts(path: Path, plan: Plan) -> FinishedRun:
+    """Read a run of this suite, judge every row again, and conclude."""
+    evidence = read_evidence(path)
     try:
-        refuse_unsound(evidence, plan, results_at(path))
+        refuse_unsound(evidence, plan, results_path(path))
     except Refused as refused:
         raise Usage(str(refused)) from None
     return FinishedRun(plan, evidence, concluded(plan, evidence))
@@ -87,7 +86,7 @@ def _show(runs: Sequence[FinishedRun], out: Path) -> None:
     data = _data(runs, out)
     say()
     for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
-        found = data[key]
-        assert isinstance(found, list)
-        say(f"{counted(len(found), 'case')} of {data['cases']} {what}")
+        cases = data[key]
+        assert isinstance(cases, list)
+        say(f"{count_noun(len(cases), 'case')} of {data['cases']} {what}")
     say(f"page: {out}")

@@ -9,36 +9,36 @@ from typing import NamedTuple
 from ..adapter import bundled_backends
 from ..load.cases import load_suite
 from ..system.terminal import say_raw
-from .arguments import Usage, emit, folder_given, unknown
-from .main import commands_and_options
+from .arguments import Usage, check_folder, emit, unknown
+from .options import commands_and_options
 
 
-class Taken(NamedTuple):
-    """What may follow a command."""
+class Completions(NamedTuple):
+    """The words that may follow a command."""
 
     summary: str
     options: Mapping[str, tuple[str, ...] | None]
-    """Each option and the names that it takes: none where it takes no value, None where any text or file will do."""
+    """Each option and the names that it takes: none if it takes no value, None if any text or file will do."""
     names: tuple[str, ...]
-    """What may stand without an option, beside files."""
+    """Words without an option, beside files."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the script for one shell."""
+    """Print the script for one shell."""
     if args.shell is None:
         raise Usage("say for which shell: bash, zsh or fish; for example: conformance completion bash")
     if args.shell not in SHELLS:
         raise Usage(unknown("shell", args.shell, SHELLS))
-    taken = _taken(args)
+    completions = _completions(args)
     if args.json:
-        emit({name: each._asdict() for name, each in taken.items()})
+        emit({name: words._asdict() for name, words in completions.items()})
     else:
-        say_raw(SHELLS[args.shell](taken))
+        say_raw(SHELLS[args.shell](completions))
     return 0
 
 
-def _taken(args: argparse.Namespace) -> dict[str, Taken]:
-    suite = load_suite(folder_given("--spec", args.spec), None)
+def _completions(args: argparse.Namespace) -> dict[str, Completions]:
+    suite = load_suite(check_folder("--spec", args.spec), None)
     spec = suite.spec
     types = sorted({name for operation in spec.operations.values() for name in operation.types})
     lists = ("rules", "documents", "operations", "findings", "cases", "backends")
@@ -51,11 +51,11 @@ def _taken(args: argparse.Namespace) -> dict[str, Taken]:
         "--kind": ("defect", "disagreement", "silence"),
         "--special-zero": ("true", "false"),
     }
-    explained = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
-    names = {"list": lists, "explain": explained, "diff-documents": tuple(spec.documents), "completion": tuple(SHELLS)}
+    things = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
+    names = {"list": lists, "explain": things, "diff-documents": tuple(spec.documents), "completion": tuple(SHELLS)}
     names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(bundled_backends()))
     return {
-        name: Taken(
+        name: Completions(
             summary,
             {option: values.get(option, choices) if choices != () else () for option, choices in options.items()},
             tuple(dict.fromkeys(names.get(name, ()))),
@@ -67,24 +67,24 @@ def _taken(args: argparse.Namespace) -> dict[str, Taken]:
 # ── the shells ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _cases(taken: Mapping[str, Taken], files: str, names: str) -> Iterable[str]:
-    """A `case` of bash and zsh over the command and the word before, with what is offered there."""
-    for command, each in taken.items():
-        for option, values in each.options.items():
+def _cases(completions: Mapping[str, Completions], files: str, names: str) -> Iterable[str]:
+    """Write a `case` of bash and zsh over the command and the word before, with the words to offer."""
+    for command, words in completions.items():
+        for option, values in words.options.items():
             if values is None:
                 yield f"    '{command} {option}') {files} ;;"
             elif values:
                 yield f"    '{command} {option}') {names.format(' '.join(values))} ;;"
         yield f"    '{command} '*)"
         yield '      case "$now" in'
-        yield f"        -*) {names.format(' '.join(each.options))} ;;"
-        yield f"        *) {names.format(' '.join(each.names))}; {files} ;;"
+        yield f"        -*) {names.format(' '.join(words.options))} ;;"
+        yield f"        *) {names.format(' '.join(words.names))}; {files} ;;"
         yield "      esac ;;"
-    yield f"    *) {names.format(' '.join([*taken, '--help', '--version']))} ;;"
+    yield f"    *) {names.format(' '.join([*completions, '--help', '--version']))} ;;"
 
 
-def _bash(taken: Mapping[str, Taken]) -> str:
-    body = _cases(taken, "compopt -o default 2>/dev/null", 'names="{}"')
+def _bash(completions: Mapping[str, Completions]) -> str:
+    body = _cases(completions, "compopt -o default 2>/dev/null", 'names="{}"')
     return "\n".join(
         [
             "_conformance() {",
@@ -101,8 +101,8 @@ def _bash(taken: Mapping[str, Taken]) -> str:
     )
 
 
-def _zsh(taken: Mapping[str, Taken]) -> str:
-    body = _cases(taken, "_files", "compadd -- {}")
+def _zsh(completions: Mapping[str, Completions]) -> str:
+    body = _cases(completions, "_files", "compadd -- {}")
     return "\n".join(
         [
             "#compdef conformance",
@@ -119,15 +119,15 @@ def _zsh(taken: Mapping[str, Taken]) -> str:
     )
 
 
-def _fish(taken: Mapping[str, Taken]) -> str:
+def _fish(completions: Mapping[str, Completions]) -> str:
     lines = []
-    for command, each in taken.items():
-        summary = each.summary.replace("\\", "\\\\").replace("'", "\\'")
+    for command, words in completions.items():
+        summary = words.summary.replace("\\", "\\\\").replace("'", "\\'")
         lines.append(f"complete -c conformance -n __fish_use_subcommand -f -a {command} -d '{summary}'")
         within = f"complete -c conformance -n '__fish_seen_subcommand_from {command}'"
-        if each.names:
-            lines.append(f"{within} -a '{' '.join(each.names)}'")
-        for option, values in each.options.items():
+        if words.names:
+            lines.append(f"{within} -a '{' '.join(words.names)}'")
+        for option, values in words.options.items():
             name = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             rest = " -r" if values is None else f" -x -a '{' '.join(values)}'" if values else ""
             lines.append(f"{within} {name}{rest}")

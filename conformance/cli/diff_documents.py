@@ -10,22 +10,22 @@ from typing import Any
 from ..meaning.contract import Contract, contracts
 from ..meaning.domain import FULL, SMALL, TINY, Domain, calls
 from ..model import Call, Form, Operation, Rule, Spec
-from ..system.terminal import Progress, labelled, paint, say, table, wrapped
-from .arguments import Usage, emit, pick, spec_of
+from ..system.terminal import Progress, label_paragraph, paint, say, table, wrap
+from .arguments import Usage, emit, load_spec_of, pick
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
-from .meaning import show, source
+from .meaning import describe_standing, print_meanings
 
 CHANGES = ("added", "dropped", "reworded in effect")
 _EXAMPLE = "for example: conformance diff-documents static-2021 static-2022"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what B changes in A."""
+    """Print what B changes in A."""
     if args.a is None or args.b is None:
         raise Usage(f"name two documents, the older first; {_EXAMPLE}")
-    spec = spec_of(args)
+    spec = load_spec_of(args)
     a, b = (pick("document", each, spec.documents, "conformance list documents") for each in (args.a, args.b))
-    data = compared(spec, a, b, FULL if args.full else SMALL)
+    data = compare_documents(spec, a, b, FULL if args.full else SMALL)
     if args.json:
         emit(data)
     else:
@@ -33,8 +33,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def compared(spec: Spec, a: str, b: str, domain: Domain = SMALL) -> dict[str, Any]:
-    """Everything in which two documents differ, as data."""
+def compare_documents(spec: Spec, a: str, b: str, domain: Domain = SMALL) -> dict[str, Any]:
+    """Return every difference between two documents, as data."""
     changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in CHANGES}
     for rule in spec.rules.values():
         was, now = standing(rule, a), standing(rule, b)
@@ -53,7 +53,7 @@ def _change(was: str, now: str) -> str | None:
 
 
 def _signature(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
-    """Where the documents' operations differ, and what each document calls things."""
+    """Return the differences between the documents' operations, and between the names they use."""
     pair = {name: spec.operations[spec.documents[name].operation] for name in (a, b)}
     facts = {name: _facts(operation, name) for name, operation in pair.items()}
     keys = dict.fromkeys(itertools.chain(facts[a], facts[b]))
@@ -79,20 +79,20 @@ def _facts(operation: Operation, document: str) -> dict[str, Any]:
 
 
 def _example(spec: Spec, a: str, b: str, domain: Domain) -> dict[str, Any]:
-    """A smallest call whose meaning differs, or the domain in which there is none."""
+    """Return a smallest call whose meaning differs, or the domain in which there is none."""
     compiled = contracts(spec)
     first, second = compiled[a], compiled[b]
     operations = [spec.operations[spec.documents[name].operation] for name in (a, b)]
     if first is second or _same(first, second, *operations):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
     searched = str(domain)
-    call = _parting(first, second, (Call(*each) for each in calls(domain)), domain.size)
+    call = _first_difference(first, second, (Call(*each) for each in calls(domain)), domain.size)
     if call is None:
         forms = list(_forms(*operations))
         searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY}"
         varied = (Call(*each, form) for each in calls(TINY) for form in forms)
         fitting = (call for call in varied if not any(inexpressible(operation, call) for operation in operations))
-        call = _parting(first, second, fitting, TINY.size * len(forms))
+        call = _first_difference(first, second, fitting, TINY.size * len(forms))
     if call is None:
         return {"example": None, "searched": searched}
     meanings = {name: of_meaning(spec, name, compiled[name].meaning(*call)) for name in (a, b)}
@@ -103,8 +103,8 @@ def _same(first: Contract, second: Contract, a: Operation, b: Operation) -> bool
     return first.source == second.source and (a.types, a.shape_types) == (b.types, b.shape_types)
 
 
-def _parting(first: Contract, second: Contract, domain: Iterator[Call], size: int) -> Call | None:
-    """The first call that means another kind of thing, or has another answer, in one document than in the other."""
+def _first_difference(first: Contract, second: Contract, domain: Iterator[Call], size: int) -> Call | None:
+    """Return the first call whose kind of meaning or answer differs between the documents."""
     progress = Progress("searching", size)
     try:
         for number, call in enumerate(domain):
@@ -118,7 +118,7 @@ def _parting(first: Contract, second: Contract, domain: Iterator[Call], size: in
 
 
 def _forms(a: Operation, b: Operation) -> Iterator[Form]:
-    """Calls that differ in one thing from a well-formed one, the likeliest to part two documents first."""
+    """Return forms that differ from a well-formed one in one thing; the likeliest to show a difference come first."""
     listed = _shared_first(a.types, b.types)
     shapes = _shared_first(a.shape_types, b.shape_types)
     plain = Form(listed[0], listed[0], shapes[0])
@@ -137,7 +137,7 @@ def _forms(a: Operation, b: Operation) -> Iterator[Form]:
 
 
 def _shared_first(a: tuple[str, ...], b: tuple[str, ...]) -> list[str]:
-    """The types of both, those first that both list."""
+    """Return the types of both; the types that both list come first."""
     return sorted(dict.fromkeys((*a, *b)), key=lambda each: (each not in a) + (each not in b))
 
 
@@ -155,7 +155,9 @@ def _show(spec: Spec, data: dict[str, Any]) -> None:
     if data["signature"]:
         say()
         say(paint("bold", "signature"))
-        rows = [(f"  {key}", _plain(each[a]), "→", _plain(each[b])) for key, each in data["signature"].items()]
+        rows = [
+            (f"  {key}", _format_value(each[a]), "→", _format_value(each[b])) for key, each in data["signature"].items()
+        ]
         say(table(rows))
     say()
     _show_example(spec, data)
@@ -170,27 +172,27 @@ def _show_rules(spec: Spec, kind: str, changes: list[dict[str, Any]], a: str, b:
     for change in changes:
         rule: Rule = spec.rules[change["rule"]]
         say(f"  {paint(colours.get(kind, 'yellow'), rule.id)}  {paint('dim', rule.level)}")
-        say(wrapped(rule.sentence, 4))
+        say(wrap(rule.sentence, 4))
         for name in (a, b):
-            label, text = source(change[name])
+            label, text = describe_standing(change[name])
             if label != "not bound":
-                say(wrapped(f"{name}: {label}{f', {text}' if text else ''}", 4, 6))
+                say(wrap(f"{name}: {label}{f', {text}' if text else ''}", 4, 6))
 
 
 def _show_example(spec: Spec, data: dict[str, Any]) -> None:
     if data["example"] is None:
-        say("no call means anything else in the one than in the other")
-        say(wrapped(f"searched: {data['searched']}", 0, 2))
+        say("every call means the same in both")
+        say(wrap(f"searched: {data['searched']}", 0, 2))
         return
-    say(paint("bold", "smallest call that parts them"))
+    say(paint("bold", "smallest call whose meaning differs"))
     say(f"  {data['example']['command']}")
     say()
-    show(spec, data["example"]["meanings"])
+    print_meanings(spec, data["example"]["meanings"])
     say()
-    say(labelled("searched", f"{data['searched']}, the smallest first"))
+    say(label_paragraph("searched", f"{data['searched']}, the smallest first"))
 
 
-def _plain(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "nothing"
-    return "not said" if value is None else str(value)
+    return "not stated" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""What the command's help tells: the story on one screen, and examples of every command."""
+"""The text of `conformance --help`, and examples of every command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
-"""Commands under what a person wants; one that stands nowhere here is listed at the end."""
+"""Commands by purpose; a command that is in no group is listed at the end."""
 OPENING = """\
 usage: conformance COMMAND …   (conformance COMMAND --help has its options and examples)
 

@@ -9,13 +9,13 @@ from typing import Any
 from ..model import Case, Expected, Step, Suite
 from ..plan.rows import Row, plan_of
 from ..plan.steps import RowStep
-from ..system.terminal import labelled, paint, say, table
+from ..system.terminal import label_paragraph, paint, say, table
 from .facts import of_meaning
-from .meaning import bracketed, show
+from .meaning import format_dims, print_meanings
 
 
 def things(suite: Suite, name: str) -> list[dict[str, Any]]:
-    """The case that bears the name, or the one whose row does; at most one."""
+    """Return the case of that name, or the case of the row of that name; at most one."""
     rows = plan_of(suite).rows
     wanted = name.strip().rpartition("::")[2]
     case = suite.cases.get(wanted) or next((row.case for row in rows if row.id == wanted), None)
@@ -43,8 +43,8 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
         for document, meaning in _meanings(row.steps[number]):
             meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
     return {
-        "call": _call(case, step),
-        "expect": {document: _expected(each) for document, each in step.expect.items()},
+        "call": _format_call(case, step),
+        "expect": {document: _format_expected(each) for document, each in step.expect.items()},
         "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
     }
 
@@ -55,15 +55,15 @@ def _meanings(task: RowStep) -> Iterator[tuple[str, Any]]:
             yield document, judged.meaning
 
 
-def _call(case: Case, step: Step) -> str:
-    """The call in a line."""
+def _format_call(case: Case, step: Step) -> str:
+    """Write the call in one line."""
     chain = " then ".join(
-        f"{bracketed(shape)} (special_zero {str(zero).lower()})"
+        f"{format_dims(shape)} (special_zero {str(zero).lower()})"
         for shape, zero in zip(step.shapes, step.special_zero, strict=True)
     )
     more = [f"layout {step.layout}"] if step.layout != "dense" else []
     more += ["in place"] if step.in_place else []
-    more += [f"declared {bracketed(case.declared) if isinstance(case.declared, tuple) else case.declared}"] * (
+    more += [f"declared {format_dims(case.declared) if isinstance(case.declared, tuple) else case.declared}"] * (
         case.declared is not None
     )
     more += [f"shape of type {case.shape_type}"] * bool(case.shape_type) + [f"shape of rank {case.shape_rank}"] * (
@@ -74,29 +74,29 @@ def _call(case: Case, step: Step) -> str:
         more.append(f"{name} {'missing' if operand is None else f'given as {operand.type} {operand.values}'}")
     for kind, counts in (("input", case.inputs), ("output", case.outputs)):
         more += [f"{kind} {name} missing" if not n else f"{n} more {kind}" for name, n in counts.items()]
-    return ", ".join([f"reshape {step.src_type}{bracketed(step.src)} by {chain}", *more])
+    return ", ".join([f"reshape {step.src_type}{format_dims(step.src)} by {chain}", *more])
 
 
-def _expected(expected: Expected) -> str:
+def _format_expected(expected: Expected) -> str:
     if expected.kind == "legal":
-        return f"{expected.type}{bracketed(expected.dims)}"
+        return f"{expected.type}{format_dims(expected.dims)}"
     return "reject" if expected.kind == "illegal" else "unspecified"
 
 
 def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
-    """The case for a person."""
+    """Print the case."""
     say(f"{paint('bold', case['case'])}  {paint('dim', 'case · ' + case['place'])}")
-    say(labelled("rule", f"{case['rule']}: {case['sentence']}"))
+    say(label_paragraph("rule", f"{case['rule']}: {case['sentence']}"))
     for number, step in enumerate(case["steps"], 1):
         say()
-        say(labelled(f"step {number}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
+        say(label_paragraph(f"step {number}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
         expected = step["expect"]
-        said = (
-            expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {text}" for name, text in expected.items())
+        text = (
+            expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {want}" for name, want in expected.items())
         )
-        say(labelled("expect", said))
+        say(label_paragraph("expect", text))
         say()
-        show(suite.spec, step["meanings"])
+        print_meanings(suite.spec, step["meanings"])
     say()
     say(paint("bold", "rows"))
     say(table([(f"  {row}", " ".join(facets)) for row, facets in case["rows"].items()]))

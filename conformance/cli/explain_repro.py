@@ -19,9 +19,9 @@ _PREFERRED = "f32"
 
 
 def run(args: argparse.Namespace, suite: Suite) -> int:
-    """Prints the script, ready to be put into a file."""
-    row, body = _written(_rows(suite, args.name), args.backend, args.c)
-    text = _commented(_about(row, args.backend, args.c), body, args.c)
+    """Print the script, ready to be put into a file."""
+    row, body = _write_script(_rows(suite, args.name), args.backend, args.c)
+    text = _add_comment(_about(row, args.backend, args.c), body, args.c)
     if args.json:
         emit({"row": row.id, "backend": args.backend, "language": "c" if args.c else "python", "text": text})
     else:
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, suite: Suite) -> int:
 
 
 def _rows(suite: Suite, name: str) -> list[Row]:
-    """The row of that name, or those of the case: of f32 first, which most libraries have."""
+    """Return the row of that name, or the rows of the case; f32 comes first, since most libraries have it."""
     wanted = name.strip().rpartition("::")[2]
     rows = [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
     if not rows:
@@ -38,8 +38,8 @@ def _rows(suite: Suite, name: str) -> list[Row]:
     return sorted(rows, key=lambda row: row.type != _PREFERRED)
 
 
-def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
-    """The first row that the backend can be asked, and its script."""
+def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
+    """Return the first row that a script can be written for, and its script."""
     name, device = name_and_device(backend)
     if name not in bundled_backends():
         raise Usage(unknown("backend", name, bundled_backends(), "conformance list backends"))
@@ -65,7 +65,7 @@ def _written(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
 
 
 def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
-    """The head of the script: what is called, what is due, and how to run it."""
+    """Write the head of the script: the calls, their expected answers, and how to run it."""
     yield f"{row.id} on {backend}: what the library does, without the conformance suite."
     yield "It is made from a case: run it only if you trust where the case comes from."
     yield ""
@@ -85,9 +85,9 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
         yield f"Run: pip install {needs}{bf16}; python3 FILE.py"
 
 
-def _commented(about: Iterator[str], body: str, in_c: bool) -> str:
-    """The script under a comment that nothing in it can end."""
-    lines = [part for line in about for part in _folded(_ascii(line))]
+def _add_comment(about: Iterator[str], body: str, in_c: bool) -> str:
+    """Put the text before the script as a comment; no text in it can end the comment."""
+    lines = [part for line in about for part in _fold(_ascii(line))]
     if in_c:
         inside = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /") for line in lines]
         return "/* " + "\n * ".join(inside).rstrip() + "\n */\n" + body
@@ -96,10 +96,10 @@ def _commented(about: Iterator[str], body: str, in_c: bool) -> str:
 
 
 def _ascii(line: str) -> str:
-    """A line of ASCII, in which every character that is no plain one is written out."""
+    """Return the line in ASCII, with every other character as an escape."""
     return visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode()
 
 
-def _folded(line: str) -> list[str]:
+def _fold(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return wrap(line, 118, subsequent_indent=indent, drop_whitespace=True) if len(line) > 118 else [line]

@@ -1,4 +1,4 @@
-"""Rules, findings, documents, operations and meanings as plain data: what --json prints and the commands lay out."""
+"""Rules, findings, documents, operations and meanings as plain data: printed by --json and laid out by the commands."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ FORMS = ("requires", "where", "gives", "ensures", "when")
 
 
 def contract_of(rule: Rule) -> dict[str, str]:
-    """The rule's expressions by what they are."""
-    found = ((form, getattr(rule, form)) for form in FORMS)
-    return {form: expression.text for form, expression in found if expression}
+    """Return the rule's expressions by their form."""
+    expressions = ((form, getattr(rule, form)) for form in FORMS)
+    return {form: expression.text for form, expression in expressions if expression}
 
 
-def spots(pointers: Iterable[Pointer], document: str) -> list[dict[str, Any]]:
-    """Where in one document the pointers stand."""
+def pointers_in(pointers: Iterable[Pointer], document: str) -> list[dict[str, Any]]:
+    """Return line and words of the pointers into one document."""
     return [{"line": each.line, "words": each.words} for each in pointers if each.document == document]
 
 
 def standing(rule: Rule, document: str) -> dict[str, Any]:
-    """How a rule stands to a document, the reason where that is our ruling, and the lines."""
-    at = spots(rule.stated, document)
+    """Say how a document treats a rule, the reason if that is our ruling, and the lines."""
+    at = pointers_in(rule.stated, document)
     kind, reason = "not bound", None
     if rule.level == "may":
         kind = "allowed" if at else "not bound"
@@ -38,7 +38,7 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
 
 
 def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
-    """All about a rule."""
+    """Return everything about a rule."""
     return {
         "rule": rule.id,
         "level": rule.level,
@@ -53,7 +53,7 @@ def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
 
 
 def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) -> dict[str, Any]:
-    """All about a finding; its example with what that means in every document."""
+    """Return everything about a finding; its example comes with its meaning in every document."""
     example = None
     if finding.example:
         call = Call(*finding.example)
@@ -62,7 +62,7 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) 
         "finding": finding.id,
         "kind": finding.kind,
         "about": finding.about,
-        "documents": {name: at for name in spec.documents if (at := spots(finding.at, name))},
+        "documents": {name: at for name in spec.documents if (at := pointers_in(finding.at, name))},
         "readings": list(finding.readings),
         "follows": finding.follows,
         "ruling": finding.ruling,
@@ -73,7 +73,7 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) 
 
 
 def of_document(spec: Spec, document: Document) -> dict[str, Any]:
-    """All about a document."""
+    """Return everything about a document."""
     stands = {rule.id: standing(rule, document.id) for rule in spec.rules.values()}
     return {
         "document": document.id,
@@ -86,14 +86,14 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
         "lines": document.lines,
         "statements": document.statements,
         "rules": {name: each for name, each in stands.items() if each["standing"] != "not bound"},
-        "findings": [each.id for each in spec.findings.values() if spots(each.at, document.id)],
+        "findings": [each.id for each in spec.findings.values() if pointers_in(each.at, document.id)],
         "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],
         "place": str(document.place),
     }
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:
-    """All about an operation: its whole entry in operations.yaml."""
+    """Return everything about an operation: its whole entry in operations.yaml."""
     entry = {key: value for key, value in operation.detail.items() if key != "id"}
     return {"operation": operation.id, **entry, "place": str(operation.place)}
 
@@ -102,7 +102,7 @@ def of_operation(operation: Operation) -> dict[str, Any]:
 
 
 def of_call(call: Call) -> dict[str, Any]:
-    """A call, and its form where it has one."""
+    """Return a call, and its form if it has one."""
     data: dict[str, Any] = {"src": list(call.src), "shape": list(call.shape), "special_zero": call.special_zero}
     if call.form is not None:
         data["form"] = {name: list(v) if isinstance(v, tuple) else v for name, v in call.form._asdict().items()}
@@ -113,7 +113,7 @@ INEXPRESSIBLE = "not expressible"
 
 
 def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
-    """What a call means in a document, or why the document's operation has no such call."""
+    """Return the meaning of a call in a document, or why the document's operation has no such call."""
     operation = spec.operations[spec.documents[document].operation]
     if reason := inexpressible(operation, call):
         return {"operation": operation.id, "kind": INEXPRESSIBLE, "dst": None, "because": [], "reason": reason}
@@ -121,12 +121,12 @@ def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dic
 
 
 def meanings(spec: Spec, call: Call, contracts: Mapping[str, Contract]) -> dict[str, Any]:
-    """What one call means in every document."""
+    """Return the meaning of a call in every document."""
     return {name: meaning_in(spec, name, call, contracts[name]) for name in spec.documents}
 
 
 def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
-    """A meaning, with the sentence of each rule that makes it so."""
+    """Return a meaning, with the sentence of each rule that decides it."""
     return {
         "operation": spec.documents[document].operation,
         "kind": meaning.kind,
@@ -139,15 +139,15 @@ def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
 
 
 def command_of(call: Call) -> str:
-    """The command that shows what a call means, ready to be pasted."""
-    words = ["conformance meaning", f"--src {_typed(call.src)}", f"--shape={_typed(call.shape)}"]
+    """Return the command that shows the meaning of a call, ready to be pasted."""
+    words = ["conformance meaning", f"--src {_format_lengths(call.src)}", f"--shape={_format_lengths(call.shape)}"]
     words.append(f"--special-zero {str(call.special_zero).lower()}")
     if call.form is not None:
         words += _form_options(call.form)
     return " ".join(words)
 
 
-def _typed(lengths: Iterable[int | None]) -> str:
+def _format_lengths(lengths: Iterable[int | None]) -> str:
     return ",".join("?" if each is None else str(each) for each in lengths) or "'()'"
 
 
@@ -161,7 +161,7 @@ def _form_options(form: Form) -> Iterable[str]:
     named = (("missing", missing), ("extra-attributes", extra), ("extra-operands", operands))
     yield from (f"--{name} {shlex.quote(value)}" for name, value in named if value)
     if form.declared is not None:
-        yield f"--declared='{_typed(form.declared).strip(chr(39))}'" if form.declared else "--declared='()'"
+        yield f"--declared='{_format_lengths(form.declared).strip(chr(39))}'" if form.declared else "--declared='()'"
 
 
 # ── what an operation can express ─────────────────────────────────────────────────────────────────
@@ -173,7 +173,7 @@ def _bounds(integer: str) -> tuple[int, int]:
 
 
 def _misfit(integer: str, shape: tuple[int, ...]) -> int | None:
-    """The first entry that a type of integers cannot hold."""
+    """Return the first entry that a type of integers cannot hold."""
     if integer[0] not in "su" or not integer[1:].isdigit():
         return None
     lowest, highest = _bounds(integer)
@@ -181,13 +181,13 @@ def _misfit(integer: str, shape: tuple[int, ...]) -> int | None:
 
 
 def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:
-    """The first listed type that holds every entry, or else the first."""
+    """Return the first listed type that holds every entry, or else the first."""
     fitting = (each for each in operation.shape_types if _misfit(each, shape) is None)
     return next(fitting, operation.shape_types[0])
 
 
 def inexpressible(operation: Operation, call: Call) -> str | None:
-    """Why the operation has no such call, or None where it has."""
+    """Say why the operation has no such call; None if it has."""
     shape_type = call.form.shape_type if call.form else holding_type(operation, call.shape)
     misfit = _misfit(shape_type, call.shape)
     return None if misfit is None else f"its shape is {shape_type}, which cannot hold {misfit}"

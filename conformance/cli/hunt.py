@@ -15,13 +15,13 @@ from ..model import Spec
 from ..report.wording import visible
 from ..run.contain import contain
 from ..system.temporary import temporary_folder
-from ..system.terminal import counted, lines, paint, say
-from .arguments import Usage, emit, folder_given, unknown
+from ..system.terminal import count_noun, lines, paint, say
+from .arguments import Usage, check_folder, emit, unknown
 
 
 def run(args: argparse.Namespace) -> int:
     """Hunt, and show the counterexample; return 1 if there is one."""
-    folder_given("--spec", args.spec)
+    check_folder("--spec", args.spec)
     spec = load_spec(args.spec)
     _check(args, spec)
     try:
@@ -103,10 +103,10 @@ def _show(args: argparse.Namespace, result: Any, name: str, notes: list[str], sp
     for note in notes:
         say(paint("yellow", f"note: {note}"))
     if failure is None:
-        say(f"nothing failed in {counted(result.examples, 'example')} of seed {args.seed}")
+        say(f"nothing failed in {count_noun(result.examples, 'example')} of seed {args.seed}")
         return
     what = failure.difference or failure.result.detail
-    tried = counted(result.examples, "example")
+    tried = count_noun(result.examples, "example")
     how = paint("red", "differs" if failure.difference else "failed")
     say(f"{how} after {tried} of seed {args.seed}; the smallest such call:")
     say()

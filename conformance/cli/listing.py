@@ -12,9 +12,9 @@ from ..load.cases import load_cases
 from ..load.folders import cases_folder
 from ..meaning.contract import contracts
 from ..model import Spec
-from ..system.terminal import columns, counted, cut, is_terminal, paint, say, table, width
-from .arguments import Usage, emit, folder_given, pick, spec_of
-from .facts import contract_of, of_document, of_finding, of_operation, of_rule, spots, standing
+from ..system.terminal import columns, count_noun, cut, is_terminal, paint, say, table, width
+from .arguments import Usage, check_folder, emit, load_spec_of, pick
+from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 
 LEVELS = ("must", "may", "decided", "silent")
 KINDS = ("defect", "disagreement", "silence")
@@ -22,7 +22,7 @@ _COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow"}
 
 
 class _Listing(NamedTuple):
-    """How to list one kind of thing."""
+    """The way to list one kind of thing."""
 
     filters: tuple[str, ...]
     entries: Callable[[Spec, argparse.Namespace], list[dict[str, Any]]]
@@ -32,7 +32,7 @@ class _Listing(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists what is asked for."""
+    """Print the list that the arguments name."""
     if args.what is None:
         raise Usage(f"say what to list: {', '.join(_LISTINGS)}; for example `conformance list rules`")
     plural = args.what if args.what.lower().endswith("s") else f"{args.what}s"
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name) is not None and name not in listing.filters:
             fitting = [each for each, other in _LISTINGS.items() if name in other.filters]
             raise Usage(f"--{name} does not filter {what}; it filters {' and '.join(fitting)}")
-    spec = spec_of(args)
+    spec = load_spec_of(args)
     _resolve(spec, args)
     entries = listing.entries(spec, args)
     if args.json:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _resolve(spec: Spec, args: argparse.Namespace) -> None:
-    """Replaces what was typed for the filters by what is meant."""
+    """Replace the values of the filters by the names that they resemble."""
     for name, known in (("document", spec.documents), ("level", LEVELS), ("kind", KINDS), ("rule", spec.rules)):
         if getattr(args, name) is not None:
             setattr(
@@ -63,16 +63,16 @@ def _resolve(spec: Spec, args: argparse.Namespace) -> None:
 
 def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]]) -> None:
     rows = [list(listing.row(spec, each)) for each in entries]
-    say(table(_fitting(rows, listing.header), listing.header, listing.right))
+    say(table(_fit_to_terminal(rows, listing.header), listing.header, listing.right))
     say()
     noun = what[:-1]
     first = next(iter(entries[0].values())) if entries else ""
     more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
-    say(paint("dim", f"{counted(len(entries), noun)}{more}"))
+    say(paint("dim", f"{count_noun(len(entries), noun)}{more}"))
 
 
-def _fitting(rows: list[list[str]], header: Sequence[str]) -> list[list[str]]:
-    """The rows with the last column cut to a person's terminal; a pipe gets all of it."""
+def _fit_to_terminal(rows: list[list[str]], header: Sequence[str]) -> list[list[str]]:
+    """Cut the last column of the rows to the width of a terminal; a pipe gets all of it."""
     if not is_terminal(sys.stdout) or not rows:
         return rows
     before = [max(columns(row[at]) for row in [*rows, header]) + 2 for at in range(len(header) - 1)]
@@ -105,12 +105,12 @@ def _findings(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
     return [
         of_finding(spec, each, compiled)
         for each in spec.findings.values()
-        if args.kind in (None, each.kind) and (args.document is None or spots(each.at, args.document))
+        if args.kind in (None, each.kind) and (args.document is None or pointers_in(each.at, args.document))
     ]
 
 
 def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
-    cases = load_cases(folder_given("--cases", args.cases) or cases_folder(), spec)
+    cases = load_cases(check_folder("--cases", args.cases) or cases_folder(), spec)
     return [
         {
             "case": each.id,

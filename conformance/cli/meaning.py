@@ -1,4 +1,4 @@
-"""`conformance meaning`: what one reshape call means in each document, and why."""
+"""`conformance meaning`: say what one reshape call means in each document, and why."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from ..meaning.contract import contracts
 from ..model import Call, Form, Operation, Spec
 from ..model.types import WIDTH
-from ..system.terminal import paint, say, table, wrapped
-from .arguments import Usage, emit, pick, spec_of
+from ..system.terminal import paint, say, table, wrap
+from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
 from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
 
@@ -22,32 +22,32 @@ _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what the call means."""
-    typed = _Typed(args)
-    spec = spec_of(args)
+    """Print the meaning of the call."""
+    typed = _TypedCall(args)
+    spec = load_spec_of(args)
     chosen = [pick("document", args.document, spec.documents)] if args.document else list(spec.documents)
     compiled = contracts(spec)
-    found = {}
+    meanings = {}
     for name in chosen:
         operation = spec.operations[spec.documents[name].operation]
         call = typed.call(operation)
-        found[name] = meaning_in(spec, name, call, compiled[name])
-        found[name]["call"] = of_call(call)
+        meanings[name] = meaning_in(spec, name, call, compiled[name])
+        meanings[name]["call"] = of_call(call)
     plain = Call(typed.src, typed.shape, typed.special_zero)
     if args.json:
-        emit({"call": of_call(plain), "meanings": found})
+        emit({"call": of_call(plain), "meanings": meanings})
     else:
         say(paint("bold", typed.sentence()))
         say()
-        show(spec, found)
+        print_meanings(spec, meanings)
     return 0
 
 
-# ── what was typed ────────────────────────────────────────────────────────────────────────────────
+# ── the call ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Typed:
-    """The call that the command line describes, read once and put in the terms of each operation."""
+class _TypedCall:
+    """The call that the command line describes, for each operation."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         for option in ("src", "shape", "special_zero"):
@@ -61,7 +61,7 @@ class _Typed:
         self.form = self._form(args, written)
 
     def _form(self, args: argparse.Namespace, written: str | None) -> dict[str, Any]:
-        """What was said of the form of the call, by the names of `Form`."""
+        """Read the options about the form of the call, by the names of `Form`."""
         form: dict[str, Any] = {}
         for option in ("src_type", "dst_type", "shape_type", "special_zero_type"):
             if getattr(args, option) is not None:
@@ -84,7 +84,7 @@ class _Typed:
         return form
 
     def call(self, operation: Operation) -> Call:
-        """The call as one of an operation; shape is an attribute of some and an operand of others."""
+        """Return the call for an operation; shape is an attribute of some operations and an operand of others."""
         if not self.form:
             return Call(self.src, self.shape, self.special_zero)
         given = dict(self.form)
@@ -103,16 +103,18 @@ class _Typed:
         return Call(self.src, self.shape, self.special_zero, form)
 
     def sentence(self) -> str:
-        """The call in words, so that a person sees how it was read."""
+        """Describe the call, so that a person sees how it was read."""
         flag = str(self.special_zero).lower()
-        parts = [f"reshape {bracketed(self.src)} by {bracketed(self.shape)}, special_zero {flag}"]
+        parts = [f"reshape {format_dims(self.src)} by {format_dims(self.shape)}, special_zero {flag}"]
         for name, value in self.form.items():
-            text = bracketed(value) if name == "declared" else value if isinstance(value, str) else _listed(value)
+            text = (
+                format_dims(value) if name == "declared" else value if isinstance(value, str) else _format_value(value)
+            )
             parts.append(f"{name.replace('_', ' ')} {text}")
         return ", ".join(parts)
 
 
-def _listed(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return str(value) if isinstance(value, int) else " and ".join(value) or "none"
 
 
@@ -122,50 +124,50 @@ def _rank(text: str) -> int:
     return int(text)
 
 
-def bracketed(lengths: Any) -> str:
-    """`[3, ?]`, as the cases write it."""
+def format_dims(lengths: Any) -> str:
+    """Write `[3, ?]`, as the cases do."""
     return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
-def show(spec: Spec, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Prints a table of meanings, and below it each rule they name, once."""
-    say(table([_row(name, each) for name, each in found.items()]))
-    for rule, documents in _named(found).items():
+def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print a table of meanings, and below it each rule that they name."""
+    say(table([_row(name, each) for name, each in meanings.items()]))
+    for rule, documents in _rules_named_by(meanings).items():
         say()
         say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
-        say(wrapped(spec.rules[rule].sentence, 2))
-        say(table([("", name, *source(each)) for name, each in documents.items()]))
+        say(wrap(spec.rules[rule].sentence, 2))
+        say(table([("", name, *describe_standing(each)) for name, each in documents.items()]))
 
 
 def _row(name: str, each: Mapping[str, Any]) -> tuple[str, ...]:
     kind, dst = each["kind"], each["dst"]
     rules = ", ".join(reason["rule"] for reason in each["because"])
     if kind == "legal":
-        what = bracketed(dst)
+        what = format_dims(dst)
     elif kind == "illegal":
         what = f"breaks {rules}"
     elif kind == "unspecified":
-        known = f"all that is known of dst: {bracketed(dst)}" if None in dst else f"if answered, {bracketed(dst)}"
+        known = f"all that is known of dst: {format_dims(dst)}" if None in dst else f"if answered, {format_dims(dst)}"
         what = f"{rules or 'more than one dst keeps every rule'}; {known}"
     else:
         what = each["reason"]
     return paint("bold", name), paint(_COLOURS.get(kind, "dim"), kind), what
 
 
-def _named(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """The rules that meanings name, each with how it stands to those documents."""
+def _rules_named_by(meanings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Return the rules that meanings name, each with its standing in those documents."""
     named: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for document, each in found.items():
+    for document, each in meanings.items():
         for reason in each["because"]:
             named.setdefault(reason["rule"], {})[document] = reason
     return named
 
 
-def source(standing: Mapping[str, Any]) -> tuple[str, str]:
-    """How a rule stands to a document, and the lines or the reason."""
+def describe_standing(standing: Mapping[str, Any]) -> tuple[str, str]:
+    """Say how a document treats a rule, and the lines or the reason."""
     lines = ", ".join(f'line {at["line"]} "{at["words"]}"' for at in standing["at"])
     parts = [
         part for part in (standing["reason"], f"(near {lines})" if standing["reason"] and lines else lines) if part

@@ -1,4 +1,4 @@
-"""`conformance merge DIR… --out DIR`: the shards of one run as if it had never been divided."""
+"""`conformance merge DIR… --out DIR`: put the shards of one run together."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from ..certify.evidence import Refused, Tampered, Writer, read
 from ..certify.folder import RESULTS, clear
 from ..certify.rejudge import refuse_unsound
 from ..certify.shards import merge_shards
-from ..load.cases import load_suite
-from ..plan.rows import plan_of
 from ..system.files import InUse, lock_folder
-from .arguments import Usage, folder_given
+from .arguments import Usage, load_plan
 from .run import conclude_and_report
 
 
 def run(args: argparse.Namespace) -> int:
     """Merge, write, and conclude as `run` does."""
-    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    plan = load_plan(args)
     paths = [folder / RESULTS for folder in args.folders]
     out = args.out.resolve()
     if any(path.resolve().parent == out for path in paths):

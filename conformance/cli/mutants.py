@@ -1,4 +1,4 @@
-"""`conformance mutants`: does the suite notice every planted backend, deleted rule and turned line of the reference?"""
+"""`conformance mutants`: check that the suite notices planted backends, deleted rules and mutants of the reference."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from ..model import Suite
 from ..plan.rows import plan_of
 from ..prove.mutants import (
     Deleted,
-    Hunt,
+    KillerSearch,
+    MutantResult,
     Planted,
-    Turned,
     broken_backends,
     delete,
-    outdated,
+    find_outdated_proofs,
+    find_unopposed_rules,
     plant,
     reference_mutants,
     rows_to_run,
-    unopposed,
 )
-from ..system.terminal import Progress, counted, cut, paint, say, table
-from .arguments import Usage, emit, folder_given
+from ..system.terminal import Progress, count_noun, cut, paint, say, table
+from .arguments import Usage, check_folder, emit
 
 
 class Findings(NamedTuple):
-    """What came of everything that was tried."""
+    """The results of every planted backend, deleted rule and mutant."""
 
     planted: tuple[Planted, ...]
     deleted: tuple[Deleted, ...]
-    turned: tuple[Turned, ...]
-    amiss: tuple[str, ...]
-    """What is wrong with the lists of beliefs and of proofs themselves."""
+    mutants: tuple[MutantResult, ...]
+    list_problems: tuple[str, ...]
+    """Problems of the lists of planted backends and of proofs."""
 
     @property
     def problems(self) -> Iterator[str]:
-        """What the suite did not notice, or noticed where it should not."""
+        """Describe what the suite did not notice, or noticed where it should not."""
         for planted in self.planted:
             if planted.wrong:
                 yield f"broken:{planted.name} {planted.wrong}"
         for deleted in self.deleted:
             if deleted.wrong:
                 yield f"rule {deleted.rule!r}: {deleted.wrong}"
-        for turned in self.turned:
-            if turned.wrong:
-                mutant = turned.mutant
-                yield f"adapters/numpy_reference.py:{mutant.line}: {mutant.name}: {turned.wrong}"
-        yield from self.amiss
+        for result in self.mutants:
+            if result.wrong:
+                mutant = result.mutant
+                yield f"adapters/numpy_reference.py:{mutant.line}: {mutant.name}: {result.wrong}"
+        yield from self.list_problems
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tries everything, or what -k selects; 1 where something survives."""
-    suite = load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases))
-    findings = _found(suite, args.select or "")
+    """Try everything, or what -k selects; 1 if something is not noticed."""
+    suite = load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
+    findings = _try_all(suite, args.select or "")
     problems = list(findings.problems)
     if args.json:
         emit(_data(findings, problems))
@@ -63,24 +63,24 @@ def run(args: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _found(suite: Suite, select: str) -> Findings:
+def _try_all(suite: Suite, select: str) -> Findings:
     backends = {name: backend for name, backend in broken_backends().items() if select in name}
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
     mutants = [mutant for mutant in reference_mutants() if select in mutant.name or select == mutant.function]
     if not (backends or rules or mutants):
         raise Usage(f"-k {select!r} is in no name of a planted backend, rule or line of the reference; try `-k zero`")
     rows = rows_to_run(plan_of(suite).rows)
-    hunt = Hunt(rows)
+    search = KillerSearch(rows)
     return Findings(
-        tuple(plant(backend, rows) for backend in _watched("planted backend", list(backends.values()))),
-        tuple(delete(suite, rule) for rule in _watched("rule", rules)),
-        tuple(hunt.hunted(mutant) for mutant in _watched("mutant", mutants)),
-        () if select else (*unopposed(suite, backends), *outdated(mutants)),
+        tuple(plant(backend, rows) for backend in _with_progress("planted backend", list(backends.values()))),
+        tuple(delete(suite, rule) for rule in _with_progress("rule", rules)),
+        tuple(search.find_killer(mutant) for mutant in _with_progress("mutant", mutants)),
+        () if select else (*find_unopposed_rules(suite, backends), *find_outdated_proofs(mutants)),
     )
 
 
-def _watched(label: str, things: list[Any]) -> Iterator[Any]:
-    """The things one after another, counted up for a person who waits."""
+def _with_progress(label: str, things: list[Any]) -> Iterator[Any]:
+    """Yield the things in order, with a progress line."""
     progress = Progress(label, len(things))
     for done, thing in enumerate(things):
         progress.at(done)
@@ -97,7 +97,7 @@ def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
         "problems": problems,
         "planted": [_planted_data(planted) for planted in findings.planted],
         "deleted": [each._asdict() for each in findings.deleted],
-        "turned": [_turned_data(turned) for turned in findings.turned],
+        "turned": [_mutant_data(result) for result in findings.mutants],
     }
 
 
@@ -107,16 +107,16 @@ def _planted_data(planted: Planted) -> dict[str, Any]:
     return {**data, "killers": {rule: list(cases) for rule, cases in planted.killers.items()}}
 
 
-def _turned_data(turned: Turned) -> dict[str, Any]:
-    mutant = turned.mutant
+def _mutant_data(result: MutantResult) -> dict[str, Any]:
+    mutant = result.mutant
     return {
         "line": mutant.line,
         "function": mutant.function,
         "text": mutant.text,
         "change": mutant.change,
-        "killer": turned.killer,
-        "by_reason": turned.by_reason,
-        "proof": turned.proof,
+        "killer": result.killer,
+        "by_reason": result.by_reason,
+        "proof": result.proof,
     }
 
 
@@ -134,21 +134,20 @@ def _show(findings: Findings, problems: list[str]) -> None:
         _heading("Rules deleted", "the cases whose expectation no longer holds")
         say(table(map(_deleted_row, findings.deleted), ("rule", "cases", "the first"), [1]))
         say()
-    if findings.turned:
-        _heading("The reference, turned", _turned_counts(findings.turned))
-        for proof, turned in _by_proof(findings.turned):
+    if findings.mutants:
+        _heading("Mutants of the reference", _count_mutants(findings.mutants))
+        for proof, results in _by_proof(findings.mutants):
             say(f"  equivalent: {proof}")
-            for each in turned:
+            for each in results:
                 say(f"    {each.mutant.line}: {cut(each.mutant.text, 60)} · {each.mutant.change}")
         say()
     for problem in problems:
         say(paint("red", problem))
-    tried = (
-        f"{counted(len(findings.planted), 'planted backend')}, {counted(len(findings.deleted), 'deleted rule')} and "
-    )
-    tried += f"{counted(len(findings.turned), 'mutant')} of the reference"
+    planted = count_noun(len(findings.planted), "planted backend")
+    deleted = count_noun(len(findings.deleted), "deleted rule")
+    tried = f"{planted}, {deleted} and {count_noun(len(findings.mutants), 'mutant')} of the reference"
     if problems:
-        say(paint("red", f"{counted(len(problems), 'problem')} with {tried}"))
+        say(paint("red", f"{count_noun(len(problems), 'problem')} with {tried}"))
     else:
         say(paint("green", f"the suite notices {tried}"))
 
@@ -169,19 +168,19 @@ def _deleted_row(deleted: Deleted) -> tuple[str, ...]:
     return deleted.rule, str(len(deleted.cases)), first or paint("red", "none")
 
 
-def _turned_counts(turned: tuple[Turned, ...]) -> str:
-    verdict = sum(each.killer is not None and not each.by_reason for each in turned)
-    reason = sum(each.by_reason for each in turned)
-    proved = sum(each.proof is not None for each in turned)
+def _count_mutants(results: tuple[MutantResult, ...]) -> str:
+    verdict = sum(each.killer is not None and not each.by_reason for each in results)
+    reason = sum(each.by_reason for each in results)
+    proved = sum(each.proof is not None for each in results)
     return (
-        f"{counted(len(turned), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a refusal, "
-        f"{proved} proved equivalent, {len(turned) - verdict - reason - proved} left"
+        f"{count_noun(len(results), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a rejection, "
+        f"{proved} proved equivalent, {len(results) - verdict - reason - proved} left"
     )
 
 
-def _by_proof(turned: Iterable[Turned]) -> list[tuple[str, list[Turned]]]:
-    found: dict[str, list[Turned]] = {}
-    for each in turned:
+def _by_proof(results: Iterable[MutantResult]) -> list[tuple[str, list[MutantResult]]]:
+    groups: dict[str, list[MutantResult]] = {}
+    for each in results:
         if each.proof:
-            found.setdefault(each.proof, []).append(each)
-    return list(found.items())
+            groups.setdefault(each.proof, []).append(each)
+    return list(groups.items())

@@ -1,4 +1,4 @@
-"""`conformance new-adapter NAME`: writes an adapter to begin with, which runs as it stands."""
+"""`conformance new-adapter NAME`: write an adapter that runs as it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEMPLATES = {"python": "template.py", "c": "c/reshape.c", "javascript": "javasc
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the file and says what to type next."""
+    """Write the file and print the next commands."""
     if not _NAME.fullmatch(args.name):
         raise Usage(f"{args.name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
     path = args.out or Path(_file_name(args.name, args.lang))
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     text = (bundled_folder() / _TEMPLATES[args.lang]).read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(_named(text, args.name, args.lang))
+            file.write(_fill_template(text, args.name, args.lang))
     except FileExistsError:
         raise Usage(f"{path} exists and is left as it is; give another name, or --out FILE") from None
     except OSError as error:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _file_name(name: str, language: str) -> str:
-    """A file that hides no module: `numpy.py` in the working directory would break every program there."""
+    """Return a file name that hides no module: `numpy.py` would break every program in the working directory."""
     stem = re.sub(r"\W", "_", name)
     if language == "python" and importlib.util.find_spec(stem) is not None:
         stem += "_adapter"
@@ -55,7 +55,7 @@ def _class_name(name: str) -> str:
     return f"{name}Adapter" if iskeyword(name) else name
 
 
-def _named(text: str, name: str, language: str) -> str:
+def _fill_template(text: str, name: str, language: str) -> str:
     if language == "python":
         text = text.replace("NAME: a", f"{name}: a").replace('name = "template"', f'name = "{name}"')
         return text.replace("class Template(", f"class {_class_name(name)}(")
@@ -68,7 +68,7 @@ def _named(text: str, name: str, language: str) -> str:
 
 
 def _next(path: Path, name: str, language: str) -> list[str]:
-    """Commands that work as they are."""
+    """Return the next commands, ready to be pasted."""
     plain = str(path) if path.is_absolute() else f"./{path}"
     if language == "python":
         backend, first = f"{plain}:{_class_name(name)}", []
@@ -80,5 +80,5 @@ def _next(path: Path, name: str, language: str) -> list[str]:
         )
     else:
         backend, first = f"cmd:node {shlex.quote(plain)}", []
-    shown = shlex.quote(backend)
-    return [*first, f"conformance check-adapter {shown}", f"conformance run {shown}"]
+    quoted = shlex.quote(backend)
+    return [*first, f"conformance check-adapter {quoted}", f"conformance run {quoted}"]

@@ -1,4 +1,4 @@
-"""`conformance publish`: runs backends whole; puts their results, reports and the page of all of them in a folder."""
+"""`conformance publish`: run backends and write their results, reports and the page of all of them into a folder."""
 
 from __future__ import annotations
 
@@ -14,34 +14,33 @@ from ..certify.evidence import Refused, Tampered, Target
 from ..certify.folder import RESULTS
 from ..isolate.backend import isolation_of
 from ..isolate.started import Limits
-from ..load.cases import load_suite
 from ..model import Verdict
-from ..plan.rows import Plan, plan_of
+from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
 from ..report.publish import Stale, index, publish, size
 from ..system.files import InUse, lock_folder
 from ..system.temporary import temporary_folder
-from ..system.terminal import Progress, counted, say, table
-from .arguments import Usage, emit, folder_given
+from ..system.terminal import Progress, count_noun, say, table
+from .arguments import Usage, emit, load_plan
 
 DEFAULT_OUT = Path("reports")
 SLOW = ("pytensor-numba",)
-"""Installed, and yet not run unless it is named: it takes more than five minutes."""
+"""Backends that run only if they are named, since they take more than five minutes."""
 
-SHOWN: tuple[Verdict, ...] = ("pass", "fail", "error", "observed")
+COLUMNS: tuple[Verdict, ...] = ("pass", "fail", "error", "observed")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Publishes what is named, or every backend that is installed; 1 where some folder is of another suite."""
-    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    """Publish the named backends, or every installed one; 1 if some folder is of another suite."""
+    plan = load_plan(args)
     reports = args.out or DEFAULT_OUT
-    given = args.results or []
-    if args.index and not args.backends and not given and not reports.is_dir():
+    results = args.results or []
+    if args.index and not args.backends and not results and not reports.is_dir():
         raise Usage(f"--out {str(reports)!r} does not exist; give the folder that holds what is published")
-    names = args.backends or ([] if given or args.index else installed())
+    names = args.backends or ([] if results or args.index else installed_backends())
     with _lock(reports):
-        for path in given:
-            _published(path / RESULTS if path.is_dir() else path, plan, reports)
+        for path in results:
+            _publish(path / RESULTS if path.is_dir() else path, plan, reports)
         for name in names:
             _run(args, name, plan, reports)
         runs, stale = index(reports, plan)
@@ -65,8 +64,8 @@ def _lock(reports: Path) -> Iterator[None]:
         raise Usage(f"--out: {in_use}") from None
 
 
-def installed() -> list[str]:
-    """The backends that come along and whose library is here."""
+def installed_backends() -> list[str]:
+    """Return the bundled backends whose library is installed."""
     return [name for name, known in bundled_backends().items() if known.version and name not in SLOW]
 
 
@@ -84,22 +83,22 @@ def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None
             raise Usage(str(cannot), code=3) from None
         except Tampered as tampered:
             raise Usage(str(tampered), code=5) from None
-        _published(folder / "out" / RESULTS, plan, reports)
+        _publish(folder / "out" / RESULTS, plan, reports)
 
 
-def _published(results: Path, plan: Plan, reports: Path) -> None:
+def _publish(results: Path, plan: Plan, reports: Path) -> None:
     try:
         folder, replaced = publish(results, plan, reports)
     except Refused as refused:
         raise Usage(str(refused)) from None
-    said = f"; {replaced}" if replaced else ""
-    say(f"{folder}: {counted(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}{said}", sys.stderr)
+    note = f"; {replaced}" if replaced else ""
+    say(f"{folder}: {count_noun(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}{note}", sys.stderr)
 
 
 def _show(runs: list[FinishedRun], stale: list[Stale], reports: Path) -> None:
-    rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in SHOWN)) for facts in runs]
+    rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in COLUMNS)) for facts in runs]
     if rows:
-        say(table(rows, ("backend", *SHOWN), tuple(range(1, 1 + len(SHOWN)))))
+        say(table(rows, ("backend", *COLUMNS), tuple(range(1, 1 + len(COLUMNS)))))
     for each in stale:
         say(f"not on the page: {each.why}")
-    say(f"{counted(len(runs), 'backend')} in {reports / 'index.html'}; {size(reports) / 1e6:.1f} MB in all")
+    say(f"{count_noun(len(runs), 'backend')} in {reports / 'index.html'}; {size(reports) / 1e6:.1f} MB in all")

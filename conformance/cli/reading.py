@@ -1,4 +1,4 @@
-"""Reads what a person typed for a list of lengths, a boolean or a type, in any of the ways people write those."""
+"""Read lists of lengths, booleans and types in the ways that people type them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from .arguments import Usage
 
 LARGEST = 2**63 - 1
 MOST = 1000
-_SPELLINGS = str.maketrans(
-    dict.fromkeys("−‐‑‒–—﹣", "-")
-    | dict.fromkeys("×✕⨯∗·", "x")
-    | {chr(0xFEE0 + code): chr(code) for code in range(33, 127)}
-)
-"""Characters that keyboards and web pages put for others; the last ones are as wide as Chinese characters."""
-_QUOTES = "'\"`‘’“”"
+_QUOTES = "'\"`"
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPED = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*(?=[\[({<])")
 _SEPARATOR = re.compile(r"\s*[,;xX*]\s*|\s+")
@@ -32,12 +26,12 @@ _ALIASES = {
 
 
 def _plain(text: str) -> str:
-    """The text without the ways in which a keyboard or a web page spells the same thing."""
-    return text.translate(_SPELLINGS).strip().strip(_QUOTES).strip()
+    """Strip blanks and quotes."""
+    return text.strip().strip(_QUOTES).strip()
 
 
 def typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int, ...]]:
-    """`f32[3, 4]` as a type and lengths; the type is None where none is written, or `T`."""
+    """Read `f32[3, 4]` as a type and lengths; the type is None if none is written, or `T`."""
     plain = _plain(text)
     match = _TYPED.match(plain)
     if match is None:
@@ -46,12 +40,12 @@ def typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int, ...]]:
 
 
 def lengths(option: str, text: str) -> tuple[int, ...]:
-    """`3,4,5`, `3x4x5`, `[3, 4, 5]`, `(3,4,5)`, `3 4 5`; nothing or `()` for rank 0."""
+    """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `(3,4,5)`, `3 4 5`; nothing or `()` for rank 0."""
     return tuple(_number(option, entry, text) for entry in _entries(option, text))
 
 
 def partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
-    """Like `lengths`, with `?` for a length that is not known."""
+    """Read lengths as `lengths` does, and `?` for a length that is not known."""
     return tuple(None if entry == "?" else _number(option, entry, text) for entry in _entries(option, text))
 
 
@@ -75,7 +69,7 @@ def _number(option: str, entry: str, text: str) -> int:
     if not entry:
         raise _nonsense(option, text, "an entry is empty")
     if not _ENTRY.fullmatch(entry):
-        raise _nonsense(option, text, f"{entry[:40]!r} is no whole number")
+        raise _nonsense(option, text, f"{entry[:40]!r} is not a whole number")
     digits = entry.lstrip("+-").replace("_", "").lstrip("0")
     if len(digits) > 19 or int(digits or "0") > LARGEST + (entry[0] == "-"):
         raise Usage(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {LARGEST}")
@@ -83,26 +77,26 @@ def _number(option: str, entry: str, text: str) -> int:
 
 
 def _nonsense(option: str, text: str, why: str) -> Usage:
-    shown = text if len(text) <= 60 else f"{text[:57]}..."
-    return Usage(f"{option} {shown!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
+    quoted = text if len(text) <= 60 else f"{text[:57]}..."
+    return Usage(f"{option} {quoted!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
 
 
 def boolean(option: str, text: str) -> bool:
-    """true or false, however it is written."""
+    """Read true or false, also as yes and no, on and off, 1 and 0."""
     plain = _plain(text).lower()
     if plain in _TRUE | _FALSE:
         return plain in _TRUE
     raise Usage(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
 
 
-def type_name(option: str, text: str, known: tuple[str, ...]) -> str:
-    """An element type by the specification's name or a library's, such as `float32`."""
+def type_name(option: str, text: str, types: tuple[str, ...]) -> str:
+    """Read an element type by the specification's name or a library's, such as `float32`."""
     from .arguments import pick
 
     plain = _plain(text).lower()
-    return pick(f"type for {option}:", _ALIASES.get(plain, plain), known)
+    return pick(f"type for {option}:", _ALIASES.get(plain, plain), types)
 
 
 def names(text: str) -> tuple[str, ...]:
-    """A list of names with commas or blanks between them."""
+    """Read a list of names with commas or blanks between them."""
     return tuple(filter(None, re.split(r"[,;\s]+", _plain(text).strip("()[]{}"))))

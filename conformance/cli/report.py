@@ -1,4 +1,4 @@
-"""`conformance report DIR`: writes the reports again from the evidence that lies in a folder."""
+"""`conformance report DIR`: write the reports again from the evidence in a folder."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from ..certify.conclude import concluded
 from ..certify.evidence import Refused
 from ..certify.folder import RESULTS
 from ..certify.rejudge import read_and_judge
-from ..load.cases import load_suite
-from ..plan.rows import plan_of
 from ..system.files import InUse, lock_folder
 from ..system.terminal import say
-from .arguments import Usage, emit, folder_given
+from .arguments import Usage, check_folder, emit, load_plan
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge every row again and write the reports; 0 once they are written, whatever they say of the backend."""
-    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
-    folder = folder_given("DIR", args.folder)
+    """Judge every row again and write the reports; 0 if they are written, whatever the verdicts are."""
+    plan = load_plan(args)
+    folder = check_folder("DIR", args.folder)
     assert folder is not None
     try:
         with lock_folder(folder, "conformance report"):

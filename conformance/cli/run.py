@@ -1,4 +1,4 @@
-"""`conformance run BACKEND`: every row of the suite on one backend, the evidence, the reports and the verdict."""
+"""`conformance run BACKEND`: run every row on one backend and write evidence, reports and verdict."""
 
 from __future__ import annotations
 
@@ -18,52 +18,51 @@ from ..certify.folder import RESULTS, clear
 from ..isolate.backend import isolation_of
 from ..isolate.started import Limits
 from ..isolate.watch import Terminated
-from ..load.cases import load_suite
 from ..load.schema import validated
 from ..load.strict_yaml import require
 from ..model import VERDICTS, Claims, Place, Result
-from ..plan.rows import Plan, Row, plan_of
+from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, chooser, ids
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress, counted, paint, say, table, wrapped
-from .arguments import Usage, emit, folder_given, unknown
+from ..system.terminal import Progress, count_noun, paint, say, table, wrap
+from .arguments import Usage, emit, load_plan, unknown
 
-__all__ = ["claims_in", "conclude_and_report", "difference", "requirements", "run"]
+__all__ = ["check_requirements", "conclude_and_report", "difference", "read_claims", "run"]
 
 DEFAULT_OUT = "conformance-report"
 _SHOWN = 12
-"""Groups of failures that are shown on the terminal; the report has all."""
+"""The most groups of failures on the terminal; the report has all."""
 _BAD = ("fail", "error", "waived")
 _STYLES = {"pass": "green", "observed": "cyan", "fail": "red", "error": "red", "not run": "yellow", "waived": "yellow"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs, writes, and says what was shown; the exit code is the conclusion's."""
-    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    """Run, write, and print the conclusion; return its exit code."""
+    plan = load_plan(args)
     if plan.suite.lost:
         raise Usage(lost(plan.suite))
     order = _order(args, plan)
-    with ExitStack() as held:
-        return _run(args, plan, order, _Folder(args, held))
+    with ExitStack() as locks:
+        return _run(args, plan, order, _Folder(args, locks))
 
 
 class _Folder:
-    """The folder of a run: locked, and cleared of what an earlier run left there, before anything else happens."""
+    """The folder of a run: locked and cleared before the run begins."""
 
-    def __init__(self, args: argparse.Namespace, held: ExitStack) -> None:
-        self._args, self._held = args, held
+    def __init__(self, args: argparse.Namespace, locks: ExitStack) -> None:
+        self._args, self._locks = args, locks
         self.path: Path | None = None
         if args.out is not None or args.resume is not None:
             self.claim("")
 
     def claim(self, backend: str) -> Path:
-        """The folder, which is named after the backend unless the command line says where it is."""
+        """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
             path = _folder(self._args, backend)
             if self._args.resume is not None and not path.is_dir():
-                raise Usage(f"--resume {self._args.resume}: is no folder; there is no run to resume")
+                raise Usage(f"--resume {self._args.resume}: is not a folder; there is no run to resume")
             try:
-                self._held.enter_context(lock_folder(path, f"conformance run {self._args.backend}"))
+                self._locks.enter_context(lock_folder(path, f"conformance run {self._args.backend}"))
             except InUse as in_use:
                 raise Usage(str(in_use)) from None
             if self._args.resume is None:
@@ -92,18 +91,18 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
         if folder.path is None:
             raise
         how, code = ("terminated", 143) if isinstance(error, Terminated) else ("interrupted", 130)
-        raise Usage(f"{how}; {_how_to_go_on(folder.path, evidence)}", code=code) from None
+        raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
 
 
-def _how_to_go_on(folder: Path, evidence: Evidence | None) -> str:
-    near = shlex.quote(_near(folder))
+def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
+    path = shlex.quote(_relative(folder))
     if evidence is not None or (folder / RESULTS).exists():
-        return f"the results are whole; `conformance report {near}` writes their reports"
-    return f"to go on, give --resume {near} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
+        return f"the results are whole; `conformance report {path}` writes their reports"
+    return f"to go on, give --resume {path} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
 
 
 def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path) -> int:
-    """Write the reports on evidence into a folder, say what it shows, and return the exit code."""
+    """Write the reports on evidence into a folder, print what it shows, and return the exit code."""
     conclusion = concluded(plan, evidence)
     report.write(out, plan, evidence, conclusion)
     if args.json:
@@ -121,9 +120,9 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
-    for option, given in (("--out", args.out), ("--resume", args.resume)):
-        if given is not None and given.is_file():
-            raise Usage(f"{option} {str(given)!r} is a file; name a folder")
+    for option, folder in (("--out", args.out), ("--resume", args.resume)):
+        if folder is not None and folder.is_file():
+            raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
     if args.out is not None and args.resume is not None:
         raise Usage("--resume names the folder already; drop --out")
     try:
@@ -139,7 +138,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget),
         jobs=args.jobs,
         waivers=args.waivers,
-        pinned=None if args.claims is None else claims_in(args.claims),
+        pinned=None if args.claims is None else read_claims(args.claims),
         dask=args.dask,
         spec=args.spec,
         cases=args.cases,
@@ -149,12 +148,12 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
 def _target(args: argparse.Namespace, plan: Plan) -> Target:
     spec = plan.suite.spec
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    for what, given, known in (
+    for what, names, known in (
         ("operation", args.operation, spec.operations),
         ("document", args.document, spec.documents),
         ("type", args.type, types),
     ):
-        for name in given or ():
+        for name in names or ():
             if name not in known:
                 raise Usage(unknown(what, name, sorted(known)))
     return Target(
@@ -163,12 +162,12 @@ def _target(args: argparse.Namespace, plan: Plan) -> Target:
         types=tuple(args.type or ()),
         select=args.select,
         large=args.large,
-        require=requirements(args.require, plan),
+        require=check_requirements(args.require, plan),
         shard=args.shard,
     )
 
 
-def requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
+def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
     """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
@@ -180,8 +179,8 @@ def requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
     return tuple(names or ())
 
 
-def claims_in(path: Path) -> Claims:
-    """The claims that a file pins."""
+def read_claims(path: Path) -> Claims:
+    """Read the claims in a file."""
     content, problems = validated(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     return Claims.of(content)
@@ -223,7 +222,7 @@ def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, ou
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()
     for sentence in conclusion.sentences:
-        say(wrapped(sentence, 2, 4))
+        say(wrap(sentence, 2, 4))
     say()
     rows = [
         (paint(_STYLES.get(v, "dim"), v), f"{conclusion.counts.get(v, 0):,}")
@@ -231,13 +230,13 @@ def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, ou
         if conclusion.counts.get(v)
     ]
     say(table([("  " + name, number) for name, number in rows], right=[1]))
-    say(f"  {counted(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
+    say(f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
     for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
     _show_failures(again, plan, evidence)
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")
-    say(f"report: {_near(out / 'report.html')}")
+    say(f"report: {_relative(out / 'report.html')}")
 
 
 def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
@@ -252,19 +251,19 @@ def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
         return
     say()
     alive = any({"fail", "error"} & set(result.verdicts.values()) for group in groups.values() for _, result in group)
-    say(paint("bold", "what failed" if alive else "what failed and is waived"))
+    say(paint("bold", "failures" if alive else "failures, all waived"))
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     for (diagnosis, rule), members in ordered[:_SHOWN]:
         row, result = members[0]
-        say(f"  {paint('red', diagnosis)} · {rule} · {counted(len(members), 'row')}")
-        say(wrapped(f"{row.case.place}: {row.id}: {result.detail}", 6))
+        say(f"  {paint('red', diagnosis)} · {rule} · {count_noun(len(members), 'row')}")
+        say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
         say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
     if len(ordered) > _SHOWN:
         say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
 
 
 def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], list[tuple[Row, Result]]], int]:
-    """Rows that failed in the target, by diagnosis and rule; and how many verdicts failed outside it."""
+    """Return the rows that failed in the target, by diagnosis and rule, and the number of failures outside it."""
     by_row = {row.id: row for row in plan.rows}
     target = Target.of(evidence.header["target"])
     claims = Claims.of(evidence.header["claims"])
@@ -281,7 +280,7 @@ def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], lis
     return groups, outside
 
 
-def _near(path: Path) -> str:
+def _relative(path: Path) -> str:
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -27,8 +27,8 @@ from ..meaning.domain import Domain
 from ..model import LAYOUTS, Spec
 from ..run.contain import contain
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress, counted, lines, paint, say, table
-from .arguments import Usage, emit, folder_given, unknown
+from ..system.terminal import Progress, count_noun, lines, paint, say, table
+from .arguments import Usage, check_folder, emit, unknown
 
 DEFAULT_OUT = Path("conformance-sweep")
 CANARIES = ("accepts-everything", "refuses-everything", "zero-flag-ignored")
@@ -38,7 +38,7 @@ _SMALL = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
 
 def run(args: argparse.Namespace) -> int:
     """Sweep, write the results and show them; return 1 if a call failed, 4 if only a shard was swept."""
-    folder_given("--spec", args.spec)
+    check_folder("--spec", args.spec)
     spec = load_spec(args.spec)
     order = _order(args, spec)
     try:
@@ -174,10 +174,10 @@ def _folder(args: argparse.Namespace) -> Path:
 def _announce(args: argparse.Namespace, order: Order) -> None:
     if args.json:
         return
-    ways = counted(len(order.ways), "way")
-    say(f"{order.domain}, each in {ways} of calling: {counted(order.domain.size * len(order.ways), 'call')}")
+    ways = count_noun(len(order.ways), "way")
+    say(f"{order.domain}, each in {ways} of calling: {count_noun(order.domain.size * len(order.ways), 'call')}")
     if args.shard:
-        say(f"shard {args.shard} of them: {counted(_size(args, order), 'call')}")
+        say(f"shard {args.shard} of them: {count_noun(_size(args, order), 'call')}")
 
 
 def _time_left(began: float, done: int, of: int) -> str:
@@ -197,7 +197,7 @@ def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
     if escaped:
         return 5, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
     if failed:
-        return 1, f"{counted(failed, 'call')} failed"
+        return 1, f"{count_noun(failed, 'call')} failed"
     if args.shard:
         return 4, f"only shard {args.shard} was swept, and nothing failed in it"
     if not verdicts & {"pass", "observed"}:
@@ -217,13 +217,13 @@ def _show(args: argparse.Namespace, results: Results, code: int, why: str) -> No
     say(table(rows, heads, range(1, len(heads))))
     seconds = results.footer["seconds"]
     rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
-    say(f"{counted(total.calls, 'call')} in {seconds} s{rate}")
+    say(f"{count_noun(total.calls, 'call')} in {seconds} s{rate}")
     if resumed := results.footer["resumed"]:
-        blocks = counted(results.footer["blocks"], "block")
+        blocks = count_noun(results.footer["blocks"], "block")
         say(paint("yellow", f"{resumed:,} of {blocks} are from an interrupted sweep"))
     for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0])):
         say()
-        way, number = failure.example["call"], counted(failure.calls, "call")
+        way, number = failure.example["call"], count_noun(failure.calls, "call")
         say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")
         say(lines(failure.example["case"].rstrip().split("\n")))
         say(paint("dim", f"    # {failure.example['detail']}"))

@@ -1,4 +1,4 @@
-"""`conformance verify PATH`: derives every number and verdict of a report again from its evidence."""
+"""`conformance verify PATH`: derive every number and verdict of a report again from its evidence."""
 
 from __future__ import annotations
 
@@ -11,109 +11,108 @@ from ..adapter import CannotStart
 from ..certify.conclude import concluded
 from ..certify.evidence import Evidence, Refused
 from ..certify.repeat import Repetition, repeat
-from ..load.cases import load_suite
 from ..model import Claims
-from ..plan.rows import Plan, plan_of
+from ..plan.rows import Plan
 from ..report.verify import OtherSuite, Verified, verify, why_not
-from ..system.terminal import OK, counted, paint, say, with_sign, wrapped
-from .arguments import Usage, emit, folder_given, pick
-from .run import claims_in, difference, requirements
+from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
+from .arguments import Usage, emit, load_plan, pick
+from .run import check_requirements, difference, read_claims
 
 
-class _Answer(NamedTuple):
-    """Everything that the command tells of a report and of its backend."""
+class _Verification(NamedTuple):
+    """The result of the command about a report and its backend."""
 
-    found: Verified
+    report: Verified
     document: str | None
     why_not: str | None
     """Why the backend is not shown to conform; None if it is, as far as the evidence can be believed."""
     unmet: tuple[str, ...]
-    """What --require and --claims ask for and the evidence does not show."""
+    """Demands of --require and --claims that the evidence does not show."""
     repeated: Repetition | None
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 if everything follows from the evidence and what the options demand is shown; else 1."""
-    plan = plan_of(load_suite(folder_given("--spec", args.spec), folder_given("--cases", args.cases)))
+    """Verify a report; 0 if everything follows from the evidence and it meets the options, else 1."""
+    plan = load_plan(args)
     if (args.repeat is None) != (args.backend is None):
         raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")
     document = pick("document", args.conforms, plan.suite.spec.documents) if args.conforms else None
     try:
-        answer = _answer(args, plan, document, verify(args.path, plan))
+        verification = _verify(args, plan, document, verify(args.path, plan))
     except (Refused, OtherSuite) as cannot:
         raise Usage(str(cannot)) from None
     except CannotStart as cannot:
         raise Usage(f"--backend: {cannot}", code=3) from None
     if args.json:
-        emit(_data(answer))
+        emit(_data(verification))
     else:
-        _show(answer, demanded=args.conforms is not None)
-    found, repeated = answer.found, answer.repeated
-    wrong = found.mismatches or answer.unmet or (repeated is not None and repeated.differences)
-    return 1 if wrong or (args.conforms is not None and answer.why_not) else 0
+        _show(verification, demanded=args.conforms is not None)
+    report, repeated = verification.report, verification.repeated
+    wrong = report.mismatches or verification.unmet or (repeated is not None and repeated.differences)
+    return 1 if wrong or (args.conforms is not None and verification.why_not) else 0
 
 
-def _answer(args: argparse.Namespace, plan: Plan, document: str | None, found: Verified) -> _Answer:
-    if found.evidence is None or found.mismatches:
-        return _Answer(found, document, "the evidence cannot be relied on", (), None)
-    unmet = tuple(_unmet(args, plan, found.evidence))
-    repeated = repeat(found.evidence, plan, args.backend, args.repeat) if args.repeat is not None else None
-    return _Answer(found, document, why_not(found, plan, document), unmet, repeated)
+def _verify(args: argparse.Namespace, plan: Plan, document: str | None, report: Verified) -> _Verification:
+    if report.evidence is None or report.mismatches:
+        return _Verification(report, document, "the evidence cannot be relied on", (), None)
+    unmet = tuple(_unmet(args, plan, report.evidence))
+    repeated = repeat(report.evidence, plan, args.backend, args.repeat) if args.repeat is not None else None
+    return _Verification(report, document, why_not(report, plan, document), unmet, repeated)
 
 
 def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator[str]:
-    """Say what --require and --claims would have ended the run with."""
+    """Describe the demands of --require and --claims that the evidence does not meet."""
     if args.claims is not None:
         claims = Claims.of(evidence.header["claims"])
-        if (pinned := claims_in(args.claims)) != claims:
+        if (pinned := read_claims(args.claims)) != claims:
             yield f"--claims {args.claims}: {difference(pinned, claims)}"
-    if names := requirements(args.require, plan):
+    if names := check_requirements(args.require, plan):
         target = {**evidence.header["target"], "require": [*evidence.header["target"]["require"], *names]}
         demanded = concluded(plan, replace(evidence, header={**evidence.header, "target": target}))
         if demanded.exit_code:
             yield f"--require {' --require '.join(names)}: {demanded.why}"
 
 
-def _data(answer: _Answer) -> dict[str, Any]:
-    found, repeated = answer.found, answer.repeated
+def _data(verification: _Verification) -> dict[str, Any]:
+    report, repeated = verification.report, verification.repeated
     return {
-        "files": found.files,
-        "matches": not found.mismatches,
-        "mismatches": [each._asdict() for each in found.mismatches],
-        "sentences": list(found.conclusion.sentences) if found.conclusion else [],
-        "notes": list(found.conclusion.notes) if found.conclusion else [],
-        "exit_code": found.conclusion.exit_code if found.conclusion else None,
-        "why": found.conclusion.why if found.conclusion else None,
-        "conforms": answer.why_not is None,
-        "why_not": answer.why_not,
-        "unmet": list(answer.unmet),
+        "files": report.files,
+        "matches": not report.mismatches,
+        "mismatches": [each._asdict() for each in report.mismatches],
+        "sentences": list(report.conclusion.sentences) if report.conclusion else [],
+        "notes": list(report.conclusion.notes) if report.conclusion else [],
+        "exit_code": report.conclusion.exit_code if report.conclusion else None,
+        "why": report.conclusion.why if report.conclusion else None,
+        "conforms": verification.why_not is None,
+        "why_not": verification.why_not,
+        "unmet": list(verification.unmet),
         "written_by": "unknown",
         "repeated": repeated and repeated._asdict(),
     }
 
 
-def _show(answer: _Answer, demanded: bool) -> None:
-    found = answer.found
-    for mismatch in found.mismatches:
+def _show(verification: _Verification, demanded: bool) -> None:
+    report = verification.report
+    for mismatch in report.mismatches:
         say(paint("red", with_sign(False, str(mismatch))))
-    if found.mismatches:
-        number = counted(len(found.mismatches), "thing")
-        say(f"{number} that the evidence does not bear out; do not rely on this report")
-    if found.mismatches or found.conclusion is None or found.evidence is None:
+    if report.mismatches:
+        number = count_noun(len(report.mismatches), "thing")
+        say(f"{number} that do not follow from the evidence; do not rely on this report")
+    if report.mismatches or report.conclusion is None or report.evidence is None:
         return
-    backend = found.evidence.header["backend"]
+    backend = report.evidence.header["backend"]
     say(paint("bold", f"{backend['name']} {backend['version']}"))
-    for sentence in found.conclusion.sentences:
-        say(wrapped(sentence, 2, 4))
-    for note in (*found.conclusion.notes, *found.evidence.footer["notes"]):
-        say(paint("yellow", wrapped(f"note: {note}", 2, 4)))
-    rows = counted(len(found.evidence.results), "row")
-    say(f"{OK} {', '.join(found.files)}: {rows} judged again; every number and verdict follows from them")
+    for sentence in report.conclusion.sentences:
+        say(wrap(sentence, 2, 4))
+    for note in (*report.conclusion.notes, *report.evidence.footer["notes"]):
+        say(paint("yellow", wrap(f"note: {note}", 2, 4)))
+    rows = count_noun(len(report.evidence.results), "row")
+    say(f"{OK} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  wrote by: unknown; to know who wrote the evidence takes a signature, and whether it is true another run")
-    _show_repetition(answer.repeated)
-    for what in answer.unmet:
+    _show_repetition(verification.repeated)
+    for what in verification.unmet:
         say(paint("red", with_sign(False, what)))
-    _show_verdict(answer, demanded)
+    _show_verdict(verification, demanded)
 
 
 def _show_repetition(repeated: Repetition | None) -> None:
@@ -123,21 +122,21 @@ def _show_repetition(repeated: Repetition | None) -> None:
     for difference_ in repeated.differences:
         say(paint("red", with_sign(False, difference_)))
     same = repeated.rows - len(repeated.differences)
-    rows, style = counted(repeated.rows, "row"), "red" if repeated.differences else "green"
-    told = f"{rows} called again on {repeated.backend}: {same:,} came to what the evidence says"
-    say(paint(style, with_sign(not repeated.differences, told)))
+    rows, style = count_noun(repeated.rows, "row"), "red" if repeated.differences else "green"
+    text = f"{rows} called again on {repeated.backend}: {same:,} gave what the evidence says"
+    say(paint(style, with_sign(not repeated.differences, text)))
 
 
-def _show_verdict(answer: _Answer, demanded: bool) -> None:
-    """Say what a true report says of the backend: that it is true is no yes."""
-    conclusion, document, why = answer.found.conclusion, answer.document, answer.why_not
+def _show_verdict(verification: _Verification, demanded: bool) -> None:
+    """Print whether the backend conforms, which a true report alone does not mean."""
+    conclusion, document, why = verification.report.conclusion, verification.document, verification.why_not
     assert conclusion is not None
     if document:
-        told = f"the backend is not shown to conform to {document}: {why}" if why else ""
-        told = told or f"the backend conforms to {document} for every type that it lists"
+        text = f"the backend is not shown to conform to {document}: {why}" if why else ""
+        text = text or f"the backend conforms to {document} for every type that it lists"
     else:
         no = "does not conform" if conclusion.exit_code == 1 else "is not shown to conform"
-        told = f"the target {no}: {why}" if why else conclusion.why
-    say(paint("red" if why else "green", with_sign(not why, told)))
+        text = f"the target {no}: {why}" if why else conclusion.why
+    say(paint("red" if why else "green", with_sign(not why, text)))
     if why and not demanded:
         say("  the exit code says only that the report is true to its evidence; --conforms demands conformity too")

@@ -1,4 +1,4 @@
-"""Proves the cases: what a person expects is what the contracts say, and every rule has a witness."""
+"""Check the cases: they expect what the contracts give, and every rule has a witness."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from ..load.schema import CHECKED, checked_digests, checked_lock
 from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
 from ..model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
+from ..model.types import WIDTH
+from ..plan.memory import EDGES, volume_of
 from ..plan.rows import Plan, Row, plan_of
 from ..plan.steps import RowStep
-from ..prove.witness import is_witness
 from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
 from .reasons import reason_holds, reasons
+from .witness import is_witness
 
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
-    """Everything that is wrong with the cases of a suite."""
+    """Find every problem with the cases of a suite."""
     plan = plan or plan_of(suite)
     yield from _expectations(plan)
     yield from _rows(plan)
@@ -35,8 +37,8 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
 
 
 def _expectations(plan: Plan) -> Iterator[Problem]:
-    """Each expectation against each document, said once a case and document."""
-    said = set()
+    """Compare each expectation with each document; one problem for each case and document."""
+    reported = set()
     for row in plan.rows:
         rule = plan.suite.spec.rules[row.case.rule]
         for number, (step, task) in enumerate(zip(row.case.steps, row.steps, strict=True), 1):
@@ -46,8 +48,8 @@ def _expectations(plan: Plan) -> Iterator[Problem]:
                         continue  # who wrote the case did not know that document
                     expected = step.expect.get(document) or step.expect.get("*")
                     what = _disagreement(rule, document, expected, judged.meaning, step)
-                    if what and (row.case.id, number, document) not in said:
-                        said.add((row.case.id, number, document))
+                    if what and (row.case.id, number, document) not in reported:
+                        reported.add((row.case.id, number, document))
                         at = f"step {number}: " if len(row.steps) > 1 else ""
                         yield Problem(row.case.place, f"{row.case.id}: {at}{what}")
 
@@ -66,14 +68,15 @@ def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning:
             and rule.id not in meaning.rules
             and len(step.shapes) == 1
         ):
-            return f"cites {rule.id}, but in {document} {said_of(meaning)}; cite what the call is about"
+            return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"
         return None
     if meaning.kind == "unspecified" and not binds:
         return None
-    return f"expects {_expected(expected)}, but in {document} {said_of(meaning)}; correct the case, or the rule"
+    what = f"expects {_format_expected(expected)}, but in {document} {describe_meaning(meaning)}"
+    return f"{what}; correct the case, or the rule"
 
 
-def _expected(expected: Expected) -> str:
+def _format_expected(expected: Expected) -> str:
     return {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _dims(expected.dims)
 
 
@@ -81,8 +84,8 @@ def _dims(dims: tuple[int | None, ...] | None) -> str:
     return "a dst not known" if dims is None else "[" + ", ".join("?" if d is None else str(d) for d in dims) + "]"
 
 
-def said_of(meaning: Meaning) -> str:
-    """A meaning in words."""
+def describe_meaning(meaning: Meaning) -> str:
+    """Describe a meaning in words."""
     if meaning.kind == "legal":
         return f"the call is legal and the answer is {_dims(meaning.dst)}"
     if meaning.kind == "illegal":
@@ -94,7 +97,7 @@ def said_of(meaning: Meaning) -> str:
 
 
 def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
-    """Rows on which the reference parts with the contracts, or refuses for a reason that is none of theirs."""
+    """Find rows on which the reference differs from the contracts, or rejects a call for another reason."""
     for row in plan.rows:
         if "large" in row.facets:
             continue
@@ -113,7 +116,7 @@ def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Pr
     for task, outcome in zip(row.steps, call_steps(row, reference), strict=True):
         if not reason_holds(task, outcome, added):
             rules = ", ".join(sorted(reasons(task, added))) or "none"
-            what = f"the reference refuses by {outcome.message}, the contracts by {rules}; one of them is wrong"
+            what = f"the reference rejects by {outcome.message}, the contracts by {rules}; one of them is wrong"
             yield Problem(row.case.place, f"{row.id}: {what}")
 
 
@@ -121,7 +124,7 @@ def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Pr
 
 
 def _rows(plan: Plan) -> Iterator[Problem]:
-    """Cases that run nowhere, and rules cited where they bind nowhere."""
+    """Find cases that no operation can express, and cited rules that bind in no document of the case."""
     rows: dict[str, list[Row]] = {case: [] for case in plan.suite.cases}
     for row in plan.rows:
         rows[row.case.id].append(row)
@@ -156,9 +159,6 @@ def _call(task: RowStep) -> object:
 
 
 def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
-    from ..model.types import WIDTH
-    from ..plan.memory import EDGES, volume_of
-
     for case in cases:
         for step in case.steps:
             if step.bits is None:
@@ -197,7 +197,7 @@ def _witnesses(suite: Suite) -> Iterator[Problem]:
 
 
 def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> list[Case]:
-    """The cases that witness a rule, which cite it."""
+    """Return the cases that cite a rule and fail without it."""
     lacking = contracts(suite.spec, without=rule.id)
     citing = [case for case in suite.cases.values() if case.rule == rule.id]
     return [case for case in citing if is_witness(case, suite.spec, rule, whole, lacking)]
@@ -221,7 +221,7 @@ def _findings(suite: Suite) -> Iterator[Problem]:
 
 
 def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
-    """Ids that were there once and are not now, and new ones not yet locked."""
+    """Find locked ids that are gone, and new ids that are not locked."""
     name, known = f"{cases_path.name}/{LOCK}", locked(cases_path)
     if leaves_its_folder(cases_path / LOCK) and not set(known) <= (suite.added or suite.cases.keys()):
         what = "is a symbolic link to another folder, and not a list of cases that are there; its content is not shown"
@@ -239,7 +239,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
 
 
 def lock(suite: Suite, cases_path: Path) -> int:
-    """Adds the new ids to the lock file; how many there were."""
+    """Add the new ids to the lock file and return their number."""
     known = set(locked(cases_path))
     new = [case for case in suite.added or suite.cases if case not in known]
     replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
@@ -248,4 +248,4 @@ def lock(suite: Suite, cases_path: Path) -> int:
     return len(new)
 
 
-__all__ = ["LOCK", "Spec", "lock", "lock_problems", "problems", "reference_problems", "said_of", "witnesses"]
+__all__ = ["LOCK", "Spec", "describe_meaning", "lock", "lock_problems", "problems", "reference_problems", "witnesses"]

@@ -1,4 +1,4 @@
-"""What a program that speaks the protocol must survive from our side: each fault is tried on a process of its own."""
+"""Check a program that speaks the protocol: send it each fault in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..isolate.protocol import Fault
 from ..isolate.started import USUAL, Limits, start
 from ..model import Crashed, TimedOut
 from ..system.text import short
-from .check_adapter import Found
+from .check_claims import Check
 
 _HELLO: Mapping[str, Any] = {"do": "hello", "protocol": protocol.VERSION, "shared_memory": None}
 _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
@@ -31,7 +31,7 @@ _GRAPH: Mapping[str, Any] = {
 
 
 class Talk:
-    """A conversation in single steps."""
+    """A connection to the program, one request or reply at a time."""
 
     def __init__(self, command_line: str, limits: Limits) -> None:
         self.limits = limits
@@ -57,8 +57,8 @@ class Talk:
         return self.process.deadline()
 
 
-def injected(command_line: str, limits: Limits = USUAL) -> Iterator[Found]:
-    """A line for each fault of ours, and whether the program survived it."""
+def check_program(command_line: str, limits: Limits = USUAL) -> Iterator[Check]:
+    """Send each fault and check that the program handles it."""
     for name, act in _FAULTS.items():
         talk = Talk(command_line, limits)
         try:
@@ -67,7 +67,7 @@ def injected(command_line: str, limits: Limits = USUAL) -> Iterator[Found]:
             wrong = str(error)
         finally:
             talk.process.end()
-        yield Found("mend", "protocol", f"does not hold: {name}; {wrong}") if wrong else Found("ok", "protocol", name)
+        yield Check("mend", "protocol", f"does not hold: {name}; {wrong}") if wrong else Check("ok", "protocol", name)
 
 
 def _ready(talk: Talk) -> None:
@@ -76,14 +76,14 @@ def _ready(talk: Talk) -> None:
 
 def _other_version(talk: Talk) -> str | None:
     reply = talk.ask({**_HELLO, "protocol": "reshape-conformance/0"})
-    return None if "error" in reply else f"it said {_said(reply)}, where an error was due"
+    return None if "error" in reply else f"it replied {_format_reply(reply)}, where an error was due"
 
 
 def _unknown_request(talk: Talk) -> str | None:
     _ready(talk)
     reply = talk.ask({"do": "sing", "song": ["la", {"la": None}]})
     if "error" not in reply:
-        return f"it said {_said(reply)}, where an error was due"
+        return f"it replied {_format_reply(reply)}, where an error was due"
     return _alive(talk)
 
 
@@ -93,7 +93,7 @@ def _unknown_key(talk: Talk) -> str | None:
     return (
         None
         if "result" in reply
-        else f"it said {_said(reply)}, where a result was due: keys it does not know are to be ignored"
+        else f"it replied {_format_reply(reply)}, where a result was due: keys it does not know are to be ignored"
     )
 
 
@@ -101,7 +101,7 @@ def _unknown_program(talk: Talk) -> str | None:
     _ready(talk)
     reply = talk.ask({"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8))
     if "error" not in reply:
-        return f"it said {_said(reply)}, where an error was due"
+        return f"it replied {_format_reply(reply)}, where an error was due"
     return _alive(talk)
 
 
@@ -128,7 +128,7 @@ def _in_pieces(talk: Talk) -> str | None:
         return None  # StaticReshape is not offered; what matters is that it replied
     reply = talk.ask({"do": "run", "program": 5, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(range(8)), 30)
     if "result" not in reply:
-        return f"run in pieces: it said {_said(reply)}, where a result was due"
+        return f"run in pieces: it replied {_format_reply(reply)}, where a result was due"
     talk.process.payload(reply["result"]["bytes"], talk.process.deadline(), "run")
     return _alive(talk)
 
@@ -138,28 +138,28 @@ def _stop(talk: Talk) -> str | None:
     return talk.process.stop()
 
 
-def _hung_up(talk: Talk) -> str | None:
+def _hang_up(talk: Talk) -> str | None:
     _ready(talk)
     return talk.process.hang_up()
 
 
 def _alive(talk: Talk) -> str | None:
     reply = talk.ask({"do": "describe"})
-    return None if "result" in reply else f"afterwards describe came to {_said(reply)}"
+    return None if "result" in reply else f"afterwards describe came to {_format_reply(reply)}"
 
 
-def _said(reply: Mapping[str, Any]) -> str:
+def _format_reply(reply: Mapping[str, Any]) -> str:
     return short(json.dumps({key: value for key, value in reply.items() if key != "id"}))
 
 
 _FAULTS: Mapping[str, Callable[[Talk], str | None]] = {
-    "another version of the protocol is refused": _other_version,
-    "an unknown request is refused, and the next one answered": _unknown_request,
+    "another version of the protocol is rejected": _other_version,
+    "an unknown request is rejected, and the next one answered": _unknown_request,
     "keys that it does not know are ignored": _unknown_key,
-    "a run of an unknown program is refused, its payload read": _unknown_program,
+    "a run of an unknown program is rejected, its payload read": _unknown_program,
     "a close of an unknown program is survived": _close_unknown,
     "two requests that come at once get two replies": _two_at_once,
     "a request that comes in pieces is put together": _in_pieces,
     "stop ends it": _stop,
-    "it ends where we hang up without a word": _hung_up,
+    "it ends where we hang up without a word": _hang_up,
 }

@@ -1,144 +1,18 @@
-"""The source documents held against spec/: digests, line counts, pointers, and coverage statement by statement."""
+"""Compare the source documents with spec/: digests, line counts, pointers, and coverage of each statement."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from .. import model
 from ..load.strict_yaml import MOST
 from ..system.files import leaves_its_folder, read_bytes
-
-# ── statements ────────────────────────────────────────────────────────────────────────────────────
-
-_RULER = re.compile(r"([=\-#*~^\"'+.])\1{2,}|=+(\s+=+)+|\+[-=+]+\+|\.\.")
-_SIMPLE_TABLE = re.compile(r"=+(\s+=+)+")
-_BULLET = re.compile(r"(?:[*+•-]|\d+[.)])(?:\s+|$)")
-_HASHES = re.compile(r"#+\s+")
-_SENTENCE_END = re.compile(r"[.!?;][*_`\"')\]’”]*(?=\s)")
-_ABBREVIATION = re.compile(r"(?<!\w)(?:i\.e|e\.g|etc|cf|vs|resp|approx|fig|no)\.$", re.IGNORECASE)
-
-
-class Statement(NamedTuple):
-    """One thing that a document says: a sentence or its half before a semicolon, a table row, a heading, a directive.
-    Lines and columns count from 1; the end column is the one after the last character."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
-
-    def holds(self, line: int, column: int) -> bool:
-        return (self.line, self.column) <= (line, column) < (self.end_line, self.end_column)
-
-
-class _Block(NamedTuple):
-    """Neighbouring lines that are read as one text: numbers of the first and the last, counted from 0."""
-
-    first: int
-    last: int
-    row: bool = False
-    """A table row, which is never cut into sentences."""
-
-
-def statements(text: str) -> tuple[Statement, ...]:
-    """The document cut mechanically, so that every character that is neither blank nor a ruler is in exactly one."""
-    lines = text.splitlines()
-    return tuple(statement for block in _blocks(lines) for statement in _cut(lines, block))
-
-
-def _blocks(lines: list[str]) -> Iterator[_Block]:
-    """Paragraphs, list items, headings, directives and table rows, in order."""
-    begun: int | None = None
-    table = False
-    for number, line in enumerate(lines):
-        bare = line.strip()
-        ruler = _RULER.fullmatch(bare) is not None
-        alone = bare.startswith(".. ") or _HASHES.match(bare) is not None
-        row = bare.startswith("|") and bare.endswith("|") and len(bare) > 1
-        grid_goes_on = row and begun is not None and lines[begun].lstrip().startswith("|")
-        starts = alone or (row and not grid_goes_on) or table or _BULLET.match(bare) is not None
-        if begun is not None and (not bare or ruler or starts):
-            yield _Block(begun, number - 1, lines[begun].lstrip().startswith("|"))
-            begun = None
-        if ruler:
-            table = _SIMPLE_TABLE.fullmatch(bare) is not None and not _closes(lines, number)
-        elif not bare:
-            table = False
-        elif alone or table:
-            yield _Block(number, number, row=True)
-        elif begun is None:
-            begun = number
-    if begun is not None:
-        yield _Block(begun, len(lines) - 1, lines[begun].lstrip().startswith("|"))
-
-
-def _closes(lines: list[str], number: int) -> bool:
-    """Whether the ruler of a simple table is its last one: nothing but a blank line or the end comes after it."""
-    return number + 1 == len(lines) or not lines[number + 1].strip()
-
-
-def _cut(lines: list[str], block: _Block) -> Iterator[Statement]:
-    """The statements of one block."""
-    text = "\n".join(lines[block.first : block.last + 1])
-    starts = [0]  # of each line, in text
-    for line in lines[block.first : block.last]:
-        starts.append(starts[-1] + len(line) + 1)
-    for whole in [(0, len(text))] if block.row else _sentences(text):
-        piece = text[slice(*whole)]
-        begin = whole[0] + len(piece) - len(piece.lstrip())
-        end = whole[0] + len(piece.rstrip())
-        first, last = bisect_right(starts, begin) - 1, bisect_right(starts, end - 1) - 1
-        yield Statement(
-            block.first + first + 1,
-            begin - starts[first] + 1,
-            block.first + last + 1,
-            end - starts[last] + 1,
-            _plain(text[begin:end]),
-        )
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a paragraph begin and end."""
-    begin = _marker(text)
-    first = 0
-    for found in _SENTENCE_END.finditer(text, begin):
-        if _ABBREVIATION.search(text, first, found.start() + 1) or not text[found.end() :].strip():
-            continue
-        yield first, found.end()
-        first = found.end()
-    yield first, len(text)
-
-
-def _marker(text: str) -> int:
-    """The length of the bullet or number that opens a list item."""
-    indent = len(text) - len(text.lstrip())
-    found = _BULLET.match(text, indent)
-    return found.end() if found else indent
-
-
-def _plain(text: str) -> str:
-    """A statement's text for people: one line, without bullet, hashes or the bars of a table."""
-    if text.startswith("|"):
-        columns = [re.sub(r"\s+", " ", cell).strip() for cell in _cells(text.splitlines())]
-        return " | ".join(filter(None, columns))
-    text = re.sub(r"\s+", " ", text[_marker(text) :])
-    return _HASHES.sub("", text, count=1) if text.startswith("#") else text
-
-
-def _cells(rows: list[str]) -> list[str]:
-    """The cells of a grid table's row; a bar is a border where every line of the row has one."""
-    rows = [row.strip() for row in rows]
-    borders = [at for at in range(min(map(len, rows))) if all(row[at] == "|" for row in rows)]
-    return [" ".join(row[a + 1 : b] for row in rows) for a, b in pairwise(borders)]
-
+from .statements import Statement, statements
 
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -157,7 +31,7 @@ class Covered(NamedTuple):
 
 
 class DocumentCoverage(NamedTuple):
-    """How much of one document spec/ accounts for. A statement may count as pointed at by a rule and by a finding."""
+    """The coverage of one document by spec/. A statement may count both for a rule and for a finding."""
 
     document: str
     covered: tuple[Covered, ...]
@@ -221,21 +95,21 @@ def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverag
     for document in spec.documents.values():
         if spec.added and document.id not in spec.added:
             continue  # those that come along were verified where they come from
-        text, found = _text(document, folder)
-        problems += found
+        text, more = _text(document, folder)
+        problems += more
         if text is None:
             continue
         cut = statements(text)
-        problems += _pinned(document, text, cut)
+        problems += _check_counts(document, text, cut)
         mine = [claim for claim in claims if claim.pointer.document == document.id]
-        covered[document.id], found = _cover(document, text.splitlines(), cut, mine)
-        problems += found
+        covered[document.id], more = _cover(document, text.splitlines(), cut, mine)
+        problems += more
         problems += _holes(document, covered[document.id])
     return problems, Coverage(covered)
 
 
 def _sources(spec: model.Spec) -> model.Place:
-    """Where to put what concerns no single document."""
+    """Return the place for problems that concern no single document."""
     for document in spec.documents.values():
         return document.place._replace(line=1)
     return model.Place("spec/sources.yaml", 1)
@@ -291,8 +165,8 @@ def _bytes(document: model.Document, folder: Path) -> bytes | None:
     return data
 
 
-def _pinned(document: model.Document, text: str, cut: tuple[Statement, ...]) -> list[model.Problem]:
-    """Whether the counts in sources.yaml are those of the text."""
+def _check_counts(document: model.Document, text: str, cut: tuple[Statement, ...]) -> list[model.Problem]:
+    """Compare the counts in sources.yaml with those of the text."""
     counted = (("lines", document.lines, len(text.splitlines())), ("statements", document.statements, len(cut)))
     return [
         model.Problem(document.place, f"{document.id}: has {got} {name}, not {pinned}: set {name} to {got}")
@@ -326,12 +200,12 @@ def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer
     spot = f"line {pointer.line} of {pointer.document}"
     if not 1 <= pointer.line <= len(lines):
         return None, f"there is no {spot}: it has {len(lines)} lines"
-    found = list(_words(pointer.words).finditer(lines[pointer.line - 1]))
-    if not found:
+    matches = list(_words(pointer.words).finditer(lines[pointer.line - 1]))
+    if not matches:
         return None, f"{pointer.words!r} does not stand on {spot}: {_elsewhere(lines, pointer)}"
-    if len(found) > 1:
-        return None, f"{pointer.words!r} stands {len(found)} times on {spot}: take more words, so that it is once"
-    begin, end = found[0].start() + 1, found[0].end()
+    if len(matches) > 1:
+        return None, f"{pointer.words!r} stands {len(matches)} times on {spot}: take more words, so that it is once"
+    begin, end = matches[0].start() + 1, matches[0].end()
     for number, statement in enumerate(cut):
         if statement.holds(pointer.line, begin):
             if statement.holds(pointer.line, end):
@@ -349,12 +223,12 @@ def _words(words: str) -> re.Pattern[str]:
 
 
 def _elsewhere(lines: list[str], pointer: model.Pointer) -> str:
-    """Where the words of a pointer stand instead."""
+    """Say on which other lines the words of a pointer are."""
     pattern = _words(pointer.words)
-    found = [str(number) for number, line in enumerate(lines, 1) if pattern.search(line)]
-    if not found:
+    numbers = [str(number) for number, line in enumerate(lines, 1) if pattern.search(line)]
+    if not numbers:
         return "nor on any other, so read the document again"
-    return f"it does on line{'s' if len(found) > 1 else ''} {', '.join(found)}"
+    return f"it does on line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
 
 
 def _holes(document: model.Document, coverage: DocumentCoverage) -> list[model.Problem]:

@@ -1,4 +1,4 @@
-"""Proves that the suite notices: backends with one false belief, rules deleted, and every turn of the reference."""
+"""Check that the suite notices planted backends, deleted rules and mutants of the reference."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..plan.rows import Row
 from ..plan.steps import GREAT
 from ..run.row import call_steps, run_row
 from .check_cases import witnesses
+from .mutate_source import Mutant, mutants, source_of
 from .reasons import reason_holds
-from .turned import Mutant, mutants, source_of
 
 LONGEST = 20.0
 """Seconds of this process that a mutant may take for all rows."""
@@ -27,7 +27,7 @@ FINE = frozenset({"pass", "observed"})
 _SAME_BYTES = (
     "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
 )
-_SETTLED_LATER = "dst is then settled at the run, where the same check refuses or answers the same call"
+_SETTLED_LATER = "dst is then settled at the run, where the same check rejects or answers the same call"
 _NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
 _MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
 _EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
@@ -74,8 +74,8 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
     return kept
 
 
-def noticed(row: Row, backend: Adapter) -> bool:
-    """Whether a row fails or errs in some document."""
+def is_noticed(row: Row, backend: Adapter) -> bool:
+    """True if a row fails or errs in some document."""
     return not FINE.issuperset(run_row(row, backend, False).verdicts.values())
 
 
@@ -83,7 +83,7 @@ def noticed(row: Row, backend: Adapter) -> bool:
 
 
 class Planted(NamedTuple):
-    """What the suite found in a backend with one false belief."""
+    """The cases that notice a backend with one false belief."""
 
     name: str
     belief: str
@@ -118,30 +118,30 @@ def plant(backend: Any, rows: Iterable[Row]) -> Planted:
     killers: dict[str, dict[str, None]] = {}
     failed = others = 0
     for row in rows:
-        bad = noticed(row, adapter)
+        bad = is_noticed(row, adapter)
         rule = row.case.rule
         if bad:
             killers.setdefault(rule, {})[row.case.id] = None
         if rule != backend.breaks:
             failed, others = failed + bad, others + 1
     belief = inspect.getdoc(backend) or ""
-    found = {rule: tuple(cases) for rule, cases in killers.items()}
-    return Planted(backend.name, belief, backend.breaks, backend.classes, found, (failed, others))
+    by_rule = {rule: tuple(cases) for rule, cases in killers.items()}
+    return Planted(backend.name, belief, backend.breaks, backend.classes, by_rule, (failed, others))
 
 
-def unopposed(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
+def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
     """Rules that no planted backend breaks, and classes of bug that none stands for."""
     module = importlib.import_module("conformance.adapters.broken")
     broken = {backend.breaks for backend in backends.values()}
     for rule in suite.spec.rules.values():
         if rule.level in ("must", "decided") and rule.id not in broken:
-            yield f"rule {rule.id!r} has no enemy; write a backend that breaks it in adapters/broken/"
+            yield f"rule {rule.id!r} has no planted backend; write a backend that breaks it in adapters/broken/"
     for rule_id in sorted(broken - suite.spec.rules.keys()):
         yield f"adapters/broken/: some backend breaks {rule_id!r}, which is no rule"
     covered = {letter for backend in backends.values() for letter in backend.classes}
     for letter, about in module.CLASSES.items():
         if letter not in covered:
-            yield f"class {letter} ({about}) has no enemy; write a backend of that class in adapters/broken/"
+            yield f"class {letter} ({about}) has no planted backend; write one of that class in adapters/broken/"
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
@@ -175,17 +175,17 @@ def delete(suite: Suite, rule_id: str, domain: Domain = SMALL) -> Deleted:
     return Deleted(rule_id, (), f"implied by the other rules: without it {domain} mean the same")
 
 
-# ── the reference, turned ─────────────────────────────────────────────────────────────────────────
+# ── mutants of the reference ────────────────────────────────────────────────────────────────────────
 
 
-class Turned(NamedTuple):
+class MutantResult(NamedTuple):
     """A mutant of the reference, and what noticed it."""
 
     mutant: Mutant
     killer: str | None
     """The row that notices it."""
     by_reason: bool
-    """Whether that row passes, and only the reason for which it is refused does not hold."""
+    """True if that row passes, and only the reason for its rejection does not hold."""
     proof: str | None
 
     @property
@@ -198,7 +198,7 @@ class Turned(NamedTuple):
 
 
 UNTOUCHED = frozenset({"identity", "claims"})
-"""What the reference says of itself, which no row depends on."""
+"""Parts of the reference that describe itself; no row depends on them."""
 
 
 def reference_mutants() -> Iterator[Mutant]:
@@ -206,63 +206,63 @@ def reference_mutants() -> Iterator[Mutant]:
     yield from mutants(source_of(importlib.import_module("conformance.adapters.numpy_reference")), UNTOUCHED)
 
 
-def outdated(turned: Iterable[Mutant]) -> Iterator[str]:
-    """Proofs of mutants that are no more."""
-    for name in sorted(EQUIVALENTS.keys() - {mutant.name for mutant in turned}):
+def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
+    """Find proofs of mutants that no longer exist."""
+    for name in sorted(EQUIVALENTS.keys() - {mutant.name for mutant in mutants_}):
         yield f"conformance/prove/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
 
 
-class Hunt:
-    """Looks for a row that notices a mutant; rows that noticed one before are asked first."""
+class KillerSearch:
+    """Finds rows that notice mutants; rows that noticed one before are tried first."""
 
     def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
         types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
         by_type = sorted(rows, key=lambda row: types[row.type])
-        self.by_verdict, self.by_reason = by_type, [row for row in by_type if _may_be_refused(row)]
+        self.by_verdict, self.by_reason = by_type, [row for row in by_type if _may_be_rejected(row)]
         self.equivalents = equivalents
 
-    def hunted(self, mutant: Mutant) -> Turned:
-        """What becomes of one mutant."""
+    def find_killer(self, mutant: Mutant) -> MutantResult:
+        """Find the first row that notices a mutant, or its proof."""
         proof = self.equivalents.get(mutant.name)
         backend = _backend(mutant)
         if isinstance(backend, str):
-            return Turned(mutant, backend, False, proof)
-        looks = [(self.by_verdict, noticed), (self.by_reason, gives_itself_away)]
+            return MutantResult(mutant, backend, False, proof)
+        looks = [(self.by_verdict, is_noticed), (self.by_reason, gives_wrong_reason)]
         for rows, notices in reversed(looks) if mutant.of_text else looks:  # a text is most often a reason
             killer = _killer(backend, rows, notices)
             if killer:
-                only_reason = notices is gives_itself_away and not noticed(rows[0], backend)
-                return Turned(mutant, killer, only_reason, proof)
-        return Turned(mutant, None, False, proof)
+                only_reason = notices is gives_wrong_reason and not is_noticed(rows[0], backend)
+                return MutantResult(mutant, killer, only_reason, proof)
+        return MutantResult(mutant, None, False, proof)
 
 
-def _may_be_refused(row: Row) -> bool:
-    """Whether a backend that no row notices may refuse this one, and so give a reason."""
+def _may_be_rejected(row: Row) -> bool:
+    """True if a backend may reject this row and still pass it, so that its reason can be checked."""
     return any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
 
 
 def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool]) -> str | None:
     """The first row that notices a backend; it comes to the front, for the next one is likely to fall for it too."""
-    asked: list[Row] = []
+    tried: list[Row] = []
     with time_limit(LONGEST) as late:
         for row in rows:
-            asked.append(row)
+            tried.append(row)
             if notices(row, backend):
-                rows.insert(0, rows.pop(len(asked) - 1))
+                rows.insert(0, rows.pop(len(tried) - 1))
                 return row.id
-    return f"{asked[-1].id} (endless)" if late else None
+    return f"{tried[-1].id} (endless)" if late else None
 
 
 def _backend(mutant: Mutant) -> Any:
-    """The mutant's backend, or what kept it from being one."""
+    """Return the backend of a mutant, or say why its module cannot be imported."""
     try:
         return mutant.module().NumpyReference()
     except Exception as error:
         return f"{type(error).__name__} when it is imported"
 
 
-def gives_itself_away(row: Row, backend: Adapter) -> bool:
-    """Whether a row is refused for a reason that does not hold."""
+def gives_wrong_reason(row: Row, backend: Adapter) -> bool:
+    """True if a row is rejected for a reason that does not hold."""
     return not all(map(reason_holds, row.steps, call_steps(row, backend)))
 
 
@@ -272,7 +272,7 @@ class _Late(BaseException):
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[list[str]]:
-    """Ends what runs too long; the list has an entry then. Only the main thread of a Unix process can."""
+    """Stop the block after some seconds; the list then has an entry. Only the main thread of a Unix process can."""
     late: list[str] = []
 
     def end(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Whether the reference refuses a call for a reason that holds: its message is a rule's id, as data."""
+"""Check the reasons of the reference: the message of a rejection is the id of a rule that the call breaks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from ..plan.steps import RowStep
 
 
 def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = frozenset()) -> bool:
-    """Whether a refusal, if it is one, names a rule that speaks against the call."""
+    """True if the outcome is no rejection, or names a rule that speaks against the call."""
     return outcome.kind != "rejected" or outcome.message in reasons(task, unknown)
 
 
 def reasons(task: RowStep, unknown: frozenset[str] = frozenset()) -> set[str]:
-    """The rules that a call breaks, in any document but the unknown; where it breaks none, those that leave it open."""
+    """Return the rules that a call breaks, or else those that leave it unspecified, except in the unknown documents."""
     by_kind: dict[str, set[str]] = {"illegal": set(), "unspecified": set(), "legal": set()}
     for judged in task.meanings:
         if unknown.issuperset(judged.documents):

@@ -1,4 +1,4 @@
-"""Rows of the plan as pytest items: collected by file, run by the session, told without a traceback."""
+"""Rows of the plan as pytest items, collected by file; a failure is printed without a traceback."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..report.rows import BAD
 from ..system.terminal import plain
 
 
-class Told:
-    """A failure as pytest prints it; `reprcrash.message` is what its short summary and JUnit take."""
+class Failure:
+    """A failure as pytest prints it; `reprcrash.message` is what its short summary and JUnit show."""
 
     def __init__(self, text: str, message: str) -> None:
         self.text = safe(text)
@@ -28,32 +28,32 @@ class Told:
 
 
 def safe(text: str) -> str:
-    """Several lines of a backend, such as its output, that pytest may print."""
+    """Return lines of a backend, such as its output, in a form that is safe to print."""
     return "\n".join(map(plain, text.splitlines())) + "\n" * text.endswith("\n")
 
 
-class Broken(Exception):
-    """A row failed or erred; no traceback is of any use."""
+class RowFailed(Exception):
+    """A row failed or erred; it is shown without a traceback."""
 
-    def __init__(self, told: Told) -> None:
-        super().__init__(told.text)
-        self.told = told
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
 
 
 class Runs(Protocol):
-    """What items need of the session that has the backend."""
+    """The part of the session that items use."""
 
     pin: str
-    """Who gives the answers."""
+    """Names the backend and the suite."""
 
     def call(self, row: Row) -> Result: ...
     def verdicts(self, result: Result) -> set[Verdict]: ...
-    def failure(self, row: Row, result: Result) -> Told: ...
-    def not_claimed(self, row: Row) -> str: ...
+    def failure(self, row: Row, result: Result) -> Failure: ...
+    def skip_reason(self, row: Row) -> str: ...
 
 
 class CaseFile(pytest.Collector):
-    """A file of the suite; its node id is fixed, wherever pytest is started."""
+    """A file of the suite; its node id does not depend on the working directory."""
 
     def __init__(self, conformance: Runs, rows: list[Row], **options: Any) -> None:
         super().__init__(**options)
@@ -83,18 +83,16 @@ class CaseRow(pytest.Item):
         self.result = result = self.conformance.call(self.row)
         verdicts = self.conformance.verdicts(result)
         if not verdicts.isdisjoint(BAD):
-            raise Broken(self.conformance.failure(self.row, result))
+            raise RowFailed(self.conformance.failure(self.row, result))
         if verdicts.isdisjoint(("pass", "observed")):
-            pytest.skip(self.conformance.not_claimed(self.row))
-        self.row.free_steps()  # nobody asks for those of a row that passes, and they are most of what is kept
+            pytest.skip(self.conformance.skip_reason(self.row))
+        self.row.free_steps()  # its calls take most memory, and a row that passes needs them no more
 
     def attach(self, report: pytest.TestReport) -> None:
-        """Sends the result along with a report of the call, in a form that every process can read."""
+        """Attach the result to a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
-            vars(report)["conformance"] = (
-                *result, self.conformance.pin,
-            )  # fmt: skip
+            vars(report)["conformance"] = (*result, self.conformance.pin)
         report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return excinfo.value.told if isinstance(excinfo.value, Broken) else super().repr_failure(excinfo, style)
+        return excinfo.value.failure if isinstance(excinfo.value, RowFailed) else super().repr_failure(excinfo, style)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..model import VERDICTS
-from ..system.terminal import BAD, OK, counted, lines, plain
+from ..system.terminal import BAD, OK, count_noun, lines, plain
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from .markdown import code, inert
 from .render import render_page
@@ -72,10 +72,10 @@ def format_verdict(difference: Difference) -> str:
     counts = difference.counts
     rows = {direction: number for direction, number in counts.items() if number}
     if not rows and not difference.standings:
-        return f"nothing changed in {counted(difference.rows, 'row')}"
+        return f"nothing changed in {count_noun(difference.rows, 'row')}"
     numbers = ", ".join(f"{number:,} {direction}" for direction, number in rows.items()) or "no row changed"
     summary = "something got worse" if difference.worse else "nothing got worse"
-    return f"{summary}: {numbers}, of {counted(difference.rows, 'row')}"
+    return f"{summary}: {numbers}, of {count_noun(difference.rows, 'row')}"
 
 
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
@@ -113,7 +113,7 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
         for group in some[:most]:
             first = group.first
             rule = f" · {first.rule}" if first.rule else ""
-            yield f"  {first.case}{rule} · {counted(group.number, 'row')} · {group.documents}"
+            yield f"  {first.case}{rule} · {count_noun(group.number, 'row')} · {group.documents}"
             yield f"      {group.verdicts} · {group.answers} · why: {group.causes}"
         if len(some) > most:
             yield f"  and {len(some) - most} more; --out changes.html has them"
@@ -156,7 +156,7 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield ""
         for group in some[:MOST]:
             first = group.first
-            yield f"- {code(first.case)}, {counted(group.number, 'row')} ({group.documents}): {group.verdicts}"
+            yield f"- {code(first.case)}, {count_noun(group.number, 'row')} ({group.documents}): {group.verdicts}"
             yield f"  - {code(group.answers)}, why: {group.causes}"
         if len(some) > MOST:
             yield f"- and {len(some) - MOST} more"

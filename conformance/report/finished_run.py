@@ -180,7 +180,7 @@ class FinishedRun:
     # ── about some rows ──
 
     def share(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Share:
-        """The worst verdict of rows in groups; those outside the target that were not run are counted apart."""
+        """The worst verdict of rows in groups; those outside the target that were not run are count_noun apart."""
         inside: Counter[Verdict] = Counter()
         aside = 0
         for result, number in groups:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..system.terminal import counted
+from ..system.terminal import count_noun
 from .rows import MARKS, format_counts
 from .wording import cut, visible
 
@@ -50,7 +50,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(lambda name: _join_lines(_read(name))),
     )  # fmt: skip
     environment.globals |= {"marks": MARKS, "colours": COLOURS}
-    environment.filters |= {"counted": counted, "cut": cut, "visible": visible, "counts": format_counts}
+    environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
     return environment
 
 

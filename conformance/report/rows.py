@@ -67,7 +67,7 @@ def _check_verdicts(row: Row, verdicts: Mapping[str, Verdict]) -> None:
 
 
 class RowGroup(NamedTuple):
-    """Rows of one rule, operation and type with the same verdicts, group_pairs so that they are counted once."""
+    """Rows of one rule, operation and type with the same verdicts, group_pairs so that they are count_noun once."""
 
     first: RowResult
     number: int

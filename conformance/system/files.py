@@ -1,4 +1,4 @@
-"""Read files that anybody may have put in place, replace files safely, and lock a folder while it is written."""
+"""Read files that anybody may have written, replace files safely, and lock a folder while it is written."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading; OSError for anything else. This never waits for a writer."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        _refuse_irregular(descriptor, path)
+        _require_regular(descriptor, path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def _refuse_irregular(descriptor: int, path: Path) -> None:
+def _require_regular(descriptor: int, path: Path) -> None:
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -66,7 +66,7 @@ def _refuse_irregular(descriptor: int, path: Path) -> None:
 
 
 def create(path: Path, buffering: int = -1) -> BinaryIO:
-    """Create a file in place of whatever bears the name, for writing and reading, without following a link."""
+    """Create a file in place of any file of that name, for writing and reading, without following a link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -74,7 +74,7 @@ def create(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Put a file with this content in place of whatever bears the name, without following a symbolic link."""
+    """Put a file with this content in place of any file of that name, without following a symbolic link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -104,7 +104,7 @@ def lock_folder(folder: Path, what: str) -> Iterator[None]:
     """Hold a folder for one run. Raise InUse if another process holds it.
 
     The folder is created if it is not there, and removed again if it was and nothing was written into it. The kernel
-    drops the lock when its process ends, however it ends. `what` is shown to whoever finds it held.
+    drops the lock when its process ends, however it ends. `what` is shown to a process that finds the folder locked.
     """
     created = not folder.is_dir()
     descriptor = _acquire(folder)
@@ -122,7 +122,7 @@ def lock_folder(folder: Path, what: str) -> Iterator[None]:
 
 
 def _acquire(folder: Path) -> int:
-    """Return a descriptor of the lock file, which is locked and still bears its name."""
+    """Return a descriptor of the lock file, which is locked and still has its name."""
     path = folder / LOCK
     while True:
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def _acquire(folder: Path) -> int:
         except FileNotFoundError:  # the holder removed the folder, in which it had written nothing
             continue
         try:
-            _refuse_irregular(descriptor, path)
+            _require_regular(descriptor, path)
         except OSError:
             os.close(descriptor)
             raise

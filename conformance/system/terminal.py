@@ -1,4 +1,4 @@
-"""What goes to a person's terminal: inert text, colour where it is wanted, aligned tables, a progress line."""
+"""Output on a terminal: text without control characters, colours, aligned tables, a progress line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OURS = re.compile(rf"\\x1b{_KEY}([^;]*);")
 _BREAK = f"\x1b{_KEY}n;"
 OK, BAD = f"\x1b{_KEY}✓;", f"\x1b{_KEY}✗;"
 """Our signs at the start of a line. `say` puts a backslash before a sign that somebody else's text puts there."""
-_POSES = re.compile(rf"(?:[ ]|\\x1b{_KEY}\d+;)*(?=::|✓|✗|✔|✘)")
+_LOOKS_LIKE_OURS = re.compile(rf"(?:[ ]|\\x1b{_KEY}\d+;)*(?=::|✓|✗|✔|✘)")
 """The start of a line that a CI service takes for a command (`::error::`), or a person for a verdict of ours."""
 _COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
 """`##[group]`, `##vso[…]` and `##teamcity[…]`, which some CI services obey anywhere in a line."""
@@ -28,7 +28,7 @@ _WIDEST = 100
 
 
 def printable(text: str) -> str:
-    """The text in one line: every character that could act on a terminal or on the reading order is written out."""
+    """Return the text in one line, with escapes for characters that act on a terminal or on the reading order."""
     return "".join(_inert(character) for character in text)
 
 
@@ -41,26 +41,26 @@ def _inert(character: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text as `say` prints it where there is no colour: safe for a terminal and for the log of a CI service.
+    """Return the text as `say` prints it without colour: safe for a terminal and for the log of a CI service.
 
-    A line break in it is one of `lines`, `table`, `wrapped` or `labelled`; any other is written out as `\\n`.
+    A line break in it is one of `lines`, `table`, `wrap` or `label_paragraph`; any other is written out as `\\n`.
     """
-    return _shown(text, "")
+    return _render(text, "")
 
 
-def _shown(text: str, colour: str) -> str:
+def _render(text: str, colour: str) -> str:
     def mark(match: re.Match[str]) -> str:
         if match[1].isdigit():
             return match.expand(colour)
         return "\n" if match[1] == "n" else match[1]
 
-    written = printable(_BREAK).join(map(_not_posing, printable(text).split(printable(_BREAK))))
+    written = printable(_BREAK).join(map(_disarm, printable(text).split(printable(_BREAK))))
     return _COMMAND.sub(r"\\x23", _OURS.sub(mark, written))
 
 
-def _not_posing(line: str) -> str:
-    """A line with a backslash before what would be taken for a command or for our verdict."""
-    start = _POSES.match(line)
+def _disarm(line: str) -> str:
+    """Put a backslash before a start of the line that looks like a command or our verdict."""
+    start = _LOOKS_LIKE_OURS.match(line)
     return f"{start[0]}\\{line[start.end() :]}" if start else line
 
 
@@ -68,27 +68,27 @@ def _not_posing(line: str) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person looks at the stream."""
+    """True if the stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
 
 
-def coloured(stream: TextIO | None) -> bool:
-    """Whether to colour what goes to the stream: https://no-color.org."""
+def is_coloured(stream: TextIO | None) -> bool:
+    """True if output to the stream should be coloured: https://no-color.org."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(style: str, text: str) -> str:
-    """The text in a style; `say` brings it out where colour is wanted, and drops it elsewhere."""
+    """Mark the text with a style; `say` prints the colour if the stream should be coloured."""
     return f"\x1b{_KEY}{_STYLES[style]};{text}\x1b{_KEY}0;"
 
 
 def say(text: str = "", stream: TextIO | None = None) -> None:
-    """Print a text as `plain` makes it, with our own colours where they are wanted."""
+    """Print a text as `plain` makes it, with colours if the stream should be coloured."""
     stream = stream or sys.stdout
-    print(_shown(text, "\x1b[\\1m" if coloured(stream) else ""), file=stream)
+    print(_render(text, "\x1b[\\1m" if is_coloured(stream) else ""), file=stream)
 
 
 def say_raw(text: str) -> None:
@@ -100,14 +100,14 @@ def say_raw(text: str) -> None:
 
 
 def width(stream: TextIO | None = None) -> int:
-    """Columns to write in: a person's terminal, but no wider than one reads with ease."""
+    """Return the columns to write in: those of the terminal, at most 100."""
     if not is_terminal(stream or sys.stdout):
         return _WIDEST
     return max(40, min(_WIDEST, shutil.get_terminal_size().columns))
 
 
 def columns(text: str) -> int:
-    """Columns that a text takes; wide characters take two, combining ones none, colours none."""
+    """Return the columns that a text takes; wide characters take two, combining ones none, colours none."""
     text = _OURS.sub(lambda mark: mark[1] if mark[1] in "✓✗" else "", printable(text))
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
@@ -115,30 +115,30 @@ def columns(text: str) -> int:
 
 
 def lines(texts: Iterable[str]) -> str:
-    """Several lines, one below the other."""
+    """Join texts as lines."""
     return _BREAK.join(texts)
 
 
 def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), right: Iterable[int] = ()) -> str:
-    """Rows in aligned columns, two blanks apart; the columns numbered in `right` end together."""
+    """Lay out rows in aligned columns, two blanks apart; the columns numbered in `right` are aligned to the right."""
     cells = [list(map(str, row)) for row in rows]
-    shown = [[paint("dim", name) for name in header], *cells] if header else cells
-    if not shown:
+    rows_shown = [[paint("dim", name) for name in header], *cells] if header else cells
+    if not rows_shown:
         return ""
-    widths = [max(columns(row[at]) for row in shown) for at in range(len(shown[0]))]
+    widths = [max(columns(row[at]) for row in rows_shown) for at in range(len(rows_shown[0]))]
     to_right = set(right)
     return lines(
-        "  ".join(_padded(cell, widths[at], at in to_right) for at, cell in enumerate(row)).rstrip() for row in shown
+        "  ".join(_pad(cell, widths[at], at in to_right) for at, cell in enumerate(row)).rstrip() for row in rows_shown
     )
 
 
-def _padded(cell: str, wanted: int, right: bool) -> str:
+def _pad(cell: str, wanted: int, right: bool) -> str:
     blanks = " " * (wanted - columns(cell))
     return blanks + cell if right else cell + blanks
 
 
-def wrapped(text: str, indent: int = 0, hang: int | None = None) -> str:
-    """A paragraph folded to the width, indented; `hang` indents the lines after the first."""
+def wrap(text: str, indent: int = 0, hang: int | None = None) -> str:
+    """Fold a paragraph to the width and indent it; `hang` indents the lines after the first."""
     later = " " * (indent if hang is None else hang)
     return lines(
         textwrap.wrap(
@@ -153,23 +153,23 @@ def wrapped(text: str, indent: int = 0, hang: int | None = None) -> str:
 
 
 def with_sign(good: bool, text: str) -> str:
-    """A verdict of ours: a paragraph behind our sign for yes or no."""
-    return (OK if good else BAD) + wrapped(f"✓ {text}", 0, 2)[1:]
+    """Fold a paragraph after our sign for yes or no."""
+    return (OK if good else BAD) + wrap(f"✓ {text}", 0, 2)[1:]
 
 
-def labelled(label: str, text: str, gap: int = 12) -> str:
-    """`label       a paragraph`, the paragraph folded in its own column."""
-    body = wrapped(text, gap).lstrip()
+def label_paragraph(label: str, text: str, gap: int = 12) -> str:
+    """Write `label       a paragraph`; the paragraph is folded in its own column."""
+    body = wrap(text, gap).lstrip()
     return f"{paint('dim', label)}{' ' * max(1, gap - columns(label))}{body}"
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 rule`, `2 rules`, `3 silences`."""
+def count_noun(number: int, noun: str) -> str:
+    """Write `1 rule`, `2 rules`, `3 silences`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def cut(text: str, most: int) -> str:
-    """The text in one line of so many columns at most."""
+    """Cut the text to at most `most` columns."""
     return text if columns(text) <= most else f"{text[: max(0, most - 1)].rstrip()}…"
 
 
@@ -177,7 +177,7 @@ def cut(text: str, most: int) -> str:
 
 
 class Progress:
-    """One line that counts up on a person's terminal, and nothing at all elsewhere."""
+    """A line that counts up on a terminal; nothing is printed elsewhere."""
 
     def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
         self._label, self._total = label, total
@@ -186,7 +186,7 @@ class Progress:
         self._next = 0.0
 
     def at(self, done: int, note: str = "") -> None:
-        """Shows how far it is, ten times a second at most."""
+        """Show the number done, at most ten times a second."""
         if not self._shown or (time.monotonic() < self._next and done < self._total):
             return
         self._next = time.monotonic() + 0.1
@@ -195,7 +195,7 @@ class Progress:
         self._stream.flush()
 
     def close(self) -> None:
-        """Clears the line."""
+        """Clear the line."""
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -6,11 +6,11 @@ LONGEST_TEXT = 2000
 
 
 def short(value: object) -> str:
-    """A value in messages, cut where it is long."""
+    """Return the value for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def cut(text: str, most: int = LONGEST_TEXT) -> str:
-    """A text of a backend's, cut where it is long."""
+    """Return a text of a backend, cut if it is long."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"

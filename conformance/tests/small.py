@@ -174,8 +174,7 @@ def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     for module in ("run", "merge"):
-        monkeypatch.setattr(f"conformance.cli.{module}.load_suite", suite)
-        monkeypatch.setattr(f"conformance.cli.{module}.plan_of", plan_once)
+        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", lambda args: plan_once(suite(args.spec, args.cases)))
     return Command(tmp_path, capsys)
 
 

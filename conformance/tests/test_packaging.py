@@ -376,7 +376,7 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
 
 
 def test_the_readme_shows_commands_that_there_are() -> None:
-    from conformance.cli.main import commands_and_options
+    from conformance.cli.options import commands_and_options
 
     known = commands_and_options()
     text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))

@@ -16,7 +16,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
-from conformance.prove.mutants import Planted, broken_backends, noticed, rows_to_run, unopposed
+from conformance.prove.mutants import Planted, broken_backends, find_unopposed_rules, is_noticed, rows_to_run
 from conformance.run.row import run_row
 
 BROKEN = broken_backends()
@@ -40,7 +40,7 @@ def of_rule(rule: str) -> list[Row]:
 def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
     backend = BROKEN[name]
     adapter = backend()
-    assert any(noticed(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
+    assert any(is_noticed(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
     """Rows of few elements are asked first, and none once enough have passed, whatever the others would do."""
     adapter, breaks = BROKEN[name](), BROKEN[name].breaks
     others = [row for row in by_size() if row.case.rule != breaks]
-    passed = (row for row in others if not noticed(row, adapter))
+    passed = (row for row in others if not is_noticed(row, adapter))
     enough = len(others) - len(others) // 2
     assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
 
@@ -63,11 +63,11 @@ def test_a_belief_does_the_same_every_time(name: str) -> None:
 
 def test_the_reference_itself_is_not_caught() -> None:
     reference = load_adapter("numpy")
-    assert [row.id for row in rows() if noticed(row, reference)] == []
+    assert [row.id for row in rows() if is_noticed(row, reference)] == []
 
 
 def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:
-    assert list(unopposed(load_suite(), BROKEN)) == []
+    assert list(find_unopposed_rules(load_suite(), BROKEN)) == []
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,17 @@ def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:
 )
 def test_a_rule_or_a_class_without_an_enemy_is_named(without: Any, words: str) -> None:
     rest = {name: backend for name, backend in BROKEN.items() if not without(backend)}
-    assert any(words in each for each in unopposed(load_suite(), rest))
+    assert any(words in each for each in find_unopposed_rules(load_suite(), rest))
 
 
 def test_an_enemy_of_no_rule_is_named() -> None:
     class Odd:
         breaks, classes = "no-such-rule", "A"
 
-    assert any("'no-such-rule', which is no rule" in each for each in unopposed(load_suite(), {**BROKEN, "odd": Odd}))
+    assert any(
+        "'no-such-rule', which is no rule" in each
+        for each in find_unopposed_rules(load_suite(), {**BROKEN, "odd": Odd})
+    )
 
 
 def test_there_are_enough_of_them() -> None:

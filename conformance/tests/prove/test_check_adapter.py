@@ -69,16 +69,18 @@ def adapter(folder: Path, changes: str) -> str:
 def test_a_sound_adapter_is_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = checks(adapter(tmp_path, ""), capsys)
     assert code == 0, mended(found)
-    assert {"identity", "claims", "answer", "refusal", "state", "round trip", "restart"} <= {f["check"] for f in found}
+    assert {"identity", "claims", "answer", "rejection", "state", "round trip", "restart"} <= {
+        f["check"] for f in found
+    }
 
 
 BROKEN = {
     "no version": ("    version = ''\n", "identity: mine has no version"),
     "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
-    "refusals not named": ("    refusals = (OSError,)\n", "refusal: [2, 3] → [7] is illegal, and came back as error"),
+    "refusals not named": ("    refusals = (OSError,)\n", "rejection: [2, 3] → [7] is illegal, and came back as error"),
     "everything answered": (
         "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
-        "refusal: none of 5 illegal calls was refused",
+        "rejection: none of 5 illegal calls was rejected",
     ),
     "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
     "converts": (

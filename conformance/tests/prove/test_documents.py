@@ -14,20 +14,21 @@ import pytest
 from conformance import model
 from conformance.load import spec as load
 from conformance.prove import documents
+from conformance.prove.statements import _RULER, statements
 
 SEEDS = Path(__file__).resolve().parents[4] / "shared" / "seeds"
 
 
 def texts(text: str) -> list[str]:
-    return [statement.text for statement in documents.statements(text)]
+    return [statement.text for statement in statements(text)]
 
 
 def spans(text: str) -> list[tuple[int, int, int, int]]:
-    return [statement[:4] for statement in documents.statements(text)]
+    return [statement[:4] for statement in statements(text)]
 
 
 def ruler(line: str) -> bool:
-    return documents._RULER.fullmatch(line.strip()) is not None
+    return _RULER.fullmatch(line.strip()) is not None
 
 
 # ── cutting ───────────────────────────────────────────────────────────────────────────────────────
@@ -103,7 +104,7 @@ def test_nothing_but_blanks_and_rulers_holds_no_statement(text: str) -> None:
 
 
 def each_character_is_in_exactly_one_statement(text: str) -> None:
-    cut = documents.statements(text)
+    cut = statements(text)
     for line, content in enumerate(text.splitlines(), 1):
         for column, character in enumerate(content, 1):
             if not character.isspace() and not ruler(content):
@@ -302,7 +303,7 @@ def test_each_character_of_the_documents_is_in_exactly_one_statement(spec: model
 
 def test_a_long_line_of_many_sentences_holds_as_many_statements(spec: model.Spec, seeds: Path) -> None:
     text = (seeds / spec.documents["static-2020"].file).read_text(encoding="utf-8")
-    assert sum(statement.line == 22 for statement in documents.statements(text)) == 8
+    assert sum(statement.line == 22 for statement in statements(text)) == 8
 
 
 def test_no_rule_and_no_finding_is_without_its_pointers_when_they_move_by_a_line(spec: model.Spec, seeds: Path) -> None:

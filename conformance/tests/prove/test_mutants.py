@@ -1,4 +1,4 @@
-"""Nothing can be taken from the contracts or turned in the reference without a case that notices."""
+"""Nothing can be taken from the contracts or changed in the reference without a case that notices."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ from conformance.model import Graph, Meaning, Outcome, Program, Rejected, Suite
 from conformance.plan.rows import Row, plan_of
 from conformance.plan.steps import RowStep, StepMeaning
 from conformance.prove.check_cases import reference_problems
-from conformance.prove.mutants import EQUIVALENTS, Hunt, delete, outdated, reference_mutants, rows_to_run, time_limit
+from conformance.prove.mutants import (
+    EQUIVALENTS,
+    KillerSearch,
+    delete,
+    find_outdated_proofs,
+    reference_mutants,
+    rows_to_run,
+    time_limit,
+)
+from conformance.prove.mutate_source import Mutant, mutants
 from conformance.prove.reasons import reason_holds
-from conformance.prove.turned import Mutant, mutants
 
 from .. import small
 
@@ -143,7 +151,7 @@ def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -
     plan = small.plan(tmp_path)
     told = {each.what for each in reference_problems(plan, Excuse())}
     for row in plan.rows:
-        assert any(each.startswith(f"{row.id}: the reference refuses by the-moon-is-full") for each in told), row.id
+        assert any(each.startswith(f"{row.id}: the reference rejects by the-moon-is-full") for each in told), row.id
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
@@ -161,56 +169,58 @@ def test_a_rule_deleted_whose_cases_are_gone_is_not_missed() -> None:
     assert "write a witness" in (delete(Suite(suite().spec, cases, ""), "one-infer").wrong or "")
 
 
-# ── the reference, turned ─────────────────────────────────────────────────────────────────────────
+# ── mutants of the reference ────────────────────────────────────────────────────────────────────────
 
 
 @functools.cache
-def turned() -> tuple[Mutant, ...]:
+def reference_mutants_once() -> tuple[Mutant, ...]:
     return tuple(reference_mutants())
 
 
 def named(words: str) -> Mutant:
-    return next(mutant for mutant in turned() if words in mutant.name)
+    return next(mutant for mutant in reference_mutants_once() if words in mutant.name)
 
 
 @pytest.mark.slow
 def test_every_mutant_of_the_reference_is_noticed_or_proved_equivalent() -> None:
-    hunt = Hunt(rows())
-    assert [(mutant.line, mutant.name) for mutant in turned() if hunt.hunted(mutant).wrong] == []
+    hunt = KillerSearch(rows())
+    assert [(mutant.line, mutant.name) for mutant in reference_mutants_once() if hunt.find_killer(mutant).wrong] == []
 
 
 def test_every_proof_is_of_a_mutant_that_there_is() -> None:
-    assert list(outdated(turned())) == []
-    assert len(list(outdated(turned()[:1]))) >= len(EQUIVALENTS) - 1
+    assert list(find_outdated_proofs(reference_mutants_once())) == []
+    assert len(list(find_outdated_proofs(reference_mutants_once()[:1]))) >= len(EQUIVALENTS) - 1
 
 
 def test_a_mutant_is_known_by_the_row_that_notices_it() -> None:
-    found = Hunt(rows()).hunted(named("if known != volume: · != became =="))
+    found = KillerSearch(rows()).find_killer(named("if known != volume: · != became =="))
     assert found.killer
     assert not found.by_reason
     assert found.wrong is None
 
 
 def test_a_mutant_that_only_says_another_reason_is_noticed_by_that() -> None:
-    found = Hunt(rows()).hunted(named("'one-infer' became 'one-infer~'"))
+    found = KillerSearch(rows()).find_killer(named("'one-infer' became 'one-infer~'"))
     assert found.killer
     assert found.by_reason
 
 
 def test_a_mutant_that_nothing_notices_and_nobody_proved_is_a_problem() -> None:
     few = [row for row in rows() if row.case.rule == "zero-copies"]
-    assert "no row notices it" in (Hunt(few).hunted(named("shape.count(-1) > 1: · the body dropped")).wrong or "")
+    assert "no row notices it" in (
+        KillerSearch(few).find_killer(named("shape.count(-1) > 1: · the body dropped")).wrong or ""
+    )
 
 
 def test_a_proof_of_a_mutant_that_is_noticed_is_a_problem() -> None:
     mutant = named("shape.count(-1) > 1: · the body dropped")
-    found = Hunt(rows(), {mutant.name: "nobody would write two"}).hunted(mutant)
+    found = KillerSearch(rows(), {mutant.name: "nobody would write two"}).find_killer(mutant)
     assert "take it off the list" in (found.wrong or "")
 
 
 def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
     broken = next(mutants("1 + x\nclass NumpyReference: pass\n"))._replace(code=compile("1 // 0", "<mutant>", "exec"))
-    assert Hunt(rows()).hunted(broken).killer == "ZeroDivisionError when it is imported"
+    assert KillerSearch(rows()).find_killer(broken).killer == "ZeroDivisionError when it is imported"
 
 
 def test_what_never_ends_is_ended() -> None:

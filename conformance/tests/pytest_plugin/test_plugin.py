@@ -94,7 +94,7 @@ def one_row() -> str:
 
 def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conforms(here: Path) -> None:
     (here / "blind.py").write_text(
-        "from conformance import canary\ncanary._failures = lambda *_: 0\n", encoding="utf-8"
+        "from conformance.certify import canary\ncanary._failures = lambda *_: 0\n", encoding="utf-8"
     )
     done = Done(here, one_row(), "-p", "blind", PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
     done.says("1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds")

@@ -173,7 +173,7 @@ def test_a_line_is_shown_and_never_obeyed(text: str, shown: str) -> None:
 def test_folding_a_paragraph_puts_no_command_and_no_verdict_of_others_at_the_start_of_a_line() -> None:
     for padding in range(90, 104):
         text = f"{'x' * padding} ::error::b {'y' * padding} ✓ conforms"
-        assert not re.search(r"^\s*(::|✓)", said(terminal.wrapped(text, 2, 4)), re.MULTILINE)
+        assert not re.search(r"^\s*(::|✓)", said(terminal.wrap(text, 2, 4)), re.MULTILINE)
 
 
 def test_cells_of_a_table_stay_on_their_line() -> None:

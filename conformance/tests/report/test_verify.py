@@ -457,7 +457,7 @@ def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, capsys: p
 def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
     plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("conformance.cli.verify.plan_of", lambda suite: plan)
+    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
     assert main(["verify", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "✗ the target does not conform: " in said
@@ -470,7 +470,7 @@ def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
 def test_a_gate_lets_pass_what_conforms_and_is_true(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("conformance.cli.verify.plan_of", lambda suite: plan)
+    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
     finished(plan, Right(), tmp_path)
     assert main(["verify", str(tmp_path), "--conforms"]) == 0
     assert main(["verify", str(tmp_path), "--conforms", "static-2021"]) == 0

@@ -1,4 +1,4 @@
-"""What options and arguments of a pytest command line ask of the suite: which one, judged how, and which rows."""
+"""Read a pytest command line: the folders of the suite, the target, and the rows that arguments name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ..certify.evidence import Target
-from ..cli.arguments import Usage, folder_given, unknown
+from ..cli.arguments import Usage, check_folder, unknown
 from ..plan.rows import Plan
 
 _FOLDER = "cases"
@@ -19,29 +19,29 @@ _OPTIONS = {"spec": "--conformance-spec", "cases": "--conformance-cases"}
 
 
 def folders(config: pytest.Config) -> tuple[Path | None, Path | None]:
-    """The folders of specification and cases; in the options they become paths that hold for every worker."""
-    given: list[Path | None] = []
+    """Return the folders of specification and cases; in the options they become absolute, for workers of xdist."""
+    folders: list[Path | None] = []
     for what, option in _OPTIONS.items():
         value = getattr(config.option, f"conformance_{what}")
-        given.append(None if value is None else folder_given(option, config.invocation_params.dir / value))
+        folders.append(None if value is None else check_folder(option, config.invocation_params.dir / value))
         if value is not None:
-            setattr(config.option, f"conformance_{what}", str(given[-1]))
-    spec, cases = given
+            setattr(config.option, f"conformance_{what}", str(folders[-1]))
+    spec, cases = folders
     return spec, cases
 
 
 def words(option: Any) -> list[str]:
-    """The folders as they are given on a command line."""
-    given = ((name, getattr(option, f"conformance_{what}")) for what, name in _OPTIONS.items())
-    return [word for name, value in given if value is not None for word in (name, value)]
+    """Write the options for the folders as they stand on a command line."""
+    options = ((name, getattr(option, f"conformance_{what}")) for what, name in _OPTIONS.items())
+    return [word for name, value in options if value is not None for word in (name, value)]
 
 
 def target(plan: Plan, option: Any) -> Target:
-    """What the session has to show."""
+    """Return the target of the session, from --operation, --document, --type and --large."""
     spec = plan.suite.spec
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
 
-    def given(what: str, known: Iterable[str]) -> tuple[str, ...]:
+    def names_for(what: str, known: Iterable[str]) -> tuple[str, ...]:
         names = tuple(getattr(option, f"conformance_{what}") or ())
         for name in names:
             if name not in known:
@@ -49,15 +49,15 @@ def target(plan: Plan, option: Any) -> Target:
         return names
 
     return Target(
-        given("operation", spec.operations),
-        given("document", spec.documents),
-        given("type", types),
+        names_for("operation", spec.operations),
+        names_for("document", spec.documents),
+        names_for("type", types),
         large=bool(getattr(option, "conformance_large", False)),
     )
 
 
-def named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozenset[str] | None:
-    """The ids of the rows that the arguments name, which are taken out of pytest's; None where they name none."""
+def rows_named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozenset[str] | None:
+    """Return the ids of the rows that arguments name, and remove these arguments from pytest's; None if none do."""
     here = config.invocation_params.dir
     if config.args_source.name == "TESTPATHS":
         own = Path(__file__).parents[1] / "tests"
@@ -68,12 +68,12 @@ def named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozense
     others: list[str] = []
     for arg in config.args:
         path, _, rest = arg.partition("::")
-        meant = _meant(path, files, layers, here)
-        chosen = [r for r in plan.rows if r.case.file in meant]
-        if not meant:
+        files_here = _files_of(path, files, layers, here)
+        chosen = [r for r in plan.rows if r.case.file in files_here]
+        if not files_here:
             others.append(arg)
-        elif rows_named := {r.id for r in chosen if rest in ("", r.case.id, r.id)}:
-            rows |= rows_named
+        elif ids := {r.id for r in chosen if rest in ("", r.case.id, r.id)}:
+            rows |= ids
         else:
             names = {r.id if "[" in rest else r.case.id for r in chosen}
             hint = "pytest --adapter … --collect-only -q"
@@ -84,8 +84,8 @@ def named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozense
     return frozenset(rows)
 
 
-def _meant(path: str, files: Set[str], layers: Iterable[Path], here: Path) -> Set[str]:
-    """The files of the suite that a path means: one of them by name, or a folder of cases, or a file in one."""
+def _files_of(path: str, files: Set[str], layers: Iterable[Path], here: Path) -> Set[str]:
+    """Return the files of the suite that a path names: one of them, or all in a folder of cases."""
     plain = path.replace(os.sep, "/").removeprefix("./").rstrip("/")
     if plain in files:
         return {plain}
@@ -93,7 +93,7 @@ def _meant(path: str, files: Set[str], layers: Iterable[Path], here: Path) -> Se
         return files
     for folder in layers:
         if _same(here / path, folder):
-            return files & {f"{folder.name}/{each.name}" for each in folder.glob("*.yaml")}
+            return files & {f"{folder.name}/{file.name}" for file in folder.glob("*.yaml")}
         if plain.endswith(".yaml") and _same((here / path).parent, folder):
             return files & {f"{folder.name}/{Path(path).name}"}
     return set()

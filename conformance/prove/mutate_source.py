@@ -1,4 +1,4 @@
-"""Mutants of a Python source: one comparison, constant, operator, check or statement of it turned at a time."""
+"""Mutants of a Python source: one comparison, constant, operator, check or statement is changed at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Mod: ast.FloorDiv,
 }
 ELSEWHERE = "~"
-"""Put behind a text, to make it another."""
+"""Appended to a text to change it."""
 _UNRUN = {"annotation", "returns", "decorator_list", "type_params"}
-"""Fields that say nothing at run time."""
+"""Fields that do nothing at run time."""
 
 
 class Mutant(NamedTuple):
-    """One thing turned."""
+    """A source with one change."""
 
     function: str
     """Where: a function's name, `Class.method`, or "" for the module itself."""
@@ -42,33 +42,33 @@ class Mutant(NamedTuple):
     text: str
     """The line of the source."""
     change: str
-    """What was made of what: `== became !=`."""
+    """The change: `== became !=`."""
     code: CodeType
     of_text: bool
-    """Whether a text was changed: what a refusal says, not what is refused."""
+    """True if a text was changed: the reason of a rejection, not its condition."""
 
     @property
     def name(self) -> str:
-        """Stable while the line is: `known != volume · != became ==`."""
+        """The line and the change, so that it is stable while the line is: `known != volume · != became ==`."""
         return f"{self.text} · {self.change}"
 
     def module(self) -> ModuleType:
-        """The mutant, as a module of its own."""
+        """Make a module of the mutant."""
         module = types.ModuleType("mutant")
         exec(self.code, module.__dict__)
         return module
 
 
 def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant]:
-    """Every mutant of a source, one after the other; `leave` names what is assigned and not to be touched."""
+    """Yield every mutant of a source; assignments to names in `leave` are not changed."""
     tree = ast.parse(source)
     lines = source.splitlines()
     counted: dict[str, int] = {}
     for function, holder, key, node in _places(tree, "", leave):
-        for change, other in _turned(node):
-            _put(holder, key, other)
+        for change, other in _mutations(node):
+            _replace(holder, key, other)
             code = compile(ast.fix_missing_locations(tree), "<mutant>", "exec")
-            _put(holder, key, node)
+            _replace(holder, key, node)
             line = int(getattr(node, "lineno", 0))
             mutant = Mutant(function, line, lines[line - 1].strip(), change, code, _is_text(node))
             again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
@@ -91,22 +91,22 @@ def _places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_
     for field, value in ast.iter_fields(parent):
         if field in _UNRUN:
             continue
-        for holder, key, node in _held(parent, field, value):
-            if _left(node, leave):
+        for holder, key, node in _child_nodes(parent, field, value):
+            if _is_left_alone(node, leave):
                 continue
             yield function, holder, key, node
             yield from _places(node, function, leave)
 
 
-def _held(parent: ast.AST, field: str, value: Any) -> Iterator[tuple[Any, Any, ast.AST]]:
+def _child_nodes(parent: ast.AST, field: str, value: Any) -> Iterator[tuple[Any, Any, ast.AST]]:
     if isinstance(value, ast.AST):
         yield parent, field, value
     elif isinstance(value, list):
         yield from ((value, index, node) for index, node in enumerate(value) if isinstance(node, ast.AST))
 
 
-def _left(node: ast.AST, leave: frozenset[str]) -> bool:
-    """Whether nothing in a node is to be turned: it says what is so (docstrings, assertions, imports) or is left."""
+def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
+    """True if a node is not mutated: docstrings, assertions, imports, and assignments to names in `leave`."""
     if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)):
         return True
     if isinstance(node, ast.Expr) and _is_text(node.value):
@@ -115,18 +115,18 @@ def _left(node: ast.AST, leave: frozenset[str]) -> bool:
     return any(isinstance(target, ast.Name) and target.id in leave for target in targets)
 
 
-def _put(holder: Any, key: Any, node: ast.AST) -> None:
+def _replace(holder: Any, key: Any, node: ast.AST) -> None:
     if isinstance(holder, list):
         holder[key] = node
     else:
         setattr(holder, key, node)
 
 
-# ── what becomes of a node ────────────────────────────────────────────────────────────────────────
+# ── changes to one node ───────────────────────────────────────────────────────────────────────────
 
 
-def _turned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """What is made of a node, in words and as another node."""
+def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield each change of a node: a description and the new node."""
     match node:
         case ast.Compare():
             yield from _comparison(node)
@@ -170,7 +170,7 @@ def _boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _values(node: ast.Constant) -> tuple[Any, ...]:
-    """Other constants in place of one."""
+    """Return constants to put in place of one."""
     value = node.value
     if isinstance(value, bool):
         return (not value,)
@@ -195,7 +195,7 @@ def _word(operator: ast.AST) -> str:
 
 
 def source_of(module: ModuleType) -> str:
-    """The text that a module was made of."""
+    """Read the source of a module."""
     assert module.__file__ is not None
     with open(module.__file__, encoding="utf-8") as file:
         return file.read()

@@ -1,0 +1,292 @@
+"""The commands with their summaries and options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Collection
+from typing import Any
+
+from .. import __version__
+from ..system.terminal import say
+from .examples import EXAMPLES, story
+from .parser import Parser, path, positive, seconds, shard, whole
+
+_BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
+
+
+class _Version(argparse.Action):
+    """Prints the version, and the digest of the bundled specification and cases."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from ..load.folders import cases_folder, digest_of, spec_folder
+
+        say(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
+        parser.exit()
+
+
+# ── options that several commands have ────────────────────────────────────────────────────────────
+
+
+def _add_common(parser: Parser) -> None:
+    parser.path("--spec", "DIR", "a folder instead of the bundled spec/, or beside it if it says `extends`")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def _add_cases(parser: Parser) -> None:
+    parser.path("--cases", "DIR", "a folder instead of the bundled cases/, or beside it if it says `extends`")
+
+
+def _add_timeout(parser: Parser) -> None:
+    text = "limit of one call (20); the first may take 120"
+    parser.add_argument("--timeout", type=seconds, default=20.0, metavar="SECONDS", help=text)
+
+
+def _add_memory(parser: Parser) -> None:
+    text = "limit of a process's address space (16384)"
+    parser.add_argument("--memory", type=positive, default=16384, metavar="MIB", help=text)
+
+
+def _add_jobs(parser: Parser, default: int = 1) -> None:
+    text = f"number of processes at once ({default})"
+    parser.add_argument("--jobs", type=positive, default=default, metavar="N", help=text)
+
+
+def _add_isolation(parser: Parser) -> None:
+    text = "worker: a process for the backend (the default); none: this process"
+    parser.add_argument("--isolation", choices=("worker", "none"), help=text)
+
+
+def _add_backend_and_calls(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    parser.many("--operation", "ID", "this operation only")
+    parser.many("--type", "TYPE", "this element type only")
+
+
+# ── options of one command ────────────────────────────────────────────────────────────────────────
+
+
+def _run(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    parser.many("--operation", "ID", "this operation only")
+    parser.many("--document", "ID", "judge by this document only")
+    parser.many("--type", "TYPE", "this element type only")
+    parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
+    parser.path("--waivers", "FILE", "known failures that are waived")
+    parser.path("--claims", "FILE", "what the backend must claim, exactly")
+    parser.path("--resume", "DIR", "go on with a run that was interrupted")
+    text = "worker: a process for the backend (the default); case: a process for each row; none: this process"
+    parser.add_argument("--isolation", choices=("worker", "case", "none"), help=text)
+    _add_jobs(parser)
+    parser.once("--dask", "ADDRESS", "run on the Dask cluster of that scheduler")
+    _add_timeout(parser)
+    text = "time that calls may lose by timing out, for each of --jobs (14400); later rows are not run"
+    parser.add_argument("--budget", type=seconds, default=14400.0, metavar="SECONDS", help=text)
+    _add_memory(parser)
+    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
+    _add_cases(parser)
+
+
+def _sweep(parser: Parser) -> None:
+    _add_backend_and_calls(parser)
+    parser.add_argument("--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions")
+    text = "the largest dimension of src and the largest entry of shape"
+    parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
+    text = "shape has up to N entries (one more than src has dimensions)"
+    parser.add_argument("--entries", type=whole, metavar="N", help=text)
+    parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
+    _add_jobs(parser)
+    parser.once("--dask", "ADDRESS", "sweep on the Dask cluster of that scheduler")
+    parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the calls")
+    parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
+    parser.path("--out", "DIR", "where the results go (conformance-sweep)")
+    _add_isolation(parser)
+    _add_timeout(parser)
+    _add_memory(parser)
+
+
+def _hunt(parser: Parser) -> None:
+    _add_backend_and_calls(parser)
+    parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")
+    parser.add_argument("--seed", type=whole, default=0, metavar="S", help="the same seed tries the same calls (0)")
+    parser.once("--differential", "OTHER", "another backend, to compare with where the documents are silent")
+    _add_isolation(parser)
+    _add_timeout(parser)
+    _add_memory(parser)
+
+
+def _merge(parser: Parser) -> None:
+    parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help="the folders of all shards of one run")
+    parser.path("--out", "DIR", "where the merged run goes", required=True)
+    _add_cases(parser)
+
+
+def _new_adapter(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the name of the backend, such as mine")
+    languages = ("python", "c", "javascript")
+    parser.add_argument("--lang", choices=languages, default="python", help="the language of the adapter (python)")
+    parser.path("--out", "FILE", "the file to write (NAME.py)")
+
+
+def _check_adapter(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    _add_isolation(parser)
+    _add_timeout(parser)
+
+
+def _verify(parser: Parser) -> None:
+    text = "a report.html, a results.jsonl, or the folder of a run"
+    parser.add_argument("path", type=path, metavar="PATH", help=text)
+    text = "exit with 1 also if the whole target, or every type that DOCUMENT lists, is not shown to conform"
+    parser.once("--conforms", "DOCUMENT", text, nargs="?", const="")
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.path("--claims", "FILE", "what the backend must have claimed, exactly")
+    parser.once("--repeat", "N", "call N rows again, drawn at random, and compare; with --backend", type=positive)
+    parser.once("--backend", "BACKEND", "the backend to call them on, which you trust to be the one of the report")
+    _add_cases(parser)
+
+
+def _report(parser: Parser) -> None:
+    parser.add_argument("folder", type=path, metavar="DIR", help="the folder of a run, with its results.jsonl")
+    _add_cases(parser)
+
+
+def _compare(parser: Parser) -> None:
+    text = "folders of runs, or their results.jsonl"
+    parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
+    parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
+    _add_cases(parser)
+
+
+def _diff(parser: Parser) -> None:
+    parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, or its results.jsonl")
+    parser.add_argument("new", type=path, metavar="NEW", help="the folder or results.jsonl of a later run")
+    text = "text, markdown or html (by the name of --out, else text)"
+    parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
+    parser.path("--out", "FILE", "write to a file instead of the terminal")
+    _add_cases(parser)
+
+
+def _publish(parser: Parser) -> None:
+    text = "bundled names of the backends to run (every one whose library is installed here)"
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=text)
+    parser.many("--results", "DIR", "the folder of a run that was made already", type=path)
+    parser.add_argument("--index", action="store_true", help="run nothing; write the page of what is published")
+    _add_jobs(parser, 2)
+    _add_timeout(parser)
+    _add_memory(parser)
+    parser.path("--out", "DIR", "where it goes (reports)")
+    _add_cases(parser)
+
+
+def _check(parser: Parser) -> None:
+    _add_cases(parser)
+    text = "add the ids of new cases to the lock file, if nothing else is wrong"
+    parser.add_argument("--lock", action="store_true", help=text)
+    parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
+
+
+def _mutants(parser: Parser) -> None:
+    text = "only planted backends, rules and lines of the reference with NAME in their name"
+    parser.once("-k", "NAME", text, dest="select")
+    _add_cases(parser)
+
+
+def _list(parser: Parser) -> None:
+    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases or backends")
+    parser.once("--document", "ID", "only what concerns that document")
+    parser.once("--level", "LEVEL", "of rules: must, may, silent or decided")
+    parser.once("--rule", "ID", "of cases: those of that rule")
+    _add_cases(parser)
+    parser.once("--kind", "KIND", "of findings: defect, disagreement or silence")
+
+
+def _explain(parser: Parser) -> None:
+    parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
+    parser.once("--backend", "NAME", "of a case that you trust: print a script for that library, without the suite")
+    parser.add_argument("--c", action="store_true", help="with --backend onednn: a program in C instead")
+    _add_cases(parser)
+
+
+def _meaning(parser: Parser) -> None:
+    parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or '[3, 4, 5]'; () for rank 0")
+    parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1")
+    parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")
+    parser.once("--document", "ID", "only in that document")
+    parser.once("--src-type", "TYPE", "type of the input's elements (f32)")
+    parser.once("--dst-type", "TYPE", "type declared of the output (as the input's)")
+    parser.once("--shape-type", "TYPE", "type of the entries of shape (as the operation lists)")
+    parser.once("--shape-rank", "RANK", "rank of shape itself (1)")
+    parser.once("--special-zero-type", "TYPE", "type of special_zero (bool)")
+    parser.once("--declared", "DIMS", "dims declared of the output, such as 3,?")
+    parser.once("--missing", "NAMES", "what the node lacks: shape, special_zero, src, dst")
+    parser.once("--extra-attributes", "NAMES", "attributes that the operation does not have")
+    parser.once("--extra-operands", "NAMES", "inputs or outputs that the operation does not have")
+
+
+def _diff_documents(parser: Parser) -> None:
+    parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
+    parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
+    parser.add_argument("--full", action="store_true", help="search the large domain for an example (some seconds)")
+
+
+def _completion(parser: Parser) -> None:
+    parser.add_argument("shell", nargs="?", metavar="SHELL", help="bash, zsh or fish")
+
+
+# ── all commands ──────────────────────────────────────────────────────────────────────────────────
+
+COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
+    "run": ("run", "run the suite on a backend; write the evidence, the reports and the verdict", _run),
+    "sweep": ("sweep", "make every call of a bounded domain; say what fails, with the smallest example", _sweep),
+    "hunt": ("hunt", "make calls that nobody wrote down; shrink the first that fails to a case", _hunt),
+    "merge": ("merge", "put the shards of one run together and conclude", _merge),
+    "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
+    "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
+    "verify": ("verify", "derive a report again from its evidence; 1 if something does not match", _verify),
+    "report": ("report", "write the reports of a run again from its evidence", _report),
+    "compare": ("compare", "put several backends side by side on one page", _compare),
+    "diff": ("diff", "say what changed between two runs, and why; 1 if something got worse", _diff),
+    "publish": ("publish", "run backends whole and write the folder of published results", _publish),
+    "check": ("check", "check that the specification is whole and true to the documents", _check),
+    "mutants": ("mutants", "plant bad backends, delete rules, mutate the reference: does the suite notice?", _mutants),
+    "list": ("listing", "list rules, documents, operations, findings, cases or backends", _list),
+    "explain": ("explain", "explain one of them fully", _explain),
+    "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
+    "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),
+    "completion": ("completion", "print a script that completes all this in bash, zsh or fish", _completion),
+}
+"""Module, summary and options of each command."""
+
+
+def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command line, and a parser for each command in `names`."""
+    top = Parser(prog="conformance")
+    top.format_help = lambda: story({name: summary for name, (_, summary, _) in COMMANDS.items()})  # type: ignore[method-assign]
+    top.add_argument("--version", action=_Version, nargs=0)
+    group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
+    commands: dict[str, Any] = {}
+    for name in names:
+        _, summary, add_options = COMMANDS[name]
+        epilog = f"for example:\n{EXAMPLES.get(name, '')}"
+        commands[name] = group.add_parser(name, description=f"{summary[0].upper()}{summary[1:]}.", epilog=epilog)
+        add_options(commands[name])
+        _add_common(commands[name])
+    return top, commands
+
+
+def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | None]]]:
+    """Each command with its summary and options; an option with the names it takes: () for none, None for any text."""
+    return {
+        name: (
+            COMMANDS[name][1],
+            {
+                option: () if action.nargs == 0 else tuple(map(str, action.choices)) if action.choices else None
+                for action in parser._actions
+                for option in action.option_strings
+            },
+        )
+        for name, parser in build_parsers(COMMANDS)[1].items()
+    }

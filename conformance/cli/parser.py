@@ -1,0 +1,93 @@
+"""The argument parser of the command: mistakes as one line, and readers of option values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .arguments import Usage, unknown
+
+_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises Usage for a mistake; takes no abbreviated options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        name, _, rest = message.removeprefix("argument ").partition(": ")
+        text = f"{name}: {rest}" if message.startswith("argument ") else message
+        if choice := _CHOICE.fullmatch(rest):
+            raise Usage(f"{name}: {unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z-]*', choice[2]))}")
+        text = text.replace("expected one argument", "a value is missing").replace("OPTION", name)
+        raise Usage(f"{text}; see `{self.prog} --help`")
+
+    @property
+    def options(self) -> list[str]:
+        """Every long option."""
+        return [option for action in self._actions for option in action.option_strings if option.startswith("--")]
+
+    def once(self, option: str, metavar: str, help_: str, **more: Any) -> None:
+        """Add an option with one value."""
+        self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
+
+    def path(self, option: str, metavar: str, help_: str, **more: Any) -> None:
+        """Add an option that names a file or a folder."""
+        self.once(option, metavar, help_, type=path, **more)
+
+    def many(self, option: str, metavar: str, help_: str, **more: Any) -> None:
+        """Add an option that may be repeated; its values are a list."""
+        self.add_argument(option, action="append", metavar=metavar, help=f"{help_}; may be repeated", **more)
+
+
+class _Once(argparse.Action):
+    """An option with one value. To give it twice is an error, so that no value is dropped silently."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            parser.error(f"{option_string} is given twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
+def path(text: str) -> Path:
+    """Read a path. The empty text is an error: --out "$OUT" with no OUT set would name the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; name a file or a folder")
+    return Path(text)
+
+
+def positive(text: str) -> int:
+    """Read a whole number from 1."""
+    if not text.isdecimal() or not 0 < int(text) < 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1; write OPTION 2")
+    return int(text)
+
+
+def whole(text: str) -> int:
+    """Read a whole number from 0."""
+    if not text.isdecimal() or int(text) >= 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0; write OPTION 2")
+    return int(text)
+
+
+def shard(text: str) -> str:
+    """Read `1/3`, the first of three parts."""
+    part, _, count = text.partition("/")
+    if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count) <= 10000):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part of the rows; write --shard 1/3")
+    return f"{int(part)}/{int(count)}"
+
+
+def seconds(text: str) -> float:
+    """Read a positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write OPTION 20")
+    return value

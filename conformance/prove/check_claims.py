@@ -1,0 +1,83 @@
+"""Check the claims of an adapter: is what it claims supported, and does something work that it does not claim?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from ..model import Adapter, Claims, Outcome
+from ..plan.rows import Plan, Row
+from ..run.row import call_steps
+
+
+class Check(NamedTuple):
+    """The result of one check, in a line."""
+
+    word: Literal["ok", "mend", "note"]
+    check: str
+    text: str
+
+
+def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check]:
+    """Make a legal call for each facet, and compare the outcome with the claims."""
+    broken = False
+    for facet, row in _with_rank(plan.rows, claims):
+        outcome = call_steps(row, adapter)[0]
+        if not claims.leaves(facet) and outcome.kind in ("unsupported", "error"):
+            broken = True
+            what = f"{facet} is claimed, and src of that rank is {outcome.kind}: {outcome.message}"
+            yield Check("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
+    for facet, row in sorted(_witnesses(plan.rows, claims).items()):
+        outcome = call_steps(row, adapter)[0]
+        if claims.leaves(facet):
+            yield from note_unclaimed(facet, outcome)
+        elif outcome.kind in ("unsupported", "error"):
+            broken = True
+            how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
+            what = f"{facet} is claimed, and {how}: {outcome.message}"
+            yield Check("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
+        elif outcome.kind != "tensor":
+            what = f"{facet} is claimed, and {outcome.kind}: {outcome.message}"
+            yield Check("note", "claims", f"{what}; `conformance run` will judge that")
+    for operation in plan.suite.spec.operations:
+        if operation not in claims.operations:
+            row = next(row for row in plan.rows if row.operation == operation and _plain(row))
+            if call_steps(row, adapter)[0].kind == "tensor":
+                yield Check("note", "claims", f"{operation} is not claimed, and works: it may be claimed")
+    if not broken:
+        yield Check("ok", "claims", "nothing that is claimed is unsupported")
+
+
+def note_unclaimed(facet: str, outcome: Outcome) -> Iterator[Check]:
+    """Say that a facet works although it is not claimed."""
+    if outcome.kind == "tensor":
+        yield Check("note", "claims", f"{facet} is left out, and works: it may be claimed")
+
+
+def _plain(row: Row) -> bool:
+    return len(row.steps) == 1 and all(judged.meaning.kind == "legal" for judged in row.steps[0].meanings)
+
+
+def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]:
+    """Return a row for each rank that the documents leave unspecified; arrays may not support it."""
+    by_facet: dict[str, Row] = {}
+    for row in rows:
+        facet = f"rank:{len(row.case.steps[0].src)}"
+        if row.operation in claims.operations and row.type == "f32" and facet in row.facets:
+            by_facet.setdefault(facet, row)
+    return by_facet.items()
+
+
+def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
+    """Return, for each facet, a legal row that has no other facet beyond the ordinary ones."""
+    ordinary = {"type:f32", "shape-type:s64", "runtime-shape"}
+    by_facet: dict[str, Row] = {}
+    for row in rows:
+        if row.operation in claims.operations and _plain(row) and not row.case.large:
+            own = row.facets - ordinary
+            if len(own) == 1:
+                by_facet.setdefault(next(iter(own)), row)
+            for facet in row.facets & {"runtime-shape"}:
+                if row.facets <= ordinary:
+                    by_facet.setdefault(facet, row)
+    return by_facet
