@@ -18,7 +18,7 @@ import conformance.cli.run as commands_run
 from conformance.certify import canary, conclude, evidence, planted, rejudge, waive
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
-from conformance.run import judge
+from conformance.run import call, judge
 from conformance.run import row as run
 
 from .. import miniatures, small
@@ -313,6 +313,6 @@ def test_a_backend_that_changes_its_input(command: Command) -> None:
         src.restore()
         return ()
 
-    said = as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (run, "_faults", no_look))
+    said = as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (call, "_faults", no_look))
     assert said.code == 1
     assert "src changed" in (command.out / "results.jsonl").read_text(encoding="utf-8")
