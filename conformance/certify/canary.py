@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, opened, run_isolated
 from ..isolate.started import Limits
+from ..model import FAIL
 from ..plan.rows import Plan, Row
 from .conclude import conclude
 from .evidence import Target, Writer, header_of
@@ -39,7 +40,7 @@ def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isol
         evidence = writer.close(0.0)
     part = Plan(plan.suite, rows)
     conclusion = conclude(part, {result.row: result for result in evidence.results}, claims, target)
-    return conclusion.counts.get("fail", 0) if conclusion.exit_code == 1 else 0
+    return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == 1 else 0
 
 
 def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:

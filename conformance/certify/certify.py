@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, opened, remarks, run_in_parallel, run_isolated
 from ..isolate.started import USUAL, Limits
-from ..model import Adapter, Claims, Result
+from ..model import NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
@@ -115,7 +115,7 @@ def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]
     else:
         results = run_isolated(left, adapter, claims, order.isolation)
     for row, here in zip(rows[len(done) :], called, strict=True):
-        yield row, next(results) if here else result_without_call(row, "not run")
+        yield row, next(results) if here else result_without_call(row, NOT_RUN)
 
 
 def _errand(order: Order, adapter: Adapter, claims: Claims) -> Errand:

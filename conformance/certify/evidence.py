@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import __version__
 from ..adapter import digest_of_adapter
-from ..model import VERDICTS, Claims, Identity, Result, Suite
+from ..model import IDLE, VERDICTS, Claims, Identity, Outcome, Result, Suite
 from ..system.files import read_bytes
 from . import journal
 from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
@@ -23,16 +23,14 @@ from .machine import environment
 from .record import FOOTER, HEADER, ROW, decode, misfit
 
 __all__ = [
-    "FORMAT", "IDLE", "MOST", "PACKED", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
+    "FORMAT", "MOST", "PACKED", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
     "complete", "folder_words", "header_of", "miscounts", "pack", "parse", "part_of", "read", "read_content",
     "row_record", "salvage", "seal_of",
 ]  # fmt: skip
 FORMAT = Format(
-    "reshape-conformance-results-2", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
+    "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
     "row", {"header": HEADER, "row": ROW, "footer": FOOTER},
 )  # fmt: skip
-IDLE: Mapping[str, Any] = {"kind": "none"}
-"""The outcome of a row that was not called."""
 _ROW = '{"record":"row","row":'
 """The beginning of the line of every row."""
 PACKED = ".gz"
@@ -132,7 +130,7 @@ class Writer:
 
     def _encode(self, result: Result) -> str:
         """Encode a row; of rows that were not called, all but the id is encoded once."""
-        if result.outcome != IDLE or result.diagnosis is not None or result.resumed:
+        if result.outcomes != IDLE or result.diagnosis is not None or result.resumed:
             return encode(row_record(result))
         row, verdicts = encode(result.row), tuple(result.verdicts.items())
         if verdicts not in self._idle:
@@ -168,11 +166,30 @@ def row_record(result: Result) -> dict[str, Any]:
     record: dict[str, Any] = {"record": "row", "row": result.row}
     if any(result.content):
         record["content"] = result.content
-    record["verdicts"], record["outcome"] = dict(result.verdicts), result.outcome
+    record["verdicts"], record["outcomes"] = dict(result.verdicts), list(map(_outcome_record, result.outcomes))
+    if len(result.outcomes) > 1:
+        record["step"] = result.step + 1
     if result.diagnosis is not None:
         record["diagnosis"], record["detail"] = result.diagnosis, result.detail
+    if result.waiver is not None:
+        record["waiver"] = result.waiver
     if result.resumed:
         record["resumed"] = True
+    return record
+
+
+def _outcome_record(outcome: Outcome) -> dict[str, Any]:
+    record: dict[str, Any] = {"kind": outcome.kind}
+    if outcome.kind == "tensor":
+        record["type"], record["dims"] = outcome.type, outcome.dims
+    if outcome.stage is not None:
+        record["stage"] = outcome.stage
+    if outcome.message is not None:
+        record["message"] = outcome.message
+    if outcome.faults:
+        record["faults"] = outcome.faults
+    if outcome.shares:
+        record["shares"] = True
     return record
 
 
@@ -270,14 +287,25 @@ def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tu
     for number, record in records:
         if record["row"] in results:
             raise Refused(f"{path}:{number}: the row {record['row']} stands twice")
+        if not 1 <= record.get("step", 1) <= len(record["outcomes"]):
+            raise Refused(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
         results[record["row"]] = _result(record)
     return tuple(results.values())
 
 
 def _result(record: Mapping[str, Any]) -> Result:
     return Result(
-        record["row"], record["verdicts"], record["outcome"], record.get("diagnosis"), record.get("detail"),
-        tuple(record.get("content", ())), record.get("resumed", False),
+        record["row"], record["verdicts"], tuple(map(_outcome, record["outcomes"])), record.get("step", 1) - 1,
+        record.get("diagnosis"), record.get("detail"), tuple(record.get("content", ())), record.get("waiver"),
+        record.get("resumed", False),
+    )  # fmt: skip
+
+
+def _outcome(record: Mapping[str, Any]) -> Outcome:
+    dims = record.get("dims")
+    return Outcome(
+        record["kind"], record.get("type"), None if dims is None else tuple(dims), None, record.get("stage"),
+        record.get("message"), tuple(record.get("faults", ())), record.get("shares", False),
     )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ class Journal:
         else:
             self._stream = create(new_of(path) if beside else part_of(path), _BUFFER)
         try:
-            self.header_digest = hashlib.sha256(self._write_line(encode(header))).hexdigest()
+            self.header_digest = hashlib.sha256(self._append(encode(header))).hexdigest()
             for record in earlier:
                 self.write(record)
             if path is not None and beside:
@@ -125,7 +125,7 @@ class Journal:
 
     def write(self, record: str) -> None:
         """Write a record, which is given as JSON."""
-        self._records.update(self._write_line(record))
+        self._records.update(self._append(record))
 
     def flush(self) -> None:
         """Hand what was written to the system, so that a killed process does not lose it."""
@@ -134,10 +134,10 @@ class Journal:
     def end(self, footer: Mapping[str, Any]) -> dict[str, Any]:
         """Write the footer, and return it with its seal."""
         sealed = {**footer, self._format.seal: seal_of(footer, self._format.seal)}
-        self._write_line(encode(sealed))
+        self._append(encode(sealed))
         return sealed
 
-    def _write_line(self, text: str) -> bytes:
+    def _append(self, text: str) -> bytes:
         line = f"{text}\n".encode()
         self._whole.update(line)
         self._size += len(line)

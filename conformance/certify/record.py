@@ -146,7 +146,7 @@ def _read(read: Callable[[str], Any], text: str) -> bool:
     return True
 
 
-_STEP: Form = {
+_OUTCOME: Form = {
     "kind": _KIND, "type?": str, "dims?": [int], "stage?": str, "message?": str, "faults?": _WORDS, "shares?": bool,
 }  # fmt: skip
 _WAIVER: Form = {
@@ -175,9 +175,11 @@ ROW: Form = {
     "row": str,
     "content?": [OneOf((CONTENT, type(None)))],
     "verdicts": _VERDICTS,
-    "outcome": {**_STEP, "step?": SMALL, "steps?": [_STEP], "waiver?": SMALL},
+    "outcomes": [_OUTCOME],
+    "step?": SMALL,
     "diagnosis?": str,
     "detail?": _TEXT,
+    "waiver?": SMALL,
     "resumed?": bool,
 }
 FOOTER: Form = {

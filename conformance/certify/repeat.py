@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
 
     CannotStart if the backend does not start, or is not the one that the evidence names.
     """
-    called = {result.row: result for result in evidence.results if result.outcome["kind"] != "none"}
+    called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
     drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
     rows = [row for row in plan.rows if row.id in drawn]
     isolation = isolation_of(backend)
@@ -60,19 +59,17 @@ def _differences(before: dict[str, Result], again: Iterator[Result]) -> Iterator
 
 
 def _comparable(result: Result) -> Any:
-    """The part of a result that is the same in every run: no message, no waiver."""
-    kept = {key: value for key, value in result.outcome.items() if key not in ("message", "waiver")}
-    return json.loads(json.dumps([kept, result.content, result.diagnosis]))
+    """Return the part of a result that is the same in every run: no message, no waiver."""
+    outcomes = [outcome._replace(message=None) for outcome in result.outcomes]
+    return outcomes, result.step, result.content, result.diagnosis
 
 
 def answer(result: Result) -> str:
     """Describe in a few words what the backend did."""
     outcome = result.outcome
-    if outcome["kind"] == "tensor":
-        text = f"{outcome.get('type')}{list(outcome.get('dims') or ())}"
+    if outcome.kind == "tensor":
+        text = f"{outcome.type}{list(outcome.dims or ())}"
     else:
-        text = {"none": "not called", "rejected": f"refused at {outcome.get('stage')}"}.get(
-            outcome["kind"], str(outcome["kind"])
-        )
-    wrong = f" ({result.diagnosis})" if result.diagnosis and outcome["kind"] == "tensor" else ""
-    return text + "".join(f", {fault}" for fault in outcome.get("faults", ())) + wrong
+        text = {"none": "not called", "rejected": f"refused at {outcome.stage}"}.get(outcome.kind, outcome.kind)
+    wrong = f" ({result.diagnosis})" if result.diagnosis and outcome.kind == "tensor" else ""
+    return text + "".join(f", {fault}" for fault in outcome.faults) + wrong

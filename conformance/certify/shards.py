@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..model import Result
+from ..model import NOT_RUN, Result
 from .evidence import Evidence, Refused
 from .journal import find_difference
 from .machine import join_environments, shared_part
@@ -90,4 +90,4 @@ def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
 
 
 def _idle(result: Result) -> bool:
-    return set(result.verdicts.values()) == {"not run"}
+    return set(result.verdicts.values()) == {NOT_RUN}

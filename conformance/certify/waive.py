@@ -11,7 +11,7 @@ from typing import Any
 
 from ..load.schema import validated, without_secrets
 from ..load.strict_yaml import Map, quote, require
-from ..model import Identity, Malformed, Place, Problem, Result, Verdict
+from ..model import FAIL, NOT_RUN, WAIVED, Identity, Malformed, Place, Problem, Result, Verdict
 from ..plan.rows import Row
 
 _LONGEST = timedelta(days=732)
@@ -111,12 +111,12 @@ def _for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: l
 
 def waived(result: Result, row: Row, waivers: Iterable[Waiver], today: date) -> Result:
     """The result, its failures waived where a waiver that has not expired is for the row."""
-    if "fail" not in result.verdicts.values():
+    if FAIL not in result.verdicts.values():
         return result
     for waiver in waivers:
         if date.fromisoformat(waiver.entry["expires"]) >= today and waiver.matches(row):
-            verdicts: dict[str, Verdict] = {d: "waived" if v == "fail" else v for d, v in result.verdicts.items()}
-            return result._replace(verdicts=verdicts, outcome={**result.outcome, "waiver": waiver.number})
+            verdicts: dict[str, Verdict] = {d: WAIVED if v == FAIL else v for d, v in result.verdicts.items()}
+            return result._replace(verdicts=verdicts, waiver=waiver.number)
     return result
 
 
@@ -130,7 +130,7 @@ def overdue(
 ) -> tuple[str, ...]:
     """What is wrong with the waivers of a run: expired, or no longer needed, which only a whole run shows."""
     rows = tuple(rows)
-    used = {result.outcome.get("waiver") for result in results.values()}
+    used = {result.waiver for result in results.values()}
     ran = header["started"][:10]
     said = []
     for waiver in header.get("waivers", ()):
@@ -147,7 +147,7 @@ def overdue(
 def _untried(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
     """Whether a waiver is for rows that were not run, such as large ones, and for no others."""
     own = [results.get(row.id) for row in rows if matches(entry, row)]
-    return bool(own) and all(result is None or set(result.verdicts.values()) == {"not run"} for result in own)
+    return bool(own) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in own)
 
 
 __all__ = ["Malformed", "Waiver", "entries", "load", "matches", "overdue", "recorded", "useless", "waived"]

@@ -10,10 +10,10 @@ from ..certify.conclude import concluded
 from ..certify.evidence import PACKED, Evidence, Refused, read
 from ..certify.folder import RESULTS
 from ..certify.rejudge import refuse_unsound
+from ..model.verdicts import MARKS
 from ..plan.rows import Plan
 from ..report.compare_page import differs, name_runs, one_fails, render
 from ..report.finished_run import FinishedRun
-from ..report.rows import MARKS
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 

@@ -73,7 +73,7 @@ def _check(args: argparse.Namespace, spec: Spec) -> None:
 
 def _meanings(counterexample: Any) -> dict[str, dict[str, Any]]:
     """Return the meaning in each document of the step that went wrong."""
-    at = int(counterexample.result.outcome.get("step", 1)) - 1
+    at = counterexample.result.step
     return {
         document: {"kind": judged.meaning.kind, "dst": judged.meaning.dst, "rules": judged.meaning.rules}
         for judged in counterexample.row.steps[at].meanings

@@ -14,7 +14,7 @@ from ..certify.evidence import Refused, Tampered, Target
 from ..certify.folder import RESULTS
 from ..isolate.backend import isolation_of
 from ..isolate.started import Limits
-from ..model import Verdict
+from ..model import ERROR, FAIL, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
 from ..report.publish import Stale, index, publish, size
@@ -27,7 +27,7 @@ DEFAULT_OUT = Path("reports")
 SLOW = ("pytensor-numba",)
 """Backends that run only if they are named, since they take more than five minutes."""
 
-COLUMNS: tuple[Verdict, ...] = ("pass", "fail", "error", "observed")
+COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, ERROR, OBSERVED)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,8 @@ from ..isolate.started import Limits
 from ..isolate.watch import Terminated
 from ..load.schema import validated
 from ..load.strict_yaml import require
-from ..model import VERDICTS, Claims, Place, Result
+from ..model import BAD, VERDICTS, WAIVED, Claims, Place, Result, fails
+from ..model.verdicts import TABLE
 from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, chooser, ids
 from ..system.files import InUse, lock_folder
@@ -32,8 +33,7 @@ __all__ = ["check_requirements", "conclude_and_report", "difference", "read_clai
 DEFAULT_OUT = "conformance-report"
 _SHOWN = 12
 """The most groups of failures on the terminal; the report has all."""
-_BAD = ("fail", "error", "waived")
-_STYLES = {"pass": "green", "observed": "cyan", "fail": "red", "error": "red", "not run": "yellow", "waived": "yellow"}
+_BAD = {*BAD, WAIVED}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -225,7 +225,7 @@ def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, ou
         say(wrap(sentence, 2, 4))
     say()
     rows = [
-        (paint(_STYLES.get(v, "dim"), v), f"{conclusion.counts.get(v, 0):,}")
+        (paint(TABLE[v].style or "dim", v), f"{conclusion.counts.get(v, 0):,}")
         for v in VERDICTS
         if conclusion.counts.get(v)
     ]
@@ -250,7 +250,7 @@ def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
     if not groups:
         return
     say()
-    alive = any({"fail", "error"} & set(result.verdicts.values()) for group in groups.values() for _, result in group)
+    alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
     say(paint("bold", "failures" if alive else "failures, all waived"))
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     for (diagnosis, rule), members in ordered[:_SHOWN]:

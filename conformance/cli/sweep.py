@@ -24,7 +24,7 @@ from ..isolate.spread import cluster, here, processes
 from ..isolate.started import Limits
 from ..load.spec import load_spec
 from ..meaning.domain import Domain
-from ..model import LAYOUTS, Spec
+from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import contain
 from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, count_noun, lines, paint, say, table
@@ -78,7 +78,7 @@ def _count_failures(order: Order, name: str) -> int:
         total = EMPTY
         for block in blocks_of(planted.domain):
             total = add(total, run_block(planted, block))
-        return sum(counts.get("fail", 0) for counts in total.verdicts.values())
+        return sum(counts.get(FAIL, 0) for counts in total.verdicts.values())
     finally:
         close_backend()
 
@@ -200,7 +200,7 @@ def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
         return 1, f"{count_noun(failed, 'call')} failed"
     if args.shard:
         return 4, f"only shard {args.shard} was swept, and nothing failed in it"
-    if not verdicts & {"pass", "observed"}:
+    if not verdicts & RIGHT:
         return 4, "the backend claims none of what was swept"
     return 0, "every call went as the documents say"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..model import Meaning, Result, Step
+from ..model import BAD, Meaning, Result, Step, fails
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 
-_BAD = ("fail", "error")
 _NEVER_DUE: Mapping[str, str] = {
     "src changed": "src-is-kept",
     "shape changed": "src-is-kept",
@@ -27,12 +26,12 @@ _ABOUT_DIMS = ("wrong dims", "wrong volume", "refused a legal call", "unsupporte
 
 def is_failure(result: Result) -> bool:
     """True if a row fails or errs in some document."""
-    return any(verdict in _BAD for verdict in result.verdicts.values())
+    return fails(result.verdicts.values())
 
 
 def rule_against(row: Row, result: Result) -> str:
     """Find the rule that a row's failure goes against: the one a person would file the case under."""
-    at = int(result.outcome.get("step", 1)) - 1
+    at = result.step
     row_step, step = row.steps[at], row.case.steps[at]
     meaning = _meaning_of(row_step, result)
     if meaning.kind == "illegal":
@@ -53,7 +52,7 @@ def rule_against(row: Row, result: Result) -> str:
 
 def _meaning_of(row_step: RowStep, result: Result) -> Meaning:
     """Return the meaning of a call in the first document in which it failed."""
-    failed = {document for document, verdict in result.verdicts.items() if verdict in _BAD}
+    failed = {document for document, verdict in result.verdicts.items() if verdict in BAD}
     for judged in row_step.meanings:
         if failed & set(judged.documents):
             return judged.meaning

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..meaning.domain import Lengths
-from ..model import Claims, Declared, Identity, Result, TimedOut
+from ..model import NOT_CLAIMED, OBSERVED, PASS, Claims, Declared, Identity, Result, TimedOut
 from ..model.types import WIDTH
 from ..plan.memory import Image, Source, image_of, strides_of
 from ..plan.rows import Row, row_of
@@ -113,10 +113,10 @@ class BlockRun:
         claimed = way.operation in self.context.claims.operations
         for table, documents in tables:
             numbers = np.bincount(table.kinds.ravel(), minlength=len(KINDS)).tolist()
-            good = Counter({"pass": sum(numbers[:2]), "observed": numbers[2]})
+            good = Counter({PASS: sum(numbers[:2]), OBSERVED: numbers[2]})
             for document in documents:
                 self._meanings.setdefault(document, Counter()).update(dict(zip(KINDS, numbers, strict=True)))
-                counts = good if claimed else Counter({"not claimed": sum(numbers)})
+                counts = good if claimed else Counter({NOT_CLAIMED: sum(numbers)})
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: Way, wants: list[list[Want]]) -> None:
@@ -161,7 +161,7 @@ class BlockRun:
     def _correct(self, way: Way, call: Call, row: Row, result: Result) -> None:
         """Replace the verdicts that were counted in advance by those of the judge, and keep a failure."""
         for judged in row.steps[0].meanings:
-            usual = "observed" if judged.meaning.kind == "unspecified" else "pass"
+            usual = OBSERVED if judged.meaning.kind == "unspecified" else PASS
             for document in judged.documents:
                 if result.verdicts[document] != usual:
                     self._verdicts[document][usual] -= 1

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from ..adapter import CannotStart, is_own, load_adapter
-from ..model import Adapter, Claims, Isolated, Result
+from ..model import NOT_RUN, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row
 from ..run.row import result_without_call, run
 from .remote import Remote, program, worker
@@ -53,7 +53,7 @@ def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolatio
     else:
         yield from run(_while_alive(rest, adapter), adapter, claims)
     for row in rest:
-        yield result_without_call(row, "not run")
+        yield result_without_call(row, NOT_RUN)
 
 
 def _while_alive(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:

@@ -17,14 +17,40 @@ from .calls import Call, Form, Kind, Meaning
 from .cases import LAYOUTS, Case, Expected, Layout, Step, Suite
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
-from .results import VERDICTS, Outcome, OutcomeKind, Result, Verdict
+from .results import IDLE, Outcome, OutcomeKind, Result
 from .rules import Document, Expression, Finding, Given, Level, Operation, Pointer, Prose, Rule, Spec
+from .verdicts import (
+    BAD,
+    ERROR,
+    FAIL,
+    NOT_CLAIMED,
+    NOT_RUN,
+    OBSERVED,
+    PASS,
+    RIGHT,
+    VERDICTS,
+    WAIVED,
+    Verdict,
+    Word,
+    fails,
+    worst,
+)
 
 __all__ = [
+    "BAD",
+    "ERROR",
     "EVERY",
+    "FAIL",
+    "IDLE",
     "INTEGERS",
     "LAYOUTS",
+    "NOT_CLAIMED",
+    "NOT_RUN",
+    "OBSERVED",
+    "PASS",
+    "RIGHT",
     "VERDICTS",
+    "WAIVED",
     "Adapter",
     "Array",
     "Call",
@@ -67,4 +93,7 @@ __all__ = [
     "TimedOut",
     "Unsupported",
     "Verdict",
+    "Word",
+    "fails",
+    "worst",
 ]

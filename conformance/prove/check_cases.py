@@ -10,7 +10,7 @@ from ..load.folders import cases_folder
 from ..load.schema import CHECKED, checked_digests, checked_lock
 from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
-from ..model import Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
+from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
 from ..plan.memory import EDGES, volume_of
 from ..plan.rows import Plan, Row, plan_of
@@ -103,12 +103,12 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
             continue
         result = run_row(row, reference, left_out=False)
         verdicts = {verdict for name, verdict in result.verdicts.items() if name not in plan.suite.spec.added}
-        wrong = sorted(verdicts - {"pass", "observed"})
+        wrong = sorted(verdicts - RIGHT)
         if wrong:
             yield Problem(
                 row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
             )
-        if result.outcome["kind"] != "tensor" or len(row.steps) > 1:  # one answer needs no reason
+        if result.outcome.kind != "tensor" or len(row.steps) > 1:  # one answer needs no reason
             yield from _reasons(row, reference, plan.suite.spec.added)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..meaning.contract import contracts
 from ..meaning.domain import SMALL, Domain, calls
-from ..model import Adapter, Suite
+from ..model import RIGHT, Adapter, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..plan.steps import GREAT
@@ -22,7 +22,6 @@ from .reasons import reason_holds
 
 LONGEST = 20.0
 """Seconds of this process that a mutant may take for all rows."""
-FINE = frozenset({"pass", "observed"})
 
 _SAME_BYTES = (
     "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
@@ -76,7 +75,7 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
 
 def is_noticed(row: Row, backend: Adapter) -> bool:
     """True if a row fails or errs in some document."""
-    return not FINE.issuperset(run_row(row, backend, False).verdicts.values())
+    return not RIGHT.issuperset(run_row(row, backend, False).verdicts.values())
 
 
 # ── planted backends ──────────────────────────────────────────────────────────────────────────────

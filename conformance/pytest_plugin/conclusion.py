@@ -17,9 +17,8 @@ from ..certify.evidence import Tampered, Target, Writer, header_of
 from ..certify.folder import RESULTS
 from ..isolate.backend import Isolation
 from ..isolate.started import Limits
-from ..model import Adapter, Isolated, Result
+from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
 from ..plan.rows import Plan, Row
-from ..report.rows import BAD
 from ..run.contain import contain
 from ..run.row import result_without_call
 from ..system.terminal import count_noun, plain
@@ -98,7 +97,7 @@ class SessionConclusion:
         try:
             writer = Writer(out / RESULTS, header)
             for row in self.plan.rows:
-                writer.row(self.results.get(row.id) or result_without_call(row, "not run"))
+                writer.row(self.results.get(row.id) or result_without_call(row, NOT_RUN))
             evidence = writer.close(self.seconds, canaries=self.caught)
             reports.write(out, self.plan, evidence, conclusion)
         except OSError as error:

@@ -6,9 +6,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from ..model import Result, Verdict
+from ..model import BAD, RIGHT, Result, Verdict
 from ..plan.rows import Row
-from ..report.rows import BAD
 from ..system.terminal import plain
 
 
@@ -84,7 +83,7 @@ class CaseRow(pytest.Item):
         verdicts = self.conformance.verdicts(result)
         if not verdicts.isdisjoint(BAD):
             raise RowFailed(self.conformance.failure(self.row, result))
-        if verdicts.isdisjoint(("pass", "observed")):
+        if verdicts.isdisjoint(RIGHT):
             pytest.skip(self.conformance.skip_reason(self.row))
         self.row.free_steps()  # its calls take most memory, and a row that passes needs them no more
 

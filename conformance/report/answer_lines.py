@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..model import Verdict
+from ..model import BAD, Verdict
 from .finished_run import Wants
-from .rows import BAD, RowResult, failing_documents, group_pairs
+from .rows import RowResult, failing_documents, group_pairs
 from .wording import collect_wants, format_call, format_labels, visible
 
 Facets = dict[tuple[tuple[str, ...], ...], int]

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from html import escape
 
-from .finished_run import CAUGHT_LYING, STANDING_ORDER, FinishedRun
+from ..model.verdicts import NOT_CLAIMED, WAIVED, WORDS
+from .finished_run import CAUGHT_LYING, FinishedRun
 from .rows import group_pairs
 from .wording import visible
 
@@ -16,7 +17,7 @@ _COLOURS: Mapping[str, tuple[str, str]] = {
     "does not conform": ("#a40e26", "d1242f"),
     "incomplete": ("#7d4e00", "bf8700"),
     "nothing shown": ("#7d4e00", "bf8700"),
-    "not claimed": ("#57606a", "6e7781"),
+    NOT_CLAIMED: ("#57606a", "6e7781"),
 }
 """Of each word the colour of our badge, on which white has a contrast of 4.5 to 1, and that for a badge service."""
 _MOST = 2
@@ -30,12 +31,12 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
     if run.conclusion.exit_code == CAUGHT_LYING:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
-    claimed = {word: by_word[word] for word in STANDING_ORDER if word in by_word and word != "not claimed"}
+    claimed = {word: by_word[word] for word in WORDS if word in by_word and word != NOT_CLAIMED}
     if not claimed:
-        return "not claimed", "no document claimed"
+        return NOT_CLAIMED, "no document claimed"
     parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
     parts[-1] += run.reach
-    waived = sum(standing.counts.get("waived", 0) for standing in run.standings)
+    waived = sum(standing.counts.get(WAIVED, 0) for standing in run.standings)
     if waived:
         parts.append(f"{waived} waived")
     if run.target.select or run.target.shard:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import VERDICTS, Case, Verdict
+from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line
 from .finished_run import FinishedRun, Wants
-from .rows import RowResult, count_verdicts, group_pairs, worst
+from .rows import RowResult, count_verdicts, group_pairs
 from .wording import format_answer
 
 MOST_LINES = 6
 """Lines of one case; if more would be needed, the last is about all the others."""
-LISTED: tuple[Verdict, ...] = ("fail", "error", "waived")
+LISTED: tuple[Verdict, ...] = (FAIL, ERROR, WAIVED)
 """Verdicts for which a brief page shows a case."""
 
 
@@ -103,5 +103,5 @@ def _answer(run: FinishedRun, result: RowResult) -> Answer:
         wants if len(wants) > 1 else ((wants[0][0], ()),),
         format_answer(result, generic=True),
         tuple(by_verdict.items()) if len(by_verdict) > 1 else ((result.worst, ()),),
-        result.diagnosis if result.failing or result.worst == "waived" else None,
+        result.diagnosis if result.failing or result.worst == WAIVED else None,
     )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import Case, Rule, Verdict
-from ..run.judge import WORST
+from ..model import NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
+from ..model.verdicts import WORST
 from .finished_run import FinishedRun
 from .render import render_page
-from .rows import RowResult, Share, group_pairs, worst
+from .rows import RowResult, Share, group_pairs
 from .table_sections import group_observations
 from .wording import format_answer, format_call
 
 _ABREAST = 10
 """Backends in one table, as many as a sheet of paper holds."""
-_MUTE = frozenset(("not run", "not claimed"))
+_MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 """Verdicts that say nothing of a backend."""
 _NAMED = 3
 """Backends that are named even in the largest group."""
@@ -206,6 +206,6 @@ def _summarize_case(rows: Sequence[RowResult]) -> Done:
 
 def _format_without_message(result: RowResult) -> str:
     """An answer without its message, which is every backend's own."""
-    if result.worst == "pass" and result.outcome["kind"] == "rejected":
+    if result.worst == PASS and result.outcome.kind == "rejected":
         return "refused"  # as was due; the stage is a matter of how a backend is built
-    return format_answer(result._replace(outcome={**result.outcome, "message": None}), generic=True)
+    return format_answer(result, generic=True, with_message=False)

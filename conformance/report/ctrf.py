@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from ..model import BAD, NOT_RUN, RIGHT
 from .finished_run import FinishedRun
-from .rows import BAD, SKIPPED, RowResult
+from .rows import RowResult
 from .wording import format_answer
 
 STATUSES = ("passed", "failed", "skipped", "pending", "other")
@@ -21,7 +22,7 @@ def render(run: FinishedRun) -> str:
     start = _milliseconds(str(header["started"]))
     tests = [_test(run, result) for result in run.listed]
     tests += [
-        {"name": f"{len(rows)} rows", "status": "skipped", "rawStatus": "not run", "duration": 0, "message": why}
+        {"name": f"{len(rows)} rows", "status": "skipped", "rawStatus": NOT_RUN, "duration": 0, "message": why}
         for why, rows in run.left_out.items()
     ]
     counts = Counter(test["status"] for test in tests)
@@ -55,7 +56,7 @@ def _test(run: FinishedRun, result: RowResult) -> Mapping[str, Any]:
     row, case = result.row, result.row.case
     test: dict[str, Any] = {
         "name": row.id,
-        "status": "failed" if result.worst in BAD else "skipped" if result.worst in SKIPPED else "passed",
+        "status": "failed" if result.worst in BAD else "passed" if result.worst in RIGHT else "skipped",
         "rawStatus": result.worst,
         "duration": 0,
         "suite": [case.file],
@@ -65,6 +66,6 @@ def _test(run: FinishedRun, result: RowResult) -> Mapping[str, Any]:
         test["message"] = f"{result.diagnosis or result.worst} ({', '.join(result.failing)})"
         test["trace"] = result.detail or format_answer(result)
         test["filePath"], test["line"] = case.place
-    elif result.worst == "not run":
+    elif result.worst == NOT_RUN:
         test["message"] = run.explain_not_run(result)
     return test

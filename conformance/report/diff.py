@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from ..certify.conclude import Word, concluded
 from ..certify.evidence import Evidence
 from ..certify.repeat import answer
-from ..model import Result
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, fails
 from ..plan.rows import Plan
 
 Direction = Literal["worse", "better", "set aside", "other"]
@@ -30,12 +30,9 @@ CAUSES: Mapping[Cause, str] = {
     "target": "the run was asked for something else",
     "flaky": "nothing that the headers pin differs: run the row again, several times",
 }
-_RANK: Mapping[str, int] = {
-    "pass": 0, "observed": 0, "waived": 1, "not claimed": 2, "not run": 3, "fail": 4, "error": 5,
-}  # fmt: skip
+_RANK: Mapping[str, int] = {PASS: 0, OBSERVED: 0, WAIVED: 1, NOT_CLAIMED: 2, NOT_RUN: 3, FAIL: 4, ERROR: 5}
 _WORDS: tuple[Word, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
-_BAD = ("fail", "error")
-_IDLE = ("not run", "not claimed")
+_IDLE = (NOT_RUN, NOT_CLAIMED)
 
 
 class Pinned(NamedTuple):
@@ -188,7 +185,7 @@ def _changes(
         there = now or was
         assert there is not None
         verdicts = "/".join(dict.fromkeys(there.verdicts.values()))
-        bad = was is None and any(verdict in _BAD for verdict in there.verdicts.values())
+        bad = was is None and fails(there.verdicts.values())
         said = ("no such row", verdicts) if was is None else (verdicts, "no such row")
         answers = ("", answer(there)) if was is None else (answer(there), "")
         yield Change(row, case, rule, tuple(there.verdicts), "worse" if bad else "other", *said, *answers, ("suite",))
@@ -196,7 +193,7 @@ def _changes(
     same = _outcome(was) == _outcome(now)
     alike: dict[tuple[str, str], list[str]] = {}
     for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
-        before, after = (each.verdicts.get(document, "not run") for each in (was, now))
+        before, after = (each.verdicts.get(document, NOT_RUN) for each in (was, now))
         if before != after or (not same and before not in _IDLE):
             alike.setdefault((before, after), []).append(document)
     for (old, new), documents in alike.items():
@@ -208,17 +205,16 @@ def _changes(
 
 def direction(was: str, now: str) -> Direction:
     """Whether a verdict is worse than another."""
-    if was in _BAD and now in ("waived", "not claimed", "not run"):
+    if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
     if _RANK[was] == _RANK[now]:
         return "other"
     return "worse" if _RANK[now] > _RANK[was] else "better"
 
 
-def _outcome(result: Result) -> dict[str, Any]:
+def _outcome(result: Result) -> tuple[Any, ...]:
     """What came of a row, without words that a judge or a waiver added."""
-    kept = {key: value for key, value in result.outcome.items() if key != "waiver"}
-    return {**kept, "content": result.content, "diagnosis": result.diagnosis, "detail": result.detail}
+    return result.outcomes, result.step, result.content, result.diagnosis, result.detail
 
 
 def _ruled(plan: Plan, rule: str, documents: list[str]) -> bool:
@@ -232,13 +228,13 @@ def _causes(
     """Why a row may have changed: as few causes as what is pinned leaves room for."""
     before, after = verdicts
     differs = dict.fromkeys(each.cause for each in pinned)
-    if "(flaky" in f"{was.outcome.get('message')} {now.outcome.get('message')}":
+    if "(flaky" in f"{was.outcome.message} {now.outcome.message}":
         return ("flaky",)
-    if "waived" in (before, after) and (same or "waiver" in differs):
+    if WAIVED in (before, after) and (same or "waiver" in differs):
         return ("waiver",) if same else tuple(dict.fromkeys(("waiver", *_others(differs))))
-    if "not run" in (before, after) and "target" in differs:
+    if NOT_RUN in (before, after) and "target" in differs:
         return ("target",)
-    if "not claimed" in (before, after) and "claims" in differs:
+    if NOT_CLAIMED in (before, after) and "claims" in differs:
         return ("claims",)
     if same and before != after:
         return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)

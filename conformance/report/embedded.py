@@ -44,7 +44,7 @@ def dump_evidence(evidence: Evidence) -> Markup:
 
     A row's id is that of its case and a suffix. `rows` has, for each case, its id, which list of `suffixes` it has,
     which entry of `findings` holds the rest of each row's record, and which of `contents` its content: one number if
-    all rows share it. A finding is the number of its verdicts, that of its outcome and its other keys, if any.
+    all rows share it. A finding is the number of its verdicts, that of its outcomes and its other keys, if any.
     """
     tables = {name: _Table() for name in ("suffixes", "verdicts", "outcomes", "findings", "contents")}
     rows: list[tuple[str, int, int | list[int], int | list[int]]] = []
@@ -71,13 +71,13 @@ def _one_or_all(numbers: list[int]) -> int | list[int]:
 
 def _number_finding(result: Result, tables: Mapping[str, _Table]) -> int:
     record = row_record(result)
-    finding: list[Any] = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcome"])]
+    finding: list[Any] = [tables["verdicts"].number(record["verdicts"]), tables["outcomes"].number(record["outcomes"])]
     if others := {key: value for key, value in record.items() if key not in _ELSEWHERE}:
         finding.append(others)
     return tables["findings"].number(finding)
 
 
-_ELSEWHERE = ("record", "row", "content", "verdicts", "outcome")
+_ELSEWHERE = ("record", "row", "content", "verdicts", "outcomes")
 """The keys of a row's record that its finding does not hold itself."""
 
 
@@ -106,9 +106,9 @@ def records_in(html: str, path: Path) -> Iterator[Mapping[str, Any]]:
             tails = data["suffixes"][which]
             findings, contents = (each if isinstance(each, list) else [each] * len(tails) for each in numbers)
             for tail, finding, content in zip(tails, findings, contents, strict=True):
-                verdicts, outcome, *others = data["findings"][finding]
+                verdicts, outcomes, *others = data["findings"][finding]
                 held = {"content": data["contents"][content]} if data["contents"][content] else {}
-                record = {"verdicts": data["verdicts"][verdicts], "outcome": data["outcomes"][outcome]}
+                record = {"verdicts": data["verdicts"][verdicts], "outcomes": data["outcomes"][outcomes]}
                 yield {"record": "row", "row": case + tail, **held, **record, **(others[0] if others else {})}
         yield data["footer"]
     except (ValueError, TypeError, LookupError) as error:

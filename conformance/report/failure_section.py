@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import Case, Rule, Verdict
+from ..model import ERROR, FAIL, Case, Rule, Verdict
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
 from .finished_run import FinishedRun, Wants
 from .picture import Picture, draw_call
@@ -75,7 +75,7 @@ def collect_failures(run: FinishedRun, facets: Facets) -> Iterator[FailureGroup]
         others = [rows for case, rows in cases.items() if case not in chosen[diagnosis]]
         short = [_make_short(run, facets, rows) for rows in others[:left]]
         every = [result for rows in cases.values() for result in rows]
-        word: Verdict = "error" if all(result.worst == "error" for result in every) else "fail"
+        word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
         yield FailureGroup(diagnosis, word, rules, len(every), len(cases), full, short, len(others) - len(short))
         left = max(0, left - len(others))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Result, Rule
+from ..model import Result, Rule, worst
 from ..plan.rows import Row
-from .rows import RowResult, worst
+from .rows import RowResult
 from .wording import collect_wants, format_answer, format_call, format_lines, visible
 
 _GAP = 11
@@ -14,9 +14,7 @@ _GAP = 11
 
 def pair_row(row: Row, result: Result) -> RowResult:
     """A row with its own result."""
-    return RowResult(
-        row, result.verdicts, worst(result.verdicts.values()), result.outcome, result.diagnosis, result.detail
-    )
+    return RowResult(row, result, worst(result.verdicts.values()))
 
 
 def format_headline(result: RowResult) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 from ..certify.conclude import Conclusion, Standing, in_target, reach
 from ..certify.evidence import Evidence, Target, folder_words
 from ..meaning.contract import Contract, contracts
-from ..model import Claims, Verdict
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict, worst
+from ..model.verdicts import WORDS
 from ..plan.rows import Plan, Row
-from .rows import BAD, RowGroup, RowResult, Share, group_pairs, group_rows, pair_rows, worst
+from .rows import RowGroup, RowResult, Share, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 
 CAUGHT_LYING = 5
@@ -22,7 +23,6 @@ CAUGHT_LYING = 5
 TOO_LARGE = "more than 2^31 elements: add --large"
 LOST = "the results hold no such row: run again"
 MOST_DIAGNOSES = 60
-STANDING_ORDER = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
 """What is due in words, each with the documents that say so."""
 
@@ -79,7 +79,7 @@ class FinishedRun:
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:
         """Each waiver of the run with the rows that it waives."""
         waivers = self.evidence.header.get("waivers") or ()
-        used = group_pairs((result.outcome.get("waiver"), result) for result in self.rows) if waivers else {}
+        used = group_pairs((result.result.waiver, result) for result in self.rows) if waivers else {}
         return tuple((waiver, used.get(waiver["number"], ())) for waiver in waivers)
 
     # ── what was asked for ──
@@ -97,7 +97,7 @@ class FinishedRun:
     @cached_property
     def not_run(self) -> Mapping[str, tuple[RowResult, ...]]:
         """Rows that were not run, by reason."""
-        return group_pairs((self.explain_not_run(result), result) for result in self.rows if result.worst == "not run")
+        return group_pairs((self.explain_not_run(result), result) for result in self.rows if result.worst == NOT_RUN)
 
     @cached_property
     def left_out(self) -> Mapping[str, tuple[RowResult, ...]]:
@@ -165,15 +165,13 @@ class FinishedRun:
         """Each document → the word for it, and its sentence."""
         words = group_pairs((standing.document, standing.word) for standing in self.standings)
         verdicts = {
-            document: (min(words[document], key=STANDING_ORDER.index), sentence)
+            document: (min(words[document], key=WORDS.index), sentence)
             for document, sentence in zip(words, self.conclusion.sentences, strict=True)
         }
         if self.conclusion.exit_code == CAUGHT_LYING:
             verdicts = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in verdicts.items()}
         return {
-            document: verdicts.get(
-                document, ("not claimed", f"{document}: nothing of it was in the target of this run")
-            )
+            document: verdicts.get(document, (NOT_CLAIMED, f"{document}: nothing of it was in the target of this run"))
             for document in self.plan.suite.spec.documents
         }
 
@@ -185,7 +183,7 @@ class FinishedRun:
         aside = 0
         for result, number in groups:
             verdict = worst([result.verdicts[document] for document in documents]) if documents else result.worst
-            if verdict == "not run" and not self._is_in_target(result.row, documents or result.row.documents):
+            if verdict == NOT_RUN and not self._is_in_target(result.row, documents or result.row.documents):
                 aside += number
             else:
                 inside[verdict] += number

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
+from ..model import BAD, FAIL, NOT_RUN, RIGHT
 from .finished_run import FinishedRun
-from .rows import BAD, SKIPPED, RowResult, group_pairs
+from .rows import RowResult, group_pairs
 from .wording import collect_wants, format_answer, format_call, format_lines, visible
 
 
@@ -39,9 +40,9 @@ def _render_left_out(run: FinishedRun) -> Iterator[str]:
     """Render the rows that are left out: one skipped test for each reason, which says how many."""
     if run.left_out:
         number = len(run.left_out)
-        yield f'<testsuite name="not run" tests="{number}" failures="0" errors="0" skipped="{number}" time="0">'
+        yield f'<testsuite name="{NOT_RUN}" tests="{number}" failures="0" errors="0" skipped="{number}" time="0">'
         for why, rows in run.left_out.items():
-            yield f'<testcase classname="not run"{_format_attribute("name", f"{len(rows)} rows: {why}")} time="0">'
+            yield f'<testcase classname="{NOT_RUN}"{_format_attribute("name", f"{len(rows)} rows: {why}")} time="0">'
             yield f"<skipped{_format_attribute('message', f'not run: {why}')}/></testcase>"
         yield "</testsuite>"
 
@@ -55,8 +56,8 @@ def _count_elements(rows: Iterable[RowResult]) -> dict[str, int]:
 def _choose_element(result: RowResult) -> str | None:
     """The element for the worst verdict of a row; None if the row is right in every document."""
     if result.worst in BAD:
-        return "failure" if result.worst == "fail" else "error"
-    return "skipped" if result.worst in SKIPPED else None
+        return "failure" if result.worst == FAIL else "error"
+    return None if result.worst in RIGHT else "skipped"
 
 
 def _format_numbers(counts: Mapping[str, int]) -> str:
@@ -81,7 +82,7 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
     yield "</properties>"
     element = _choose_element(result)
     if element == "skipped":
-        why = run.explain_not_run(result) if result.worst == "not run" else format_answer(result)
+        why = run.explain_not_run(result) if result.worst == NOT_RUN else format_answer(result)
         yield f"<skipped{_format_attribute('message', f'{result.worst}: {why}')}/>"
     elif element:
         diagnosis = result.diagnosis or result.worst

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..model.verdicts import FAIL, MARKS
 from .finished_run import FinishedRun
-from .rows import MARKS, RowResult, count_verdicts, failing_documents, format_counts
+from .rows import RowResult, count_verdicts, failing_documents, format_counts
 from .wording import collect_wants, cut, format_answer, format_call, format_clauses, visible
 
 MOST_BYTES = 1 << 20
@@ -57,7 +58,7 @@ def _render_failures(run: FinishedRun) -> Iterator[tuple[int, str]]:
     for diagnosis, entries in run.failures.items():
         rows = sum(map(len, entries.values()))
         number = f"{rows} row{'s' if rows > 1 else ''} of {len(entries)} case{'s' if len(entries) > 1 else ''}"
-        yield 0, f"## {MARKS['fail']} {inert(diagnosis)}: {number}\n"
+        yield 0, f"## {MARKS[FAIL]} {inert(diagnosis)}: {number}\n"
         for same in entries.values():
             yield len(same), "\n".join(_render_case(run, same))
 

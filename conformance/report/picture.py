@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..meaning.chains import fill_unknown
 from ..meaning.contract import Contract
-from ..model import Meaning, Step
+from ..model import Meaning, Outcome, Step
 from ..plan.memory import volume_of
 from .wording import format_dims
 
@@ -72,7 +72,7 @@ class Picture(NamedTuple):
         return _STEP * (len(self.lines) - 1) + _HIGH + 16
 
 
-def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Mapping[str, Any]) -> Picture:
+def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome) -> Picture:
     """Draw the call of a step as the contract of a document reads it."""
     lines = [Line("src", _draw_lengths(step.src))]
     label = [f"src {format_dims(step.src)}"]
@@ -138,11 +138,10 @@ def _draw_want(meaning: Meaning) -> tuple[Box, ...]:
     return _draw_lengths(meaning.dst)
 
 
-def _draw_outcome(outcome: Mapping[str, Any], meaning: Meaning) -> tuple[Box, ...]:
-    kind = str(outcome.get("kind"))
-    if kind != "tensor":
-        return (Box(_OUTCOMES.get(kind, kind), "words"),)
-    dims = list(outcome.get("dims") or ())
+def _draw_outcome(outcome: Outcome, meaning: Meaning) -> tuple[Box, ...]:
+    if outcome.kind != "tensor":
+        return (Box(_OUTCOMES.get(outcome.kind, outcome.kind), "words"),)
+    dims = list(outcome.dims or ())
     want = meaning.dst
     if want is None:
         return _draw_lengths(dims)

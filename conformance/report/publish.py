@@ -13,7 +13,7 @@ from ..certify.evidence import PACKED, Evidence, Refused, pack, parse, read, rea
 from ..certify.folder import RESULTS
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
-from ..model import Verdict
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
 from .compare_page import render
@@ -76,7 +76,7 @@ def _describe_replaced(path: Path, evidence: Evidence) -> str | None:
         return "replaces results that cannot be read any more"
     if before.header == evidence.header and before.results == evidence.results:
         return None
-    was, now = (sum(each.footer["verdicts"].get(v, 0) for v in ("fail", "error")) for each in (before, evidence))
+    was, now = (sum(each.footer["verdicts"].get(v, 0) for v in BAD) for each in (before, evidence))
     return f"replaces the run of {before.header['started']}, in which {was:,} verdicts failed; {now:,} fail now"
 
 
@@ -121,7 +121,7 @@ def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | s
 # ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
 
 BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
-_COLUMNS: tuple[Verdict, ...] = ("pass", "fail", "error", "observed", "not claimed")
+_COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, ERROR, OBSERVED, NOT_CLAIMED)
 
 
 def _write_counts(text: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> None:
@@ -138,7 +138,7 @@ def _counts(runs: Sequence[tuple[Path, FinishedRun]]) -> Iterator[str]:
     yield f"| backend | rows called | {' | '.join(_COLUMNS)} | failing cases, by what is wrong |\n"
     yield f"|---{'|---:' * (1 + len(_COLUMNS))}|---|\n"
     for folder, facts in runs:
-        called = sum(result.outcome["kind"] != "none" for result in facts.evidence.results)
+        called = sum(result.outcome.kind != "none" for result in facts.evidence.results)
         counts = [f"{facts.conclusion.counts.get(verdict, 0):,}" for verdict in _COLUMNS]
         kinds = "; ".join(f"{inert(name)} {len(cases)}" for name, cases in facts.failures.items()) or "none"
         yield f"| [{folder.name}]({folder.name}/{PAGE}) | {called:,} | {' | '.join(counts)} | {kinds} |\n"

@@ -10,19 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
-from .rows import MARKS, format_counts
+from .rows import format_counts
 from .wording import cut, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = Path(__file__).parent / "templates"
-COLOURS = {
-    "pass": "pass", "fail": "fail", "error": "error", "observed": "observed", "not claimed": "open", "not run": "warn",
-    "waived": "warn", "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
-}  # fmt: skip
-"""The class of each verdict and of each word about a document in style.css."""
 
 
 def render_page(template: str, scripts: Sequence[str] = (), **values: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..model import Verdict
+from ..model.verdicts import TABLE
 from .answer_lines import Facets
 from .case_section import collect_cases, list_filters
 from .embedded import dump_evidence, dump_inert
@@ -25,15 +25,6 @@ SECTIONS: Mapping[str, str] = {
     "cases": "All cases",
     "environment": "Environment",
     "legend": "Legend",
-}
-_LEGEND: Mapping[Verdict, str] = {
-    "pass": "A legal call was answered with the right type, dims and bytes, or an illegal one was refused.",
-    "fail": "The answer is wrong, a legal call was refused, an illegal one answered, or the call crashed or hung.",
-    "observed": "The document leaves the call open; what was done is recorded and breaks nothing that is settled.",
-    "not claimed": "The call needs what the backend says it leaves out, and got no answer. It proves nothing.",
-    "error": "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
-    "waived": "A failure that the run was told of beforehand, with reason and date. It is no pass.",
-    "not run": "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
 }
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
 _ALL = ("target · operations", "target · documents", "target · types")
@@ -59,7 +50,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         filters=list_filters(run),
         cases=list(collect_cases(run, facets, brief)),
         details=list(_details(run)),
-        legend=_LEGEND,
+        legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=dump_inert(list(facets)),
     )

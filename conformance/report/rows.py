@@ -6,56 +6,59 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..certify.evidence import IDLE, Refused
-from ..model import VERDICTS, Result, Verdict
+from ..certify.evidence import Refused
+from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..plan.rows import Row
-from ..run.judge import WORST
-
-MARKS: Mapping[str, str] = {
-    "pass": "✓", "fail": "✗", "observed": "◆", "not claimed": "○", "error": "▲", "waived": "◐", "not run": "□",
-    "conforms": "✓", "does not conform": "✗", "incomplete": "□", "nothing shown": "□",
-}  # fmt: skip
-"""A shape for each verdict and each word about a document, so that no reader depends on colour."""
-BAD = frozenset(("fail", "error"))
-SKIPPED = frozenset(("not run", "not claimed", "waived"))
+from ..run.row import result_without_call
 
 
 class RowResult(NamedTuple):
     """A row of the plan with its result; `not run` if the evidence holds none."""
 
     row: Row
-    verdicts: Mapping[str, Verdict]
+    result: Result
     worst: Verdict
-    outcome: Mapping[str, Any]
-    diagnosis: str | None
-    detail: str | None
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        return self.result.verdicts
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the deciding step."""
+        return self.result.outcome
+
+    @property
+    def diagnosis(self) -> str | None:
+        return self.result.diagnosis
+
+    @property
+    def detail(self) -> str | None:
+        return self.result.detail
+
+    @property
+    def step(self) -> int:
+        """The index of the step that decided."""
+        return self.result.step if self.result.step < len(self.row.steps) else 0
 
     @property
     def failing(self) -> tuple[str, ...]:
         """The documents in which the row fails or errs."""
         return tuple(document for document, verdict in self.verdicts.items() if verdict in BAD)
 
-    @property
-    def step(self) -> int:
-        """The index of the step that decided."""
-        step = self.outcome.get("step", 1)
-        return step - 1 if isinstance(step, int) and 0 < step <= len(self.row.steps) else 0
-
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
     """Each row with its result; Refused if a verdict is not one of ours."""
-    known: dict[tuple[tuple[str, Verdict], ...], Verdict] = {}
+    deciding: dict[tuple[Verdict, ...], Verdict] = {}
     for row in rows:
-        result = results.get(row.id)
-        if result is None:
-            yield RowResult(row, dict.fromkeys(row.documents, "not run"), "not run", IDLE, None, None)
-            continue
-        verdicts = {document: result.verdicts.get(document, "not run") for document in row.documents}
-        key = tuple(verdicts.items())
-        if key not in known:
-            _check_verdicts(row, verdicts)
-            known[key] = worst(verdicts.values())
-        yield RowResult(row, verdicts, known[key], result.outcome, result.diagnosis, result.detail)
+        result = results.get(row.id) or result_without_call(row, NOT_RUN)
+        verdicts = tuple([result.verdicts.get(document, NOT_RUN) for document in row.documents])
+        if len(verdicts) != len(result.verdicts):
+            result = result._replace(verdicts=dict(zip(row.documents, verdicts, strict=True)))
+        if verdicts not in deciding:
+            _check_verdicts(row, result.verdicts)
+            deciding[verdicts] = worst(verdicts)
+        yield RowResult(row, result, deciding[verdicts])
 
 
 def _check_verdicts(row: Row, verdicts: Mapping[str, Verdict]) -> None:
@@ -67,7 +70,7 @@ def _check_verdicts(row: Row, verdicts: Mapping[str, Verdict]) -> None:
 
 
 class RowGroup(NamedTuple):
-    """Rows of one rule, operation and type with the same verdicts, group_pairs so that they are count_noun once."""
+    """Rows of one rule, operation and type with the same verdicts, grouped so that they are counted once."""
 
     first: RowResult
     number: int
@@ -95,14 +98,6 @@ def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return {key: tuple(values) for key, values in groups.items()}
-
-
-_PLACE: Mapping[Verdict, int] = {verdict: place for place, verdict in enumerate(WORST)}
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict that decides; `not run` if there is none."""
-    return min(verdicts, key=_PLACE.__getitem__, default="not run")
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:

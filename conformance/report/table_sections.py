@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..model import Case, Rule, Verdict
+from ..model import BAD, OBSERVED, Case, Rule, Verdict
 from ..plan.rows import Row
 from .finished_run import FinishedRun
-from .rows import BAD, RowGroup, RowResult, Share, count_verdicts, group_pairs
+from .rows import RowGroup, RowResult, Share, count_verdicts, group_pairs
 from .wording import format_answer, format_call, format_lines
 
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────
@@ -101,11 +101,11 @@ def group_observations(run: FinishedRun) -> Observations:
     """Group the rows whose answer a document leaves unspecified."""
     entries: Observations = {}
     for result in run.rows:
-        if "observed" not in result.verdicts.values():
+        if OBSERVED not in result.verdicts.values():
             continue
         silent: dict[tuple[str, ...], list[str]] = {}
         for judged in result.row.steps[result.step].meanings:
-            there = [document for document in judged.documents if result.verdicts[document] == "observed"]
+            there = [document for document in judged.documents if result.verdicts[document] == OBSERVED]
             if there:
                 silent.setdefault(judged.meaning.rules, []).extend(there)
         for rules, documents in silent.items():

@@ -110,7 +110,8 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     except OtherFormat:
         raise
     except Refused as refused:
-        return Verified(files, None, None, (Mismatch(path.name, str(refused).removeprefix(f"{path}:").strip()),))
+        place, _, what = str(refused).removeprefix(str(path)).partition(": ")
+        return Verified(files, None, None, (Mismatch(path.name + place, what),))
     found = list(_find_miscounts(path, lines, evidence))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
     found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]

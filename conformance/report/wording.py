@@ -91,22 +91,20 @@ def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
     return found
 
 
-def format_answer(result: RowResult, generic: bool = False) -> str:
+def format_answer(result: RowResult, generic: bool = False, with_message: bool = True) -> str:
     """The answer of the backend in words; `generic` writes T for the row's own type."""
     outcome = result.outcome
-    kind, message = outcome.get("kind"), outcome.get("message")
-    if kind == "tensor":
-        type_, dims = outcome.get("type"), outcome.get("dims")
-        own_type = generic and type_ == result.row.type and result.row.case.steps[result.step].src_type == "T"
-        text = format_tensor("T" if own_type else type_, dims if isinstance(dims, list | tuple) else (dims,))
-    elif kind == "none":
+    if outcome.kind == "tensor":
+        own_type = generic and outcome.type == result.row.type and result.row.case.steps[result.step].src_type == "T"
+        text = format_tensor("T" if own_type else outcome.type, outcome.dims or ())
+    elif outcome.kind == "none":
         return "not called"
     else:
-        text = {"rejected": f"refused at {outcome.get('stage')}", "error": "adapter error"}.get(str(kind), str(kind))
-        text += f": {message}" if message else ""
-    for fault in outcome.get("faults", ()):
+        text = {"rejected": f"refused at {outcome.stage}", "error": "adapter error"}.get(outcome.kind, outcome.kind)
+        text += f": {outcome.message}" if with_message and outcome.message else ""
+    for fault in outcome.faults:
         text += f", {fault}"
-    if "steps" in outcome:
+    if len(result.result.outcomes) > 1:
         text = f"step {result.step + 1}: {text}"
     return text
 

@@ -33,8 +33,8 @@ class HangCounter:
         """Count a result."""
         if self._key != (row.case.id, row.operation):
             self._key, self._times = (row.case.id, row.operation), 0
-        message = str(result.outcome.get("message"))
-        hung = result.outcome["kind"] == "timeout" and message.endswith((_AGAIN, _ALIKE, _NOT_CALLED))
+        message = str(result.outcome.message)
+        hung = result.outcome.kind == "timeout" and message.endswith((_AGAIN, _ALIKE, _NOT_CALLED))
         self._times = self._times + 1 if hung else 0
 
 
@@ -69,5 +69,5 @@ def confirm(
 def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:
     """True if the previous row of this case died the same way and was confirmed; this process is then fresh already."""
     same_case = previous.row.startswith(f"{row.case.id}[")
-    confirmed = str(previous.outcome.get("message")).endswith((_AGAIN, _ALIKE))
-    return same_case and confirmed and previous.outcome["kind"] == outcome.kind
+    confirmed = str(previous.outcome.message).endswith((_AGAIN, _ALIKE))
+    return same_case and confirmed and previous.outcome.kind == outcome.kind

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from ..model import Kind, Meaning, Outcome, OutcomeKind, Verdict
+from ..model import (
+    BAD,
+    ERROR,
+    FAIL,
+    NOT_CLAIMED,
+    NOT_RUN,
+    OBSERVED,
+    PASS,
+    Kind,
+    Meaning,
+    Outcome,
+    OutcomeKind,
+    Verdict,
+    worst,
+)
 from ..plan.memory import Image, Source
 from .diagnose import Diagnosis, compare, wrong_dims
 
@@ -13,19 +27,16 @@ Cell = tuple[Verdict, str] | None
 """A verdict and its diagnosis in a word; None: the tensor is to be compared first."""
 
 TABLE: dict[OutcomeKind, dict[Kind, Cell]] = {
-    "tensor": {"legal": None, "illegal": ("fail", "answered an illegal call"), "unspecified": None},
-    "rejected": {"legal": ("fail", "refused a legal call"), "illegal": ("pass", ""), "unspecified": ("observed", "")},
-    "unsupported": dict.fromkeys(("legal", "illegal", "unspecified"), ("fail", "unsupported")),
-    "crash": dict.fromkeys(("legal", "illegal", "unspecified"), ("fail", "crash")),
-    "timeout": dict.fromkeys(("legal", "illegal", "unspecified"), ("fail", "timeout")),
-    "error": dict.fromkeys(("legal", "illegal", "unspecified"), ("error", "adapter error")),
-    "none": dict.fromkeys(("legal", "illegal", "unspecified"), ("not run", "")),
+    "tensor": {"legal": None, "illegal": (FAIL, "answered an illegal call"), "unspecified": None},
+    "rejected": {"legal": (FAIL, "refused a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, "")},
+    "unsupported": dict.fromkeys(("legal", "illegal", "unspecified"), (FAIL, "unsupported")),
+    "crash": dict.fromkeys(("legal", "illegal", "unspecified"), (FAIL, "crash")),
+    "timeout": dict.fromkeys(("legal", "illegal", "unspecified"), (FAIL, "timeout")),
+    "error": dict.fromkeys(("legal", "illegal", "unspecified"), (ERROR, "adapter error")),
+    "none": dict.fromkeys(("legal", "illegal", "unspecified"), (NOT_RUN, "")),
 }
 NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported"})
 """Outcomes that are `not claimed` where the call has a facet that is left out."""
-
-WORST: tuple[Verdict, ...] = ("error", "fail", "not run", "not claimed", "waived", "pass", "observed")
-"""A row of several steps has the first of these that any of its steps has."""
 
 
 class Judgement(NamedTuple):
@@ -35,7 +46,7 @@ class Judgement(NamedTuple):
     diagnosis: Diagnosis | None = None
 
 
-PASS, OBSERVED, NOT_CLAIMED = Judgement("pass"), Judgement("observed"), Judgement("not claimed")
+_RIGHT, _OBSERVED, _NOT_CLAIMED = Judgement(PASS), Judgement(OBSERVED), Judgement(NOT_CLAIMED)
 
 
 def judge(
@@ -49,20 +60,20 @@ def judge(
     """The verdict on one outcome. `left_out`: whether the call has a facet that the backend's claims leave out."""
     if outcome.faults:
         return Judgement(
-            "fail", Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
+            FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
         )
     if left_out and outcome.kind in NEUTRAL:
-        return NOT_CLAIMED
+        return _NOT_CLAIMED
     cell = TABLE[outcome.kind][meaning.kind]
     if cell is not None:
         verdict, word = cell
-        if verdict in ("pass", "observed", "not run"):
+        if verdict not in BAD:
             return Judgement(verdict)
         return Judgement(verdict, Diagnosis(word, _told(word, outcome, meaning)))
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:
-        return Judgement("fail", diagnosis)
-    return PASS if meaning.kind == "legal" else OBSERVED
+        return Judgement(FAIL, diagnosis)
+    return _RIGHT if meaning.kind == "legal" else _OBSERVED
 
 
 def _told(word: str, outcome: Outcome, meaning: Meaning) -> str:
@@ -74,30 +85,24 @@ def _told(word: str, outcome: Outcome, meaning: Meaning) -> str:
     return f"{word}: {outcome.message}" if outcome.message else word
 
 
-def worst(verdicts: Sequence[Verdict]) -> int:
-    """The index of the verdict that decides a row: the first of the worst."""
-    return min(range(len(verdicts)), key=lambda k: WORST.index(verdicts[k]))
-
-
 def deciding_step(by_document: Iterable[Sequence[Verdict]]) -> int:
-    """The index of the step that a row with several steps is told by: the first that fails, document by document."""
-    steps = [(worst(verdicts), verdicts) for verdicts in by_document]
-    return next((step for step, verdicts in steps if verdicts[step] in ("fail", "error")), steps[0][0])
+    """Return the index of the step that decides a row: the first that fails, document by document."""
+    steps = [(verdicts.index(worst(verdicts)), verdicts) for verdicts in by_document]
+    return next((step for step, verdicts in steps if verdicts[step] in BAD), steps[0][0])
 
 
 def verdict_of_record(
-    record: Mapping[str, Any], content: str | None, meaning: Meaning, source: Source, src: Image, left_out: bool
+    outcome: Outcome, content: str | None, meaning: Meaning, source: Source, src: Image, left_out: bool
 ) -> Verdict:
-    """The verdict of `judge`, from what the evidence holds of an outcome: its record and the digest of its content."""
-    kind: OutcomeKind = record["kind"]
-    if record.get("faults"):
-        return "fail"
-    if left_out and kind in NEUTRAL:
-        return "not claimed"
-    cell = TABLE[kind][meaning.kind]
+    """Return the verdict of `judge` from what the evidence holds: an outcome, and the digest of its content."""
+    if outcome.faults:
+        return FAIL
+    if left_out and outcome.kind in NEUTRAL:
+        return NOT_CLAIMED
+    cell = TABLE[outcome.kind][meaning.kind]
     if cell is not None:
         return cell[0]
-    wrong = record["type"] != source.type or wrong_dims(tuple(record["dims"]), meaning, source.dims)
+    wrong = outcome.type != source.type or wrong_dims(outcome.dims or (), meaning, source.dims)
     if wrong or content != src.digest:
-        return "fail"
-    return "pass" if meaning.kind == "legal" else "observed"
+        return FAIL
+    return PASS if meaning.kind == "legal" else OBSERVED

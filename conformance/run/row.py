@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..model import Adapter, Claims, Graph, Outcome, Program, Result, Verdict
+from ..model import IDLE, NOT_CLAIMED, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, worst
 from ..plan.memory import digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import elements_of, make_call
 from .confirm import DIED, HangCounter, confirm
-from .judge import Judgement, deciding_step, judge, worst
+from .judge import Judgement, deciding_step, judge
 
 
 def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> Iterator[Result]:
@@ -25,7 +25,7 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
         if left is None:
             left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
         if not claims.offers(row.operation):
-            yield result_without_call(row, "not claimed")
+            yield result_without_call(row, NOT_CLAIMED)
             continue
         if outcomes := hangs.without_call(row):
             previous = judge_row(row, outcomes, left)
@@ -37,7 +37,7 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:
     """Return the result of a row that was not called."""
-    return Result(row.id, dict.fromkeys(row.documents, verdict), {"kind": "none"})
+    return Result(row.id, dict.fromkeys(row.documents, verdict), IDLE)
 
 
 def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None = None) -> Result:
@@ -107,11 +107,17 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     deciding, verdicts = _decide(by_step)
     diagnosis = next((judgement.diagnosis for judgement in by_step[deciding].values() if judgement.diagnosis), None)
     name, text = diagnosis or (None, None)
+    kept = tuple(
+        [
+            outcome._replace(data=None) if k == deciding else outcome._replace(data=None, message=None)
+            for k, outcome in enumerate(outcomes)
+        ]
+    )
     if name is None and len(outcomes) == 1 and outcomes[0].data is not None:
         contents: tuple[str | None, ...] = (row.steps[0].src.digest,)  # it is right, so it holds what src held
     else:
         contents = contents_of(outcomes)
-    return Result(row.id, verdicts, record_of(outcomes, deciding), name, text, contents)
+    return Result(row.id, verdicts, kept, deciding, name, text, contents)
 
 
 def _decide(by_step: Sequence[Mapping[str, Judgement]]) -> tuple[int, dict[str, Verdict]]:
@@ -119,34 +125,10 @@ def _decide(by_step: Sequence[Mapping[str, Judgement]]) -> tuple[int, dict[str, 
     if len(by_step) == 1:
         return 0, {document: judgement.verdict for document, judgement in by_step[0].items()}
     verdicts = {document: [step[document].verdict for step in by_step] for document in by_step[0]}
-    return deciding_step(verdicts.values()), {document: of[worst(of)] for document, of in verdicts.items()}
+    return deciding_step(verdicts.values()), {document: worst(of) for document, of in verdicts.items()}
 
 
 def contents_of(outcomes: Sequence[Outcome]) -> tuple[str | None, ...]:
     """Return the digest of each tensor's elements, None for other outcomes; nothing if no step answered a tensor."""
     digests = tuple([None if outcome.data is None else digest_of(outcome.data) for outcome in outcomes])
     return digests if any(digests) else ()
-
-
-def record_of(outcomes: Sequence[Outcome], deciding: int) -> dict[str, Any]:
-    """Return the deciding step's outcome as it goes into the evidence."""
-    record = _outcome_record(outcomes[deciding])
-    if len(outcomes) > 1:
-        record["step"] = deciding + 1
-        record["steps"] = [_outcome_record(outcome._replace(message=None)) for outcome in outcomes]
-    return record
-
-
-def _outcome_record(outcome: Outcome) -> dict[str, Any]:
-    record: dict[str, Any] = {"kind": outcome.kind}
-    if outcome.kind == "tensor":
-        record["type"], record["dims"] = outcome.type, outcome.dims
-    if outcome.stage is not None:
-        record["stage"] = outcome.stage
-    if outcome.message is not None:
-        record["message"] = outcome.message
-    if outcome.faults:
-        record["faults"] = outcome.faults
-    if outcome.shares:
-        record["shares"] = True
-    return record

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.certify.evidence import read
-from conformance.model import Claims, Crashed, Declared, Graph, Identity, Result, Unsupported
+from conformance.model import Claims, Crashed, Declared, Graph, Identity, Outcome, Result, Unsupported
 from conformance.plan.rows import Plan
 from conformance.run.contain import contain
 from conformance.run.row import run
@@ -199,12 +199,12 @@ def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, bo
 def by_kind(results: list[Result]) -> dict[str, list[Result]]:
     found: dict[str, list[Result]] = {}
     for result in results:
-        found.setdefault(result.outcome["kind"], []).append(result)
+        found.setdefault(result.outcome.kind, []).append(result)
     return found
 
 
 def passed(results: list[Result]) -> list[Result]:
-    return [each for each in results if "pass" in each.verdicts.values() and each.outcome["kind"] == "tensor"]
+    return [each for each in results if "pass" in each.verdicts.values() and each.outcome.kind == "tensor"]
 
 
 @pytest.mark.parametrize("kind", miniatures.Answers.KINDS)
@@ -221,7 +221,7 @@ def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
     for each in by_kind(results)["error"]:
         assert set(each.verdicts.values()) == {"error"}
         assert each.diagnosis == "adapter error"
-        assert each.outcome["message"]
+        assert each.outcome.message
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
 def test_what_was_returned_is_named(plan: Plan, kind: str, words: str) -> None:
     adapter = miniatures.Answers()
     adapter.kind = kind
-    assert words in next(run(plan.rows, adapter)).outcome["message"]
+    assert words in str(next(run(plan.rows, adapter)).outcome.message)
 
 
 @pytest.mark.parametrize("stage", [miniatures.RaisesInCompile, miniatures.RaisesInRun])
@@ -252,9 +252,9 @@ def test_whatever_is_raised_is_a_verdict_and_the_run_goes_on(
     due = {"MemoryError": {"fail"}}.get(what, {"fail"} if what.startswith("Unsupported") else {"error"})
     assert [each.row for each in results] == [row.id for row in plan.rows]
     assert {verdict for each in results for verdict in each.verdicts.values()} == due
-    assert all(len(each.outcome["message"]) < 3000 for each in results)
+    assert all(len(str(each.outcome.message)) < 3000 for each in results)
     if what.startswith("Rejected"):
-        assert "the stage is compile or run, the message text" in results[0].outcome["message"]
+        assert "the stage is compile or run, the message text" in str(results[0].outcome.message)
 
 
 @pytest.mark.parametrize("adapter", [miniatures.Deep(), miniatures.NoProgram()])
@@ -280,8 +280,9 @@ def test_a_program_that_died_is_compiled_again_for_the_next_step(plan: Plan) -> 
     row = next(r for r in plan.rows if r.id == "two-calls[DynamicReshape-1-f32-s32]")
     (result,) = run([row], adapter)
     assert adapter.compiled == 2
-    assert result.outcome["steps"] == [{"kind": "crash"}, {"kind": "tensor", "type": "f32", "dims": (4, 3)}]
-    assert result.outcome["step"] == 1
+    assert [outcome.kind for outcome in result.outcomes] == ["crash", "tensor"]
+    assert result.outcomes[1] == Outcome("tensor", "f32", (4, 3))
+    assert result.step == 0
     assert set(result.verdicts.values()) == {"fail"}
 
 

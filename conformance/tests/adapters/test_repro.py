@@ -178,9 +178,7 @@ def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
         pytest.skip(str(cannot))
     seen = {}
     for result in results:
-        outcome = result.outcome
-        each = outcome.get("steps", [outcome])
-        seen[result.row] = [f"{e['type']}{list(e['dims'])}" if e["kind"] == "tensor" else e["kind"] for e in each]
+        seen[result.row] = [f"{o.type}{list(o.dims or ())}" if o.kind == "tensor" else o.kind for o in result.outcomes]
     return seen
 
 

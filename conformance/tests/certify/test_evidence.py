@@ -35,7 +35,7 @@ from conformance.certify.evidence import (  # fmt: skip
 )
 from conformance.cli import main as cli
 from conformance.isolate.backend import run_isolated
-from conformance.model import Claims, Identity, Result, Verdict
+from conformance.model import IDLE, Claims, Identity, Outcome, Result, Verdict
 from conformance.plan.rows import Row
 
 from .. import small
@@ -51,8 +51,8 @@ def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool =
     header = header_of(suite, Identity(backend, "1"), Claims(("StaticReshape",)), Target(), backend)
     writer = Writer(path, header)
     for row in rows:
-        outcome = {"kind": "tensor", "type": "f32", "dims": [2]}
-        writer.row(Result(row, {"static-2022": "pass"}, outcome, content=("0123456789abcdef",)))
+        outcomes = (Outcome("tensor", "f32", (2,)),)
+        writer.row(Result(row, {"static-2022": "pass"}, outcomes, content=("0123456789abcdef",)))
     if close:
         writer.close(1.0, (), {"Planted": 3})
     else:
@@ -86,7 +86,7 @@ SPOILT: dict[str, tuple[Callable[[Lines, Path], Lines], str]] = {
     "a header alone": (lambda lines, tmp: lines[:1], "has no footer"),
     "no header": (lambda lines, tmp: lines[1:], ":1: is no header"),
     "an older format": (
-        lambda lines, tmp: replaced(lines, b"results-2", b"results-1", 0),
+        lambda lines, tmp: replaced(lines, b"results-3", b"results-1", 0),
         ':1: is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it, and this suite reads',
     ),
     "a line cut off": (lambda lines, tmp: [*lines[:3], lines[3][:40]], ":4: the line is cut off"),
@@ -185,7 +185,7 @@ def signed(lines: Lines) -> bytes:
     return b"".join([*lines[:-1], json.dumps(footer).encode() + b"\n"])
 
 
-REST = b'"verdicts":{"static-2022":"pass"},"outcome":{"kind":"rejected"}}'
+REST = b'"verdicts":{"static-2022":"pass"},"outcomes":[{"kind":"rejected"}]}'
 TWISTED = {
     "an id with an escape": b'{"record":"row","row":"a\\u0022,b",' + REST,
     "an id that seems to end": b'{"record":"row","row":"a\\",\\"verdicts",' + REST,
@@ -203,9 +203,13 @@ def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> 
     line = TWISTED[what] if TWISTED[what].lstrip().startswith(b"{") else b"{" + TWISTED[what]
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(signed([*lines[:3], line + b"\n", *lines[3:]]))
-    found = [(result.row, result.verdicts, result.outcome) for result in read(path).results]
+    found = [
+        (result.row, result.verdicts, [outcome.kind for outcome in result.outcomes]) for result in read(path).results
+    ]
     meant = [json.loads(each) for each in path.read_bytes().splitlines()[1:-1]]
-    assert found == [(record["row"], record["verdicts"], record["outcome"]) for record in meant]
+    assert found == [
+        (record["row"], record["verdicts"], [outcome["kind"] for outcome in record["outcomes"]]) for record in meant
+    ]
 
 
 @pytest.mark.parametrize("end", [b"}", b"}}", b" " + REST + b" {}", b'"verdicts":{}}, {"a":1}', b"\t", b""])
@@ -231,7 +235,7 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
     said: list[dict[str, Verdict]] = [{"d": "not run"}, {"d": "not claimed", "e": "not run"}]
     said.append(dict(reversed(said[1].items())))
     results = [
-        Result(row, verdicts, {"kind": "none"}, *wrong)
+        Result(row, verdicts, IDLE, 0, *wrong)
         for row in ("a", 'a"\\\n', "ä", "a")
         for verdicts in said
         for wrong in ((), ("diagnosis", "detail"))

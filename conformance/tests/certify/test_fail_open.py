@@ -212,7 +212,7 @@ _record = evidence.row_record
     "broken",
     [
         (judge, "compare", lambda *_: None),
-        (judge, "judge", lambda *_: judge.PASS),
+        (judge, "judge", lambda *_: judge.Judgement("pass")),
         (evidence, "row_record", lambda r: _record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
         cell("tensor", "illegal", "pass"),
         cell("rejected", "legal", "pass"),

@@ -208,8 +208,8 @@ def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
         assert isinstance(remote, Remote)
         assert remote.generation == 6 + 2, "one process a row, and one for the second try of the first of either case"
     again, alike = (f"(deterministic: {how})" for how in AGAIN)
-    assert [str(result.outcome["message"]).endswith(again) for result in results] == [True, False, False] * 2
-    assert [str(result.outcome["message"]).endswith(alike) for result in results] == [False, True, True] * 2
+    assert [str(result.outcome.message).endswith(again) for result in results] == [True, False, False] * 2
+    assert [str(result.outcome.message).endswith(alike) for result in results] == [False, True, True] * 2
     assert {verdict for result in results for verdict in result.verdicts.values()} == {"fail"}
 
 
@@ -219,7 +219,7 @@ def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(tmp_pa
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
     with opened(f"{path}:Sometimes", "worker", LIMITS) as remote:
         results = list(run(asked, remote))
-    told = [str(result.outcome["message"]) for result in results]
+    told = [str(result.outcome.message) for result in results]
     assert ["flaky" in message for message in told] == [True, False, False]
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in told] == [False, True, False]
 
@@ -361,8 +361,8 @@ def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path
 
     def seen(result: Result) -> tuple[object, ...]:
         outcome = result.outcome
-        shares = outcome.get("shares", False) and 0 not in outcome["dims"]
-        return result.row, result.verdicts, result.diagnosis, shares, *map(outcome.get, ("kind", "faults", "step"))
+        shares = outcome.shares and 0 not in (outcome.dims or ())
+        return result.row, result.verdicts, result.diagnosis, shares, outcome.kind, outcome.faults, result.step
 
     assert [seen(result) for result in there] == [seen(result) for result in here]
     assert any("fail" in result.verdicts.values() for result in here) == (deed not in INNOCENT)
@@ -394,9 +394,7 @@ def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path) -> N
         assert theirs.generation == 1
     for one, other in zip(here, there, strict=True):
         assert (one.verdicts, one.diagnosis) == (other.verdicts, other.diagnosis), (one.outcome, other.outcome)
-        assert [one.outcome.get(key) for key in ("kind", "type", "dims")] == [
-            other.outcome.get(key) for key in ("kind", "type", "dims")
-        ]
+        assert one.outcome[:3] == other.outcome[:3]
     assert not {"pass", "observed"} & {verdict for result in there for verdict in result.verdicts.values()}
 
 
@@ -682,13 +680,13 @@ def test_rows_after_three_that_hang_alike_are_failed_without_a_call(tmp_path: Pa
     with opened(backend, "worker", Limits(seconds=0.8)) as remote:
         results = list(run(asked, remote))
     kinds = {
-        name: [str(result.outcome["kind"]) for result in results if f"[{name}" in result.row]
+        name: [str(result.outcome.kind) for result in results if f"[{name}" in result.row]
         for name in ("StaticReshape", "DynamicReshape-1", "Reshape-1")
     }
     assert kinds["StaticReshape"] == kinds["DynamicReshape-1"] == ["rejected"] * 6, "another operation is called"
     assert kinds["Reshape-1"] == ["timeout"] * 24
     assert calls.read_text().split().count("Reshape-1") == 2 * (3 + 1), "three rows of a case, the first one twice"
-    idle = [result for result in results if str(result.outcome.get("message")).startswith("not called: the 3 rows")]
+    idle = [result for result in results if str(result.outcome.message).startswith("not called: the 3 rows")]
     assert len(idle) == 2 * (12 - 3)
     assert {verdict for result in idle for verdict in result.verdicts.values()} == {"fail"}
 
@@ -698,7 +696,7 @@ def test_what_hangs_now_and_then_is_called_every_time(tmp_path: Path, plan: Plan
     backend, _ = hangs_where(tmp_path, "graph.src.type == 'bf16'")
     with opened(backend, "worker", Limits(seconds=0.8)) as remote:
         results = list(run(asked, remote))
-    assert [result.outcome["kind"] for result in results] == ["rejected", "timeout", "rejected"] * 4
+    assert [result.outcome.kind for result in results] == ["rejected", "timeout", "rejected"] * 4
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -122,7 +122,7 @@ def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> No
     command = f"cmd:{sys.executable} -I -S {script} {state}"
     with opened(command, "worker", Limits(seconds=0.5, start_seconds=30.0)) as adapter:
         for number, result in enumerate(run_isolated(rows(), adapter, adapter.claims, "worker"), 1):
-            kind = result.outcome["kind"]
+            kind = result.outcome.kind
             outcomes[kind] += 1
             check(result, kind)
             if number % 2000 == 0:
@@ -149,6 +149,6 @@ def check(result: Result, kind: str) -> None:
         assert set(result.verdicts.values()) == {"pass"}
         return
     assert set(result.verdicts.values()) == {"fail"}
-    message = result.outcome["message"]
+    message = str(result.outcome.message)
     assert "flaky: not alone in a fresh process" in message
     assert ("SIGABRT" if kind == "crash" else "no answer within 0.5 s") in message

@@ -240,7 +240,7 @@ def test_src_may_change_only_in_place(plan: Plan) -> None:
     done = result(row(plan, "flattens"), scribbling(GUARD))
     assert verdicts(done) == {"fail"}
     assert done.diagnosis == "src changed"
-    assert done.outcome["faults"] == ("src changed",)
+    assert done.outcome.faults == ("src changed",)
     assert verdicts(result(row(plan, "over-itself"), scribbling(GUARD))) == {"pass"}
 
 
@@ -270,13 +270,13 @@ def test_a_refusal_or_an_error_does_not_hide_a_write(plan: Plan) -> None:
             raise miniatures.RAISED["KeyError"]()
 
     done = result(row(plan, "flattens"), Writes())
-    assert done.outcome["kind"] == "error"
+    assert done.outcome.kind == "error"
     assert done.diagnosis == "src changed"
 
 
 def test_memory_cut_off_is_noticed_and_mended(plan: Plan) -> None:
     found = list(run(plan.rows, miniatures.Shrinks()))
-    legal = [each for each in found if each.outcome["kind"] == "tensor"]
+    legal = [each for each in found if each.outcome.kind == "tensor"]
     assert {each.diagnosis for each in legal} == {"wrote outside src"}
     assert not any(task.src.touched for each in plan.rows for task in each.steps)
 
@@ -302,7 +302,7 @@ def test_sharing_is_recorded_and_never_graded(plan: Plan, how: str) -> None:
 
     done = result(row(plan, "flattens"), Shares())
     assert verdicts(done) == {"pass"}
-    assert done.outcome.get("shares", False) == shares
+    assert done.outcome.shares == shares
 
 
 def test_an_answer_that_changes_later_fails(plan: Plan) -> None:
@@ -310,7 +310,7 @@ def test_an_answer_that_changes_later_fails(plan: Plan) -> None:
         done = result(row(plan, "two-calls", operation), miniatures.ReusesItsAnswer())
         assert verdicts(done) == {"fail"}
         assert done.diagnosis == "answer changed later"
-        assert done.outcome["step"] == 1
+        assert done.step == 0
     alone = result(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer())
     assert verdicts(alone) == {"pass"}
 
@@ -346,7 +346,7 @@ def test_a_write_into_src_of_an_earlier_call_fails_and_is_put_right(plan: Plan) 
         twice = row(plan, "two-calls", operation)
         done = result(twice, WritesLate())
         assert verdicts(done) == {"fail"}
-        assert (done.diagnosis, done.outcome["step"]) == ("src of an earlier call changed", 2)
+        assert (done.diagnosis, done.step) == ("src of an earlier call changed", 1)
         assert not any(task.src.touched for task in twice.steps)
         assert verdicts(result(twice, miniatures.Bent())) == {"pass"}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance.model import Result
+from conformance.model import IDLE, Result
 from conformance.plan.rows import Plan
 from conformance.report import compare_page, diff_report
 from conformance.report.diff import difference
@@ -42,9 +42,7 @@ def chromium() -> Iterator[Any]:
 def one_case(results: list[Result]) -> list[Result]:
     """The results of a run that was to make one case only."""
     return [
-        each
-        if each.row.startswith("flattens[")
-        else Result(each.row, dict.fromkeys(each.verdicts, "not run"), {"kind": "none"})
+        each if each.row.startswith("flattens[") else Result(each.row, dict.fromkeys(each.verdicts, "not run"), IDLE)
         for each in results
     ]
 

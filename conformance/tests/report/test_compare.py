@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from conformance.model import Result
+from conformance.model import Outcome, Result
 from conformance.plan.rows import Plan
 from conformance.report.compare_page import differs, name_runs, one_fails, render
 from conformance.report.finished_run import FinishedRun
@@ -85,7 +85,7 @@ def test_what_was_not_run_or_not_claimed_is_no_disagreement(plan: Plan, tmp_path
 
 def quiet(result: Result) -> Result:
     """A result as if the backend left all of it out."""
-    return Result(result.row, dict.fromkeys(result.verdicts, "not claimed"), {"kind": "unsupported"})
+    return Result(result.row, dict.fromkeys(result.verdicts, "not claimed"), (Outcome("unsupported"),))
 
 
 def test_many_backends_stand_in_as_many_tables_as_paper_wants(plan: Plan, tmp_path: Path) -> None:

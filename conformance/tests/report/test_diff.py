@@ -28,12 +28,16 @@ def compared(plan: Plan, folder: Path, new: Right, change: Any = list, **header:
     return difference(old.evidence, finished(plan, new, folder / "new", change, **header).evidence, plan)
 
 
-def with_verdict(verdict: Verdict, case: str = "turns", **outcome: Any) -> Any:
+def _with_outcome(result: Result, changes: dict[str, Any]) -> Result:
+    return result._replace(outcomes=(result.outcome._replace(**changes),))
+
+
+def with_verdict(verdict: Verdict, case: str = "turns", waiver: int | None = None, **outcome: Any) -> Any:
     """Results in which a case has another verdict, with the outcome that it had but for what is given."""
 
     def change(results: list[Result]) -> list[Result]:
         return [
-            r._replace(verdicts=dict.fromkeys(r.verdicts, verdict), outcome={**r.outcome, **outcome})
+            _with_outcome(r._replace(verdicts=dict.fromkeys(r.verdicts, verdict), waiver=waiver), outcome)
             if r.row.startswith(f"{case}[")
             else r
             for r in results

@@ -201,7 +201,7 @@ def writes(path: Path) -> Iterator[str]:
 def test_nothing_is_printed_but_through_the_terminal(path: Path) -> None:
     allowed = {
         "system/terminal.py": {"print", "sys.stdout.write"},  # `say`, and `say_raw` for scripts and JSON
-        "pytest_plugin/hooks.py": {"terminalreporter.write_line"},  # where the text is made plain
+        "pytest_plugin/conclusion.py": {"terminalreporter.write_line"},  # where the text is made plain
         "isolate/worker.py": {"self.stdout.write", "stdout.write"},  # the protocol
     }
     assert set(writes(path)) == allowed.get(path.relative_to(PACKAGE).as_posix(), set())

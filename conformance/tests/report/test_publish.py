@@ -155,10 +155,10 @@ def test_the_published_results_of_the_reference_are_current() -> None:
     evidence, plan = published_evidence(folder / PUBLISHED), plan_of(load_suite())
     again = "`conformance publish numpy` makes them anew"
     assert evidence.header["suite"]["digest"] == plan.suite.digest, again
-    there = {result.row: (dict(result.verdicts), result.outcome["kind"]) for result in evidence.results}
+    there = {result.row: (dict(result.verdicts), result.outcome.kind) for result in evidence.results}
     rows = [row for row in plan.rows if not row.case.large]
     for result in run(rows, NumpyReference()):
-        assert there[result.row] == (dict(result.verdicts), result.outcome["kind"]), again
+        assert there[result.row] == (dict(result.verdicts), result.outcome.kind), again
     assert len(there) == len(plan.rows)
 
 

@@ -26,7 +26,7 @@ from conformance.certify.evidence import Evidence, Target, Writer, header_of, re
 from conformance.certify.folder import REPORTS, remove_reports
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.spec import load_spec
-from conformance.model import VERDICTS, Array, Result, Suite, Verdict
+from conformance.model import IDLE, VERDICTS, Array, Outcome, Result, Suite, Verdict
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import chooser, ids
 from conformance.report import badge, ctrf, junit, markdown, report_page
@@ -100,7 +100,8 @@ def told(
             resolve_claims(adapter, plan.suite.spec.operations),
             target,
             "my adapter.py:It",
-        ),
+        )
+        | {"started": "2026-01-02T03:04:05+00:00"},
     )
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)
@@ -382,7 +383,7 @@ def test_a_run_that_caught_itself_lying_shows_no_document_as_conforming(plan: Pl
 def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Path) -> None:
     def waived(results: list[Result]) -> list[Result]:
         verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
-        return [results[0]._replace(verdicts=verdicts, outcome={**results[0].outcome, "waiver": 1}), *results[1:]]
+        return [results[0]._replace(verdicts=verdicts, waiver=1), *results[1:]]
 
     _, evidence, conclusion = told(plan, Answers(), tmp_path, waived)
     waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
@@ -426,7 +427,7 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
         Result(
             row.id,
             dict.fromkeys(row.documents, "pass"),
-            {"kind": "tensor", "type": row.type, "dims": [2, len(row.case.id)]},
+            (Outcome("tensor", row.type, (2, len(row.case.id))),),
         )
         for row in plan.rows
     ]
@@ -523,7 +524,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
         return [
             each
             if each.row.startswith("flattens[")
-            else Result(each.row, dict.fromkeys(each.verdicts, "not run"), {"kind": "none"})
+            else Result(each.row, dict.fromkeys(each.verdicts, "not run"), IDLE)
             for each in results
         ]
 
@@ -548,10 +549,10 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
 
 def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     plan = plan_of(load_suite())
-    refused = {"kind": "rejected", "stage": "run", "message": "no"}
+    rejected = Outcome("rejected", stage="run", message="no")
     rows = [row for row in plan.rows if row.type == "f32"]
     results = tuple(
-        Result(r.id, dict.fromkeys(r.documents, "fail"), refused, "refused a legal call", "no") for r in rows
+        Result(r.id, dict.fromkeys(r.documents, "fail"), (rejected,), 0, "refused a legal call", "no") for r in rows
     )
     claims = Answers().claims
     evidence = Evidence(

@@ -19,7 +19,7 @@ from conformance.certify.evidence import Refused, seal_of
 from conformance.certify.folder import REPORTS
 from conformance.certify.rejudge import contradictions
 from conformance.cli.main import main
-from conformance.model import VERDICTS, Array, Result, Verdict
+from conformance.model import VERDICTS, Array, Outcome, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, Verified, verify, why_not
@@ -210,7 +210,7 @@ def waived_by(
         if not result.row.startswith(case) or "fail" not in result.verdicts.values():
             return result
         verdicts: dict[str, Verdict] = {d: "waived" if v == "fail" else v for d, v in result.verdicts.items()}
-        return result._replace(verdicts=verdicts, outcome={**result.outcome, "waiver": number})
+        return result._replace(verdicts=verdicts, waiver=number)
 
     finished(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
     return said(verify(folder, plan))
@@ -219,7 +219,7 @@ def waived_by(
 def test_a_waiver_that_waives_nothing_in_its_row_does_not_count_as_needed(plan: Plan, tmp_path: Path) -> None:
     finished(
         plan, Right(), tmp_path, lambda results: [
-            result._replace(outcome={**result.outcome, "waiver": 1}) if result.row.startswith("turns") else result
+            result._replace(waiver=1) if result.row.startswith("turns") else result
             for result in results
         ], waivers=[FOR_TURNS],
     )  # fmt: skip
@@ -232,8 +232,13 @@ def test_verdicts_of_documents_that_the_operation_does_not_have_are_found(plan: 
 
 
 def test_an_outcome_that_nothing_comes_to_is_found(plan: Plan, folder: Path) -> None:
-    rewritten(folder, lambda records: records[1]["outcome"].update({"kind": "triumph"}))
-    assert 'outcome.kind in the row is "triumph"' in said(verify(folder, plan))
+    rewritten(folder, lambda records: records[1]["outcomes"][0].update({"kind": "triumph"}))
+    assert 'kind in the row is "triumph"' in said(verify(folder, plan))
+
+
+def outcome_of(record: dict[str, Any]) -> Outcome:
+    fields: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+    return Outcome(**fields)
 
 
 REFUSED = {"kind": "rejected", "stage": "run", "message": "no"}
@@ -295,15 +300,12 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
     header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
     held = {None: None, "src": row.steps[0].src.digest, "something else": "0" * 16}
     content = tuple(held[step.get("holds")] for step in steps)
-    records = [{key: value for key, value in step.items() if key != "holds"} for step in steps]
-    outcome = records[max(0, min(decided, len(steps)) - 1)]
-    if case == "six-then-seven":
-        each = [{key: value for key, value in record.items() if key != "message"} for record in records]
-        outcome = {**outcome, "step": decided, "steps": each}
+    outcomes = tuple(outcome_of({key: value for key, value in step.items() if key != "holds"}) for step in steps)
+    deciding = decided - 1 if case == "six-then-seven" else 0
 
     def true(verdict: Verdict, *diagnosis: str) -> bool:
         name, text = diagnosis or (None, None)
-        result = Result(row.id, dict.fromkeys(row.documents, verdict), outcome, name, text, content)
+        result = Result(row.id, dict.fromkeys(row.documents, verdict), outcomes, deciding, name, text, content)
         said = contradictions([row], {row.id: result}, header)
         return not [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
 
@@ -311,23 +313,13 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
     assert {v for v in VERDICTS if true(v, "wrong", "it is wrong")} == {v for v in VERDICTS if v in diagnosed}
 
 
-def test_the_outcome_of_a_row_is_that_of_the_step_that_decided(longer: Plan) -> None:
-    row = next(row for row in longer.rows if row.id == "six-then-seven[StaticReshape-f32]")
-    header = {"claims": {"operations": [row.operation]}}
-    (result,) = run([row], NumpyReference())
-    assert not list(contradictions([row], {row.id: result}, header))
-    told = {**result.outcome, "dims": [7, 7]}
-    wrong = list(contradictions([row], {row.id: result._replace(outcome=told)}, header))
-    assert wrong == [f"{row.id}: the outcome is not that of its step 1"]
-
-
-def test_a_row_of_one_step_is_told_by_no_other(longer: Plan) -> None:
+def test_a_row_has_as_many_outcomes_as_steps(longer: Plan) -> None:
     row = next(row for row in longer.rows if row.id == "turns[StaticReshape-f32]")
     header = {"claims": {"operations": [row.operation]}}
     (result,) = run([row], NumpyReference())
-    told = {**result.outcome, "dims": [7, 7], "step": 1, "steps": [result.outcome]}
-    wrong = list(contradictions([row], {row.id: result._replace(outcome=told)}, header))
-    assert wrong == [f"{row.id}: has 1 steps, and its outcome is not of so many"]
+    assert not list(contradictions([row], {row.id: result}, header))
+    wrong = list(contradictions([row], {row.id: result._replace(outcomes=result.outcomes * 2)}, header))
+    assert wrong == [f"{row.id}: has 1 steps, and 2 outcomes with 1 contents"]
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +331,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan: Plan) -> None:
     row = next(row for row in plan.rows if row.operation == "DynamicReshape-1" and len(row.facets) > 1)
-    result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), REFUSED)
+    result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), (outcome_of(REFUSED),))
     for facet in row.facets:
         header = {"claims": {"operations": [row.operation], "leaves_out": [facet]}}
         assert not list(contradictions([row], {row.id: result}, header))
@@ -348,8 +340,7 @@ def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan:
 def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
     row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-2022" in row.documents)
     verdicts: dict[str, Verdict] = {"static-2022": "observed", "static-2021": "fail", "static-2020": "fail"}
-    outcome = {"kind": "tensor", "type": row.type, "dims": [0, 3]}
-    result = Result(row.id, verdicts, outcome, content=(row.steps[0].src.digest,))
+    result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), content=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
     assert list(contradictions([row], {row.id: result}, header)) == [f"{row.id}: fails without a diagnosis"]
     assert not list(contradictions([row], {row.id: result._replace(diagnosis="answered")}, header))
@@ -388,7 +379,7 @@ def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> 
 
 def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
     edited(folder / "results.jsonl", lambda text: text.replace('"suite":', '"suit":', 1))
-    assert said(verify(folder, plan)) == "results.jsonl: the header lacks suite; the file is damaged"
+    assert said(verify(folder, plan)) == "results.jsonl:1: the header lacks suite; the file is damaged"
 
 
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from conformance.model import VERDICTS, Kind, Layout, Meaning, Outcome, OutcomeKind, Verdict
 from conformance.model.types import WIDTH, dtype_of
+from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD, Source, image_of, patterns
 from conformance.run.call import named_type
 from conformance.run.diagnose import compare
-from conformance.run.judge import TABLE, WORST, Judgement, judge, worst
+from conformance.run.judge import TABLE, Judgement, deciding_step, judge
 
 SOURCE = Source("f32", (2, 3))
 SRC = image_of(SOURCE)
@@ -98,11 +99,11 @@ def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Kind, name: 
 
 @pytest.mark.parametrize("verdicts", list(itertools.permutations(("pass", "not claimed", "fail"))))
 def test_the_worst_step_decides_a_row(verdicts: tuple[Verdict, ...]) -> None:
-    assert verdicts[worst(verdicts)] == "fail"
+    assert worst(verdicts) == "fail"
 
 
 def test_of_two_equal_steps_the_first_decides() -> None:
-    assert worst(["pass", "fail", "fail"]) == 1
+    assert deciding_step([("pass", "fail", "fail")]) == 1
 
 
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────

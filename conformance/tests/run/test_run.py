@@ -19,7 +19,7 @@ from conformance.cli.main import main
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
-from conformance.model import Claims, Crashed, Result
+from conformance.model import Claims, Crashed, Outcome, Result
 from conformance.plan.rows import plan_of
 from conformance.plan.select import BadExpression, chooser, ids
 from conformance.run.row import run_row
@@ -292,14 +292,13 @@ def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
 ) -> None:
     row = next(row for row in small.plan(tmp_path).rows if row.case.id == case)
     adapter = Dies(*script.split())
-    result = run_row(row, adapter, left_out=False, previous=Result("eight", {}, {"kind": "tensor"}))
+    result = run_row(row, adapter, left_out=False, previous=Result("eight", {}, (Outcome("tensor"),)))
     assert (adapter.restarts, adapter.script) == (int("dies" in script), [])
     assert set(result.verdicts.values()) == {"fail" if "dies" in script else "pass"}
-    told = [each["kind"] for each in result.outcome.get("steps", [])]
-    assert " ".join(told or [result.outcome["kind"]]) == steps
-    assert words in result.outcome.get("message", "")
+    assert " ".join(outcome.kind for outcome in result.outcomes) == steps
+    assert words in str(result.outcome.message)
     if not words:
-        assert "message" not in result.outcome
+        assert result.outcome.message is None
 
 
 # ── never yes by accident ─────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,96 @@
+"""The one table of verdicts: word, mark, colour, order, what each says of a backend, and the words of the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, get_args
+
+Verdict = Literal["pass", "fail", "observed", "not claimed", "error", "waived", "not run"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+"""In the order in which counts name them."""
+PASS: Verdict = "pass"
+FAIL: Verdict = "fail"
+OBSERVED: Verdict = "observed"
+NOT_CLAIMED: Verdict = "not claimed"
+ERROR: Verdict = "error"
+WAIVED: Verdict = "waived"
+NOT_RUN: Verdict = "not run"
+
+
+class Entry(NamedTuple):
+    """What a verdict looks like and what it means."""
+
+    mark: str
+    """A shape, so that no reader depends on colour."""
+    colour: str
+    """Its class in style.css."""
+    style: str
+    """Its style on a terminal; empty for none."""
+    rank: int
+    """Of several verdicts the one of the lowest rank decides."""
+    kind: Literal["right", "bad", "aside"]
+    """`right`: the backend did what is due. `bad`: the row fails the run. `aside`: it shows nothing."""
+    legend: str
+
+
+TABLE: dict[Verdict, Entry] = {
+    PASS: Entry(
+        "✓", "pass", "green", 5, "right",
+        "A legal call was answered with the right type, dims and bytes, or an illegal one was rejected.",
+    ),
+    FAIL: Entry(
+        "✗", "fail", "red", 1, "bad",
+        "The answer is wrong, a legal call was rejected, an illegal one answered, or the call crashed or hung.",
+    ),
+    OBSERVED: Entry(
+        "◆", "observed", "cyan", 6, "right",
+        "The document leaves the call unspecified. What was done is recorded and breaks nothing settled.",
+    ),
+    NOT_CLAIMED: Entry(
+        "○", "open", "", 3, "aside",
+        "The call needs a feature that the backend leaves out of its claims, and got no answer. It proves nothing.",
+    ),
+    ERROR: Entry(
+        "▲", "error", "red", 0, "bad",
+        "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
+    ),
+    WAIVED: Entry(
+        "◐", "warn", "yellow", 4, "aside",
+        "A failure that was declared before the run, with a reason and a date. It is no pass.",
+    ),
+    NOT_RUN: Entry(
+        "□", "warn", "yellow", 2, "aside",
+        "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
+    ),
+}  # fmt: skip
+BAD = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "bad")
+RIGHT = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "right")
+ASIDE = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "aside")
+WORST: tuple[Verdict, ...] = tuple(sorted(TABLE, key=lambda verdict: TABLE[verdict].rank))
+"""The verdicts, the one that decides first."""
+_RANK = {verdict: entry.rank for verdict, entry in TABLE.items()}
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict that decides; `not run` if there is none."""
+    return min(verdicts, key=_RANK.__getitem__, default=NOT_RUN)
+
+
+def fails(verdicts: Iterable[str]) -> bool:
+    """True if one of the verdicts is a failure or an error."""
+    return not BAD.isdisjoint(verdicts)
+
+
+# ── words about a document ────────────────────────────────────────────────────────────────────────
+
+Word = Literal["conforms", "does not conform", "incomplete", "nothing shown", "not claimed"]
+WORDS: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms", "not claimed")
+"""What a run says of a document and a type, the word that decides first."""
+MARKS: dict[str, str] = {verdict: entry.mark for verdict, entry in TABLE.items()} | {
+    "conforms": "✓", "does not conform": "✗", "incomplete": "□", "nothing shown": "□",
+}  # fmt: skip
+"""The mark of each verdict and of each word about a document."""
+COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in TABLE.items()} | {
+    "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
+}  # fmt: skip
+"""The class of each in style.css."""
