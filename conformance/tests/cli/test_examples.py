@@ -16,6 +16,7 @@ from conformance.load.spec import load_spec
 from conformance.model import Malformed
 
 DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
+OPERATION = DIALECT.parent / "operation"
 TEMPLATE = DIALECT.parents[1] / "adapters" / "template.py"
 WRITTEN = ("acme-2026.txt", "spec/sources.yaml", "spec/rules.yaml", "cases/acme.yaml", "acme.py")
 pytestmark = pytest.mark.skipif(not DIALECT.is_dir(), reason="the examples stay in the clone")
@@ -107,6 +108,22 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
 def test_two_documents_part_on_the_added_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff-documents", "static-2021", "acme-2026", "--spec", str(DIALECT / "spec")]) == 0
     assert "acme-six-entries" in capsys.readouterr().out
+
+
+def test_the_added_operation_is_whole_and_true_to_its_manual(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--spec", str(OPERATION / "spec"), "--sources", str(OPERATION)]) == 0
+    assert "6  of 4 operations" in capsys.readouterr().out
+
+
+def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = ["--spec", str(OPERATION / "spec")]
+    backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"
+    assert main(["run", backend, *spec, "--isolation", "none", "--out", str(tmp_path)]) == 0
+    assert "conforms to acme-reshape-2026" in capsys.readouterr().out
+    rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
+    assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
+    assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-2021"] == "not claimed"
+    assert main(["verify", str(tmp_path), *spec]) == 0
 
 
 def test_private_vectors_need_no_specification(dialect: Path) -> None:
