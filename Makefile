@@ -1,4 +1,4 @@
-# The jobs live in make.py, which needs no make.
+# The jobs are in make.py, which does not need make.
 PYTHON ?= python3
 
 .PHONY: report test lint bench clean

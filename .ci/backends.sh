@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real libraries on the stand, each group in an environment of its own under build/backends.
+# Tests the suite with real libraries, each group in an environment of its own under build/backends.
 #
-#   .ci/backends.sh test [GROUP…]      are the known faults still caught, and do the reproductions show them?
-#   .ci/backends.sh publish [GROUP…]   run every backend whole, and write reports/
+#   .ci/backends.sh test [GROUP…]      check that the known faults are still caught, and that the scripts of `explain` show them
+#   .ci/backends.sh publish [GROUP…]   run the whole suite on every backend, and write reports/
 #
-# Without groups: onednn openvino onnx torch for `test`, all for `publish`. Versions are those of conformance/tests/golden.
+# Without groups: onednn openvino onnx torch for `test`, all for `publish`. The versions are those of conformance/tests/golden.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
@@ -36,7 +36,7 @@ needs() { # what pip installs for a group
     esac
 }
 
-backends() { # what a group puts on the stand
+backends() { # the backends of a group
     case $1 in
         onednn | onednn-sycl) echo onednn ;;
         openvino) echo openvino openvino-reference ;;
@@ -52,7 +52,7 @@ backends() { # what a group puts on the stand
     esac
 }
 
-limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorch compile C++
+limit() { # seconds for a call: some calls of JAX and TVM take minutes, some of PyTorch compile C++
     case $1 in
         jax | tvm) echo 3 ;;
         torch) echo 60 ;;
@@ -60,7 +60,7 @@ limit() { # seconds for a call: some of JAX and TVM take minutes, some of PyTorc
     esac
 }
 
-words() { # what picks the tests of a group
+words() { # the -k expression that selects the tests of a group
     case $1 in
         onednn*) echo "onednn or c_program" ;;
         openvino*) echo openvino ;;
@@ -95,7 +95,7 @@ EOF
     rm -rf "$1/wheel"
 }
 
-within() { # a command in the environment of a group
+within() { # run a command in the environment of a group
     local home=$HOME_OF_ALL/$1
     shift
     if [ -e "$home/libdnnl.so.3" ]; then
@@ -105,12 +105,12 @@ within() { # a command in the environment of a group
     fi
 }
 
-tried() { # the tests of a group
+run_tests() { # run the tests of a group
     within "$1" -m pytest -q -p no:cacheprovider -k "$(words "$1")" \
         conformance/tests/certify/test_golden.py conformance/tests/adapters/test_repro.py conformance/tests/adapters/test_adapters_*.py
 }
 
-published() { # 1 says that folders of an earlier suite are left, which later groups write anew
+publish() { # exit code 1 means that folders of an earlier suite are left; later groups write them again
     local code=0
     within "$1" -m conformance publish --timeout "$(limit "$1")" "${@:2}" || code=$?
     [ "$code" -le 1 ]
@@ -130,10 +130,10 @@ for group in $groups; do
     install "$group"
     echo "installed after $SECONDS s"
     if [ "$job" = test ]; then
-        tried "$group" || { echo "once more, for a machine that was busy" && tried "$group"; }
+        run_tests "$group" || { echo "again, because the machine may have been busy" && run_tests "$group"; }
     else
         read -ra names <<<"$(backends "$group")"
-        published "$group" "${names[@]}"
+        publish "$group" "${names[@]}"
     fi
     echo "done after $SECONDS s"
 done
