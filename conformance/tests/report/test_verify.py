@@ -374,7 +374,7 @@ def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Pat
 def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import numpy\n", encoding="utf-8")
     found = said(verify(tmp_path / "mine.py", plan))
-    assert found == "mine.py: 1: is no evidence of a run; name its folder, results.jsonl or report.html"
+    assert found == "mine.py:1: is no evidence of a run; name its folder, results.jsonl or report.html"
 
 
 def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
