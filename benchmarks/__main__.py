@@ -161,11 +161,11 @@ def start_up() -> Measured:
 
 def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
-    from conformance.isolate.backend import opened
+    from conformance.isolate.backend import use_backend
     from conformance.isolate.remote import Remote
     from conformance.run.row import run
 
-    with opened(backend, isolation) as adapter:  # type: ignore[arg-type]
+    with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
 
         def clock() -> float:
             theirs = _clock_of(adapter.session().process.pid) if isinstance(adapter, Remote) else 0.0

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.isolate.backend import opened
+from conformance.isolate.backend import use_backend
 from conformance.model import Adapter
 from conformance.plan.rows import Plan, Row
 
@@ -113,12 +113,12 @@ def _ran() -> Iterator[Path]:
 def reports() -> Measured:
     """Every report on a run, from evidence at hand, beside the parsing of that evidence."""
     from conformance import report
-    from conformance.certify.conclude import concluded
+    from conformance.certify.conclude import conclude_evidence
     from conformance.certify.evidence import read
 
     with _ran() as folder:
         evidence = read(folder / "results.jsonl")
-        conclusion = concluded(_plan(), evidence)
+        conclusion = conclude_evidence(_plan(), evidence)
         ours = cpu(lambda: report.write(folder, _plan(), evidence, conclusion), 3)
         lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return Measured(ours, cpu(lambda: [json.loads(line) for line in lines], 3), "json.loads of the evidence")
@@ -133,7 +133,7 @@ def size_of_the_page() -> Measured:
 
 def filter_of_the_comparison() -> Measured:
     """All lines of a page of 24 backends shown again after a filter: what its main thread takes, to the next frame."""
-    from conformance.certify.conclude import concluded
+    from conformance.certify.conclude import conclude_evidence
     from conformance.certify.evidence import read
     from conformance.report.compare_page import render
     from conformance.report.finished_run import FinishedRun
@@ -141,7 +141,7 @@ def filter_of_the_comparison() -> Measured:
     def run_and_load(backend: str, folder: Path) -> FinishedRun:
         once(_command("run", backend, "--isolation", "none", "--out", folder))
         evidence = read(folder / "results.jsonl")
-        return FinishedRun(_plan(), evidence, concluded(_plan(), evidence))
+        return FinishedRun(_plan(), evidence, conclude_evidence(_plan(), evidence))
 
     sync_api = import_module("playwright.sync_api")  # not among what the suite wants
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
@@ -230,7 +230,7 @@ def call_of_a_sweep() -> Measured:
     block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))
     try:
         ours = cpu(lambda: run_block(order, block))
-        with opened("numpy", "none") as adapter:
+        with use_backend("numpy", "none") as adapter:
             run = BlockRun(Context(order, adapter), block)
             tables = [tabulate(rules, *run.columns) for rules, _ in run.context.readings["StaticReshape"]]
             wants = run.wants(tables)

@@ -1,41 +1,44 @@
-"""Planted bad backends, driven in every certified run the way that it goes: if one escapes, no verdict of it holds."""
+"""Run the planted backends in every certified run, in the same way: if one is not caught, no verdict holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ..adapter import resolve_claims
-from ..isolate.backend import Isolation, opened, run_isolated
-from ..isolate.started import Limits
+from ..isolate.backend import Isolation, run_rows, use_backend
+from ..isolate.launch import Limits
 from ..model import FAIL
 from ..plan.rows import Plan, Row
 from .conclude import conclude
 from .evidence import Target, Writer, header_of
-from .planted import IN_PROCESSES, planted_in
+from .planted import PlantedBackend, planted_in
 
 _ROWS = 24
-"""Rows of each rule that a planted backend is driven over."""
-_DEATHS = 2
-"""The same where each refusal costs a process, twice."""
+"""Rows of each rule that a planted backend is called with."""
+_CRASH_ROWS = 2
+"""The same for one that crashes, as each crash costs two processes."""
 
 
-def caught(plan: Plan, isolation: Isolation, limits: Limits) -> dict[str, int]:
-    """How many failures each planted backend was seen to have."""
-    own = _grouped(plan.rows)
+def count_failures(plan: Plan, isolation: Isolation, limits: Limits) -> dict[str, int]:
+    """Run each planted backend, and count its failures by its name."""
+    by_rule = _group_by_rule(plan.rows)
     return {
-        backend.rpartition(":")[2]: _failures(plan, backend, [own.get(rule, []) for rule in rules], isolation, limits)
-        for backend, rules in planted_in(isolation).items()
+        planted.name: _run_planted_backend(plan, planted, by_rule, isolation, limits)
+        for planted in planted_in(isolation)
     }
 
 
-def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isolation, limits: Limits) -> int:
-    """The failures that reading the evidence back shows; 0 where the conclusion is not that it failed."""
-    most = _DEATHS if backend in IN_PROCESSES else _ROWS
-    rows = tuple(row for own in groups for row in own[:: max(1, len(own) // most)][:most])
-    with opened(backend, isolation, limits) as adapter:
+def _run_planted_backend(
+    plan: Plan, planted: PlantedBackend, by_rule: dict[str, list[Row]], isolation: Isolation, limits: Limits
+) -> int:
+    """Return the failures in the evidence that is read back; 0 if the conclusion is not that it failed."""
+    groups = [by_rule.get(rule, []) for rule in planted.rules]
+    most = _CRASH_ROWS if planted.ends_process else _ROWS
+    rows = tuple(row for group in groups for row in group[:: max(1, len(group) // most)][:most])
+    with use_backend(planted.backend, isolation, limits) as adapter:
         claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()
-        writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, backend))
-        for result in run_isolated(rows, adapter, claims, isolation):
+        writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, planted.backend))
+        for result in run_rows(rows, adapter, claims, isolation):
             writer.row(result)
         evidence = writer.close(0.0)
     part = Plan(plan.suite, rows)
@@ -43,10 +46,10 @@ def _failures(plan: Plan, backend: str, groups: list[list[Row]], isolation: Isol
     return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == 1 else 0
 
 
-def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows that may be driven, by rule."""
-    found: dict[str, list[Row]] = {}
+def _group_by_rule(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Group the rows that a planted backend may be called with by their rule."""
+    groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.type == "f32" and "large" not in row.facets:
-            found.setdefault(row.case.rule, []).append(row)
-    return found
+            groups.setdefault(row.case.rule, []).append(row)
+    return groups

@@ -1,4 +1,4 @@
-"""The whole of a run: open the backend, drive the planted bad ones, call every row, write the evidence."""
+"""A whole run: open the backend, run the planted backends, call every row, and write the evidence."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..adapter import resolve_claims
-from ..isolate.backend import Isolation, opened, remarks, run_in_parallel, run_isolated
-from ..isolate.started import USUAL, Limits
+from ..isolate.backend import Isolation, process_notes, run_in_parallel, run_rows, use_backend
+from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..model import NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from . import canary, waive
-from .conclude import in_target
 from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
+from .standing import in_target
 
 if TYPE_CHECKING:
-    from ..isolate.pieces import Errand
+    from ..isolate.dask_run import WorkerSetup
 
 Tick = Callable[[int, str], None]
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be run, and how."""
+    """The rows to run, the backend, and the way to run them."""
 
     backend: str
     plan: Plan
     target: Target
     chosen: Callable[[Row], bool]
-    """Whether -k chooses a row."""
+    """True for a row that -k chooses."""
     isolation: Isolation = "none"
-    limits: Limits = USUAL
+    limits: Limits = DEFAULT_LIMITS
     jobs: int = 1
     waivers: Path | None = None
     pinned: Claims | None = None
-    """What must be claimed, exactly."""
+    """The exact claims that the backend must make."""
     dask: str | None = None
     """The address of a scheduler whose workers take the rows, with the folders of the suite as they are there."""
     spec: Path | None = None
     cases: Path | None = None
 
 
-class Differs(Exception):
+class ClaimsDiffer(Exception):
     """The backend does not claim what a certifier pinned."""
 
 
@@ -63,35 +63,35 @@ def certify(
 
     `out` is told the backend's name and gives the folder, which it has locked, and cleared unless the run is resumed.
     """
-    gc.freeze()  # the plan stays; to walk it again and again would be most of the run
+    gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
     if order.waivers:
-        waive.entries(order.waivers)  # a file that cannot be used is said before anything is started
+        waive.load_all(order.waivers)  # report a file that cannot be used before anything is started
     here, me = os.getcwd(), os.getpid()
     with contain() as notes:
-        with opened(order.backend, order.isolation, order.limits) as adapter:
+        with use_backend(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
-            caught = canary.caught(order.plan, order.isolation, order.limits)
+            planted_failures = canary.count_failures(order.plan, order.isolation, order.limits)
             identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
             if order.pinned is not None and order.pinned != claims:
-                raise Differs(difference(order.pinned, claims))
-            waivers = waive.load(order.waivers, identity) if order.waivers else ()
+                raise ClaimsDiffer(describe_difference(order.pinned, claims))
+            waivers = waive.load_for(order.waivers, identity) if order.waivers else ()
             folder = out(identity.name)
             folders = {"spec": order.spec, "cases": order.cases}
             header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
-            header |= {"isolation": order.isolation, "waivers": waive.recorded(waivers)}
+            header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
             done = salvage(folder / RESULTS, header) if resume else []
             _check_order(order.plan.rows, done, folder / RESULTS)
             refuse_contradictions(order.plan, done, header, part_of(folder / RESULTS))
             remove_reports(folder)
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
-            for number, (row, result) in enumerate(_in_order(order, adapter, claims, done), 1):
-                if os.getpid() != me:  # a backend in this process forked, and the copy came back
+            for number, (row, result) in enumerate(_run_in_order(order, adapter, claims, done), 1):
+                if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
-                writer.row(waive.waived(result, row, waivers, today))
+                writer.row(waive.apply_waivers(result, row, waivers, today))
                 tick(number, row.case.id)
-        said = remarks(adapter)
-    return writer.close(time.perf_counter() - began, (*notes, *map(remove_places, said)), caught)
+        process = process_notes(adapter)
+    return writer.close(time.perf_counter() - began, (*notes, *map(remove_places, process)), planted_failures)
 
 
 def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:
@@ -100,34 +100,34 @@ def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> Non
             raise Refused(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
 
 
-def _in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:
-    """One result a row of the plan, in its order: done before, called now, or not called."""
+def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:
+    """Yield one result a row of the plan, in its order: done before, called now, or not called."""
     rows = order.plan.rows
     yield from zip(rows, done, strict=False)
-    called = [_to_be_called(order, number, row) for number, row in enumerate(rows)][len(done) :]
-    left = list(compress(rows[len(done) :], called))
+    chosen = [_is_chosen(order, number, row) for number, row in enumerate(rows)][len(done) :]
+    waiting = list(compress(rows[len(done) :], chosen))
     if order.dask:
-        from ..isolate.pieces import afield  # imports what runs processes, which most runs need not wait for
+        from ..isolate.dask_run import run_on_workers  # slow to import, and only needed here
 
-        results = afield(order.dask, _errand(order, adapter, claims), rows, left)
+        results = run_on_workers(order.dask, _worker_setup(order, adapter, claims), rows, waiting)
     elif order.jobs > 1:
-        results = run_in_parallel(left, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
+        results = run_in_parallel(waiting, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
     else:
-        results = run_isolated(left, adapter, claims, order.isolation)
-    for row, here in zip(rows[len(done) :], called, strict=True):
-        yield row, next(results) if here else result_without_call(row, NOT_RUN)
+        results = run_rows(waiting, adapter, claims, order.isolation)
+    for row, is_chosen in zip(rows[len(done) :], chosen, strict=True):
+        yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
 
 
-def _errand(order: Order, adapter: Adapter, claims: Claims) -> Errand:
-    from ..isolate.pieces import Errand
+def _worker_setup(order: Order, adapter: Adapter, claims: Claims) -> WorkerSetup:
+    from ..isolate.dask_run import WorkerSetup
 
-    return Errand(
+    return WorkerSetup(
         order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,
         order.spec and order.spec.resolve(), order.cases and order.cases.resolve(),
     )  # fmt: skip
 
 
-def _to_be_called(order: Order, number: int, row: Row) -> bool:
+def _is_chosen(order: Order, number: int, row: Row) -> bool:
     if order.target.shard:
         part, _, count = order.target.shard.partition("/")
         if number % int(count) != int(part) - 1:
@@ -136,7 +136,7 @@ def _to_be_called(order: Order, number: int, row: Row) -> bool:
     return order.chosen(row) and any(in_target(row, document, order.target, every) for document in row.documents)
 
 
-def difference(pinned: Claims, claims: Claims) -> str:
+def describe_difference(pinned: Claims, claims: Claims) -> str:
     """Say where two claims differ."""
     parts = []
     for field in ("operations", "leaves_out"):
@@ -152,4 +152,4 @@ def difference(pinned: Claims, claims: Claims) -> str:
 
 
 def _without(these: Iterable[str], those: Iterable[str]) -> list[str]:
-    return [each for each in these if each not in set(those)]
+    return [name for name in these if name not in set(those)]

@@ -1,31 +1,51 @@
-"""Which bad backends are planted in every certified run."""
+"""The planted backends: wrong backends of ours that every certified run and every sweep must catch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-CANARIES: dict[str, tuple[str, ...]] = {
-    "conformance.adapters.broken:AcceptsEverything": ("one-infer", "same-volume"),
-    "conformance.adapters.broken:RefusesEverything": ("literal-lengths", "one-infer"),
-    "conformance.adapters.broken:FlushesSubnormals": ("same-content", "literal-lengths"),
-}
-"""A planted backend → the rules whose rows it is driven over: some that it must fail, some that it may pass."""
-IN_PROCESSES: dict[str, tuple[str, ...]] = {
-    "conformance.adapters.broken.process:DiesRatherThanRefuse": ("one-infer", "literal-lengths"),
-}
-"""The same for those that would take this process with them."""
+_MODULE = "conformance.adapters.broken"
 
 
-def planted_in(isolation: str) -> Mapping[str, tuple[str, ...]]:
-    """The planted backends that every run of an isolation is held against."""
-    return CANARIES if isolation == "none" else CANARIES | IN_PROCESSES
+class PlantedBackend(NamedTuple):
+    """A planted backend, and where it is used."""
+
+    backend: str
+    rules: tuple[str, ...] = ()
+    """The rules whose rows a run calls: some that it must fail, some that it may pass. Empty: no run uses it."""
+    sweep: str | None = None
+    """The name after `broken:` under which a sweep uses it; None: no sweep uses it."""
+    ends_process: bool = False
+    """True if it would end the suite's own process; runs use it only in a process of its own."""
+
+    @property
+    def name(self) -> str:
+        """The name in the footer of a run."""
+        return self.backend.rpartition(":")[2]
+
+
+PLANTED = (
+    PlantedBackend(f"{_MODULE}:AcceptsEverything", ("one-infer", "same-volume"), "accepts-everything"),
+    PlantedBackend(f"{_MODULE}:RefusesEverything", ("literal-lengths", "one-infer"), "refuses-everything"),
+    PlantedBackend(f"{_MODULE}:FlushesSubnormals", ("same-content", "literal-lengths")),
+    PlantedBackend("broken:zero-flag-ignored", sweep="zero-flag-ignored"),
+    PlantedBackend(f"{_MODULE}.process:DiesRatherThanRefuse", ("one-infer", "literal-lengths"), ends_process=True),
+)
+SWEPT = tuple(planted.sweep for planted in PLANTED if planted.sweep)
+"""The names of the planted backends of a sweep, in its footer and after `broken:`."""
+
+
+def planted_in(isolation: str) -> tuple[PlantedBackend, ...]:
+    """Return the planted backends of every run with an isolation."""
+    return tuple(planted for planted in PLANTED if planted.rules and not (planted.ends_process and isolation == "none"))
 
 
 def names(isolation: str = "none") -> tuple[str, ...]:
-    """The names of the planted backends of an isolation, as footers have them."""
-    return tuple(backend.rpartition(":")[2] for backend in planted_in(isolation))
+    """Return the names of the planted backends of a run, as its footer has them."""
+    return tuple(planted.name for planted in planted_in(isolation))
 
 
-def escaped(caught: Mapping[str, int], isolation: str = "none") -> tuple[str, ...]:
-    """The planted backends of which no failure was seen, whether they were driven or not."""
-    return tuple(name for name in dict.fromkeys((*names(isolation), *caught)) if not caught.get(name))
+def find_uncaught(required: Iterable[str], failures: Mapping[str, int]) -> tuple[str, ...]:
+    """Find the planted backends that no failure was counted for: those required, and those in `failures`."""
+    return tuple(name for name in dict.fromkeys((*required, *failures)) if not failures.get(name))

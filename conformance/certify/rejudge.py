@@ -10,7 +10,7 @@ from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Resul
 from ..plan.rows import Plan, Row
 from ..run.judge import deciding_step, verdict_of_record
 from .evidence import Evidence, Refused, complete, miscounts, read
-from .waive import matches, useless
+from .waive import matches, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan) -> Evidence:
@@ -39,7 +39,7 @@ def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: M
     """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
     claims = Claims.of(header["claims"])
     for waiver in header.get("waivers", ()):
-        if why := useless(waiver):
+        if why := why_useless(waiver):
             yield f"the waiver of {waiver['place']} {why}"
             return
     for row in rows:

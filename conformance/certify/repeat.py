@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart, resolve_claims
-from ..isolate.backend import isolation_of, opened, run_isolated
+from ..isolate.backend import isolation_of, run_rows, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan
 from .evidence import Evidence
@@ -30,10 +30,10 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
     rows = [row for row in plan.rows if row.id in drawn]
     isolation = isolation_of(backend)
-    with opened(backend, isolation) as adapter:
+    with use_backend(backend, isolation) as adapter:
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
-        again = run_isolated(rows, adapter, claims, isolation)
+        again = run_rows(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
     return Repetition(backend, len(rows), differences)
 

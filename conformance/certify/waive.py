@@ -1,4 +1,4 @@
-"""Waivers: known failures that a person answers for, with a reason, a link, an owner and an end."""
+"""Waivers: known failures that a person accepts, with a reason, a link, an owner and an end date."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Waiver:
 
 
 def matches(entry: Mapping[str, Any], row: Row) -> bool:
-    """Whether a waiver, as it is written, is for a row."""
+    """True if a waiver, as it is written, is for a row."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
     return all(_matches(name, entry[key]) for key, name in names if key in entry)
 
@@ -41,31 +41,31 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern.replace("[", "[[]")) or fnmatchcase(name, pattern)
 
 
-def useless(entry: Mapping[str, Any]) -> str | None:
+def why_useless(entry: Mapping[str, Any]) -> str | None:
     """Say why a waiver says nothing of what is waived; None if it names a case, a rule or a row."""
     patterns = [entry[key] for key in ("case", "rule", "row") if key in entry]
     if not patterns:
         return "names no case, rule or row; say what it is for"
-    return "is for everything; name what fails" if all(set(each) <= set("*?") for each in patterns) else None
+    return "is for everything; name what fails" if all(set(pattern) <= set("*?") for pattern in patterns) else None
 
 
-def load(path: Path, identity: Identity) -> tuple[Waiver, ...]:
-    """The waivers of a file that are for this backend and this version of it; Malformed where it cannot be used."""
+def load_for(path: Path, identity: Identity) -> tuple[Waiver, ...]:
+    """Load the waivers of a file that are for this backend and version; Malformed if the file cannot be used."""
     problems: list[Problem] = []
-    waivers = [each for each in entries(path) if _for(each.entry, identity, each.place, problems)]
+    waivers = [waiver for waiver in load_all(path) if _is_for(waiver.entry, identity, waiver.place, problems)]
     _require(problems, path)
     return tuple(waivers)
 
 
-def entries(path: Path) -> list[Waiver]:
-    """Every waiver of a file, whomever it is for; Malformed where it cannot be used."""
+def load_all(path: Path) -> list[Waiver]:
+    """Load every waiver of a file, for any backend; Malformed if the file cannot be used."""
     content, problems = validated(path, "waivers")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     waivers = []
     for number, entry in enumerate(content["waivers"], 1):
         place = Place(str(path), entry.line)
-        if why := useless(entry):
-            problems.append(Problem(place, f"the waiver {why}"))
+        if problem := why_useless(entry):
+            problems.append(Problem(place, f"the waiver {problem}"))
         problems += _bad_date(entry, place)
         waivers.append(Waiver(number, dict(entry), place))
     _require(problems, path)
@@ -91,7 +91,7 @@ def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
     return []
 
 
-def _for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: list[Problem]) -> bool:
+def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: list[Problem]) -> bool:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 
@@ -109,8 +109,8 @@ def _for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: l
     return False
 
 
-def waived(result: Result, row: Row, waivers: Iterable[Waiver], today: date) -> Result:
-    """The result, its failures waived where a waiver that has not expired is for the row."""
+def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: date) -> Result:
+    """Return the result; its failures are waived if a waiver that has not expired is for the row."""
     if FAIL not in result.verdicts.values():
         return result
     for waiver in waivers:
@@ -120,34 +120,39 @@ def waived(result: Result, row: Row, waivers: Iterable[Waiver], today: date) -> 
     return result
 
 
-def recorded(waivers: Iterable[Waiver]) -> list[dict[str, Any]]:
-    """Waivers as the header of the evidence holds them."""
+def records_of(waivers: Iterable[Waiver]) -> list[dict[str, Any]]:
+    """Return the records of waivers in the header of the evidence."""
     return [{"number": waiver.number, "place": str(waiver.place), **waiver.entry} for waiver in waivers]
 
 
-def overdue(
+def find_overdue(
     header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row], whole: bool
 ) -> tuple[str, ...]:
-    """What is wrong with the waivers of a run: expired, or no longer needed, which only a whole run shows."""
+    """Find waivers of a run that have expired, or that nothing needs any more, which only a whole run shows."""
     rows = tuple(rows)
     used = {result.waiver for result in results.values()}
     ran = header["started"][:10]
-    said = []
+    problems = []
     for waiver in header.get("waivers", ()):
         what = next(waiver[key] for key in ("case", "rule", "row") if key in waiver)
         if waiver["expires"] < ran:
-            said.append(
+            problems.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
             )
-        elif whole and waiver["number"] not in used and not _untried(waiver, results, rows):
-            said.append(f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it")
-    return tuple(said)
+        elif whole and waiver["number"] not in used and not _covers_no_call(waiver, results, rows):
+            problems.append(
+                f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it"
+            )
+    return tuple(problems)
 
 
-def _untried(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
-    """Whether a waiver is for rows that were not run, such as large ones, and for no others."""
-    own = [results.get(row.id) for row in rows if matches(entry, row)]
-    return bool(own) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in own)
+def _covers_no_call(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
+    """True if a waiver is only for rows that were not run, such as large ones."""
+    covered = [results.get(row.id) for row in rows if matches(entry, row)]
+    return bool(covered) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in covered)
 
 
-__all__ = ["Malformed", "Waiver", "entries", "load", "matches", "overdue", "recorded", "useless", "waived"]
+__all__ = [
+    "Malformed", "Waiver", "apply_waivers", "find_overdue", "load_all", "load_for", "matches", "records_of",
+    "why_useless",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..adapter import CannotStart
 from ..isolate.backend import isolation_of
-from ..isolate.started import Limits
+from ..isolate.launch import Limits
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
 from ..prove.check_adapter import check_adapter

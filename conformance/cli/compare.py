@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..certify.conclude import concluded
+from ..certify.conclude import conclude_evidence
 from ..certify.evidence import PACKED, Evidence, Refused, read
 from ..certify.folder import RESULTS
 from ..certify.rejudge import refuse_unsound
@@ -57,7 +57,7 @@ def load_facts(path: Path, plan: Plan) -> FinishedRun:
         refuse_unsound(evidence, plan, results_path(path))
     except Refused as refused:
         raise Usage(str(refused)) from None
-    return FinishedRun(plan, evidence, concluded(plan, evidence))
+    return FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
 
 
 def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, object]:

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..adapter import CannotStart
-from ..isolate.backend import isolation_of, opened
-from ..isolate.started import Limits
+from ..isolate.backend import isolation_of, use_backend
+from ..isolate.launch import Limits
 from ..load.spec import load_spec
 from ..model import Spec
 from ..report.wording import visible
@@ -58,7 +58,7 @@ def _no_traces() -> Iterator[None]:
 
 
 def _open(args: argparse.Namespace, backend: str) -> Any:
-    return opened(
+    return use_backend(
         backend, isolation_of(backend, args.isolation), Limits(seconds=args.timeout, memory=args.memory << 20)
     )
 

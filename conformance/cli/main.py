@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from ..isolate.watch import Terminated, heed_signals, watched
+from ..isolate.supervise import Terminated, install_signal_handlers, run_in_child
 from ..system.terminal import say
 from .arguments import Usage, locate, unknown
 from .options import COMMANDS, build_parsers
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any(
         word.rpartition("=")[2] == "none" for word in words
     ):  # --isolation none, with which a backend can end this process
-        return watched(lambda: _run_safely(words, alone=True), _cut_short)
+        return run_in_child(lambda: _run_safely(words, alone=True), _cut_short)
     return _run_safely(words, alone=True)
 
 
@@ -118,7 +118,7 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
             from ..isolate.orphans import adopt
 
             adopt()
-            heed_signals()
+            install_signal_handlers()
         code = _run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -13,7 +13,7 @@ from ..certify.certify import Order, certify
 from ..certify.evidence import Refused, Tampered, Target
 from ..certify.folder import RESULTS
 from ..isolate.backend import isolation_of
-from ..isolate.started import Limits
+from ..isolate.launch import Limits
 from ..model import ERROR, FAIL, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .. import report
-from ..certify.conclude import concluded
+from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Refused
 from ..certify.folder import RESULTS
 from ..certify.rejudge import read_and_judge
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with lock_folder(folder, "conformance report"):
             evidence = read_and_judge(folder / RESULTS, plan)
-            conclusion = concluded(plan, evidence)
+            conclusion = conclude_evidence(plan, evidence)
             written = report.write(folder, plan, evidence, conclusion)
     except Refused as refused:
         raise Usage(str(refused)) from None

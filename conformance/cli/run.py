@@ -11,13 +11,15 @@ from typing import Any
 
 from .. import report
 from ..adapter import CannotStart
-from ..certify.certify import Differs, Order, certify, difference
-from ..certify.conclude import Conclusion, concluded, in_target, lost
+from ..certify.certify import ClaimsDiffer, Order, certify, describe_difference
+from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
 from ..certify.folder import RESULTS, clear
+from ..certify.sentences import describe_missing_cases
+from ..certify.standing import in_target
 from ..isolate.backend import isolation_of
-from ..isolate.started import Limits
-from ..isolate.watch import Terminated
+from ..isolate.launch import Limits
+from ..isolate.supervise import Terminated
 from ..load.schema import validated
 from ..load.strict_yaml import require
 from ..model import BAD, VERDICTS, WAIVED, Claims, Place, Result, fails
@@ -28,7 +30,7 @@ from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, count_noun, paint, say, table, wrap
 from .arguments import Usage, emit, load_plan, unknown
 
-__all__ = ["check_requirements", "conclude_and_report", "difference", "read_claims", "run"]
+__all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
 
 DEFAULT_OUT = "conformance-report"
 _SHOWN = 12
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Run, write, and print the conclusion; return its exit code."""
     plan = load_plan(args)
     if plan.suite.lost:
-        raise Usage(lost(plan.suite))
+        raise Usage(describe_missing_cases(plan.suite))
     order = _order(args, plan)
     with ExitStack() as locks:
         return _run(args, plan, order, _Folder(args, locks))
@@ -81,7 +83,7 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
         return conclude_and_report(args, plan, evidence, folder.path)
     except CannotStart as cannot:
         raise Usage(str(cannot), code=3) from None
-    except Differs as differs:
+    except ClaimsDiffer as differs:
         raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
@@ -103,7 +105,7 @@ def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
 
 def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path) -> int:
     """Write the reports on evidence into a folder, print what it shows, and return the exit code."""
-    conclusion = concluded(plan, evidence)
+    conclusion = conclude_evidence(plan, evidence)
     report.write(out, plan, evidence, conclusion)
     if args.json:
         emit(_data(conclusion, evidence, out))

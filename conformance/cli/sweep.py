@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import CannotStart
+from ..certify import planted
 from ..certify.journal import Refused, Tampered, check_can_resume, part_of
 from ..explore.blocks import Block, Order, blocks_of, is_too_large, ways_of
 from ..explore.context import Lost, close_backend, identify
@@ -20,8 +21,8 @@ from ..explore.sweep_file import FILE, Results, Writer, clear, header_of, salvag
 from ..explore.tabulate import KINDS
 from ..explore.tally import EMPTY, Tally, add
 from ..isolate.backend import isolation_of
-from ..isolate.spread import cluster, here, processes
-from ..isolate.started import Limits
+from ..isolate.distribute import run_here, run_in_processes, run_on_dask
+from ..isolate.launch import Limits
 from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
@@ -31,8 +32,6 @@ from ..system.terminal import Progress, count_noun, lines, paint, say, table
 from .arguments import Usage, check_folder, emit, unknown
 
 DEFAULT_OUT = Path("conformance-sweep")
-CANARIES = ("accepts-everything", "refuses-everything", "zero-flag-ignored")
-"""Planted backends that are swept first: if one passes, no count of the sweep holds."""
 _SMALL = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
 
 
@@ -73,18 +72,18 @@ def _remove_earlier(args: argparse.Namespace) -> None:
 
 def _count_failures(order: Order, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
-    planted = order._replace(backend=f"broken:{name}", domain=_SMALL, ways=order.ways[:1], isolation="none")
+    small_order = order._replace(backend=f"broken:{name}", domain=_SMALL, ways=order.ways[:1], isolation="none")
     try:
         total = EMPTY
-        for block in blocks_of(planted.domain):
-            total = add(total, run_block(planted, block))
+        for block in blocks_of(small_order.domain):
+            total = add(total, run_block(small_order, block))
         return sum(counts.get(FAIL, 0) for counts in total.verdicts.values())
     finally:
         close_backend()
 
 
 def _sweep(args: argparse.Namespace, order: Order, spec: Spec) -> Results:
-    canaries = {name: _count_failures(order, name) for name in CANARIES}
+    canaries = {name: _count_failures(order, name) for name in planted.SWEPT}
     with contain():
         who = identify(order)
     header, path = header_of(order, spec, who, args.shard), _folder(args) / FILE
@@ -122,8 +121,8 @@ def _distribute(args: argparse.Namespace, order: Order, who: Any) -> Callable[[I
     """Choose what runs the blocks: a cluster, several processes, or this process."""
     run_one = partial(run_block, order, who=who)
     if args.dask:
-        return partial(cluster, args.dask, run_one)
-    return partial(processes, args.jobs, run_one) if args.jobs > 1 else partial(here, run_one)
+        return partial(run_on_dask, args.dask, run_one)
+    return partial(run_in_processes, args.jobs, run_one) if args.jobs > 1 else partial(run_here, run_one)
 
 
 # ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +190,7 @@ def _time_left(began: float, done: int, of: int) -> str:
 
 def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
     """Return the exit code and the reason for it."""
-    escaped = [name for name, failures in results.footer["canaries"].items() if not failures]
+    escaped = planted.find_uncaught(planted.SWEPT, results.footer["canaries"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:

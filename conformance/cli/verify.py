@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart
-from ..certify.conclude import concluded
+from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Evidence, Refused
 from ..certify.repeat import Repetition, repeat
 from ..model import Claims
@@ -16,7 +16,7 @@ from ..plan.rows import Plan
 from ..report.verify import OtherSuite, Verified, verify, why_not
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from .arguments import Usage, emit, load_plan, pick
-from .run import check_requirements, difference, read_claims
+from .run import check_requirements, describe_difference, read_claims
 
 
 class _Verification(NamedTuple):
@@ -65,10 +65,10 @@ def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator
     if args.claims is not None:
         claims = Claims.of(evidence.header["claims"])
         if (pinned := read_claims(args.claims)) != claims:
-            yield f"--claims {args.claims}: {difference(pinned, claims)}"
+            yield f"--claims {args.claims}: {describe_difference(pinned, claims)}"
     if names := check_requirements(args.require, plan):
         target = {**evidence.header["target"], "require": [*evidence.header["target"]["require"], *names]}
-        demanded = concluded(plan, replace(evidence, header={**evidence.header, "target": target}))
+        demanded = conclude_evidence(plan, replace(evidence, header={**evidence.header, "target": target}))
         if demanded.exit_code:
             yield f"--require {' --require '.join(names)}: {demanded.why}"
 

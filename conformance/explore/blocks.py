@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..isolate.backend import Isolation
-from ..isolate.started import USUAL, Limits
+from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain
 from ..model import Given, Layout, Spec
 from ..plan.facets import RUNTIME_SHAPE
@@ -67,7 +67,7 @@ class Order(NamedTuple):
     domain: Domain
     ways: tuple[Way, ...]
     isolation: Isolation = "none"
-    limits: Limits = USUAL
+    limits: Limits = DEFAULT_LIMITS
     spec: Path | None = None
     digest: str = ""
     """The digest of the specification, which every process must have."""

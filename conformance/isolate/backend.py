@@ -1,4 +1,4 @@
-"""Opens the backend that a person named: in this process, in a worker, or as a program of any language."""
+"""Open the backend that a person named: in this process, in a worker, or as a program of any language."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from ..adapter import CannotStart, is_own, load_adapter
 from ..model import NOT_RUN, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row
 from ..run.row import result_without_call, run
+from .launch import DEFAULT_LIMITS, Limits
 from .remote import Remote, program, worker
-from .started import USUAL, Limits
 
 Isolation = Literal["worker", "case", "none"]
 _CHUNK = 16
-"""Rows that a worker takes at a time, at least: few enough to share evenly, many enough to be worth a thread's turn."""
+"""The least number of rows of a chunk: few enough to share evenly, many enough to be worth a thread's turn."""
 
 
-def isolation_of(backend: str, asked: Isolation | None = None) -> Isolation:
-    """How a backend is run: as asked, else in a worker unless it is the suite's own."""
-    if asked is not None:
-        return asked
+def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
+    """Return the requested isolation; by default a worker, or none for the suite's own backends."""
+    if requested is not None:
+        return requested
     return "none" if is_own(backend) else "worker"
 
 
-def open_backend(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Adapter:
-    """A backend ready to be called; CannotStart where it is not."""
+def open_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS) -> Adapter:
+    """Start a backend, so that it can be called; CannotStart if it cannot be started."""
     if backend.startswith("cmd:"):
         return program(backend.removeprefix("cmd:"), limits)
     return load_adapter(backend) if isolation == "none" else worker(backend, limits)
 
 
 @contextmanager
-def opened(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Iterator[Adapter]:
-    """The same, ended with whatever it started."""
+def use_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS) -> Iterator[Adapter]:
+    """Open a backend, and close it at the end of the `with` block, with every process that it started."""
     adapter = open_backend(backend, isolation, limits)
     try:
         yield adapter
@@ -43,81 +43,81 @@ def opened(backend: str, isolation: Isolation, limits: Limits = USUAL) -> Iterat
             adapter.close()
 
 
-def run_isolated(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
-    """Like `run`; with `case`, each row in a fresh process. Where none can be started any more, rows are not run."""
+def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
+    """Run rows like `run`; with `case`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = iter(rows)
     if isolation == "case" and isinstance(adapter, Isolated):
-        for row in _while_alive(rest, adapter):
+        for row in _until_given_up(rest, adapter):
             adapter.renew()
             yield from run([row], adapter, claims)
     else:
-        yield from run(_while_alive(rest, adapter), adapter, claims)
+        yield from run(_until_given_up(rest, adapter), adapter, claims)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
 
 
-def _while_alive(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:
-    """The rows, until the backend cannot be started any more or has spent its budget."""
-    while not (isinstance(adapter, Remote) and _given_up(adapter)):
+def _until_given_up(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:
+    """Yield rows until the backend cannot be started any more or has spent its budget."""
+    while not (isinstance(adapter, Remote) and _has_given_up(adapter)):
         row = next(rows, None)
         if row is None:
             return
         yield row
 
 
-def _given_up(remote: Remote) -> bool:
-    if remote.lost is None and remote.late > remote.limits.budget:
-        remote.lost = (
-            f"given up after {remote.late:.0f} s of calls that timed out, more than --budget {remote.limits.budget:g}; "
-            "give a larger one to go on"
+def _has_given_up(remote: Remote) -> bool:
+    if remote.given_up is None and remote.seconds_late > remote.limits.budget:
+        remote.given_up = (
+            f"given up after {remote.seconds_late:.0f} s of calls that timed out, "
+            f"more than --budget {remote.limits.budget:g}; give a larger one to go on"
         )
-    return remote.lost is not None
+    return remote.given_up is not None
 
 
-def remarks(adapter: Adapter) -> tuple[str, ...]:
-    """What a reader of the results has to know of the process, once it was closed."""
+def process_notes(adapter: Adapter) -> tuple[str, ...]:
+    """Return notes for the results: why the backend was given up, and how its process failed to end."""
     if not isinstance(adapter, Remote):
         return ()
-    lost = (f"the backend was {adapter.lost}; the rows after that were not run",) if adapter.lost else ()
-    return (*lost, f"the backend's process: {adapter.amiss}") if adapter.amiss else lost
+    notes = (f"the backend was {adapter.given_up}; the rows after that were not run",) if adapter.given_up else ()
+    return (*notes, f"the backend's process: {adapter.bad_end}") if adapter.bad_end else notes
 
 
 def run_in_parallel(
     rows: list[Row], first: Adapter, claims: Claims, backend: str, isolation: Isolation, limits: Limits, jobs: int
 ) -> Iterator[Result]:
-    """The results of rows in their order, called by several processes at once."""
+    """Run rows in several processes at once; the results come in the order of the rows."""
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and only needed here
 
     chunks = list(_chunks(rows))
     idle = [first, *(open_backend(backend, isolation, limits) for _ in range(min(jobs, len(chunks)) - 1))]
-    everyone = list(idle)
+    adapters = list(idle)
 
-    def results(chunk: list[Row]) -> list[Result]:
+    def run_chunk(chunk: list[Row]) -> list[Result]:
         adapter = idle.pop()
         try:
-            return list(run_isolated(chunk, adapter, claims, isolation))
+            return list(run_rows(chunk, adapter, claims, isolation))
         finally:
             idle.append(adapter)
 
     try:
-        for other in everyone[1:]:
+        for other in adapters[1:]:
             if (other.identity, other.claims) != (first.identity, claims):
                 raise CannotStart(
                     f"{backend}: started twice, it describes itself differently: {other.identity} and {first.identity}"
                 )
-        with ThreadPoolExecutor(len(everyone)) as pool:
-            for done in pool.map(results, chunks):
-                yield from done
+        with ThreadPoolExecutor(len(adapters)) as pool:
+            for chunk_results in pool.map(run_chunk, chunks):
+                yield from chunk_results
     finally:
-        for adapter in everyone[1:]:
-            if isinstance(adapter, Remote) and isinstance(first, Remote):  # which is asked for remarks
-                first.lost = first.lost or adapter.lost
+        for adapter in adapters[1:]:
+            if isinstance(adapter, Remote) and isinstance(first, Remote):  # the caller reads the notes of `first`
+                first.given_up = first.given_up or adapter.given_up
             if isinstance(adapter, Isolated):
                 adapter.close()
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows in their order; those of a case stay together, for a program of one may do for another, or die as it did."""
+    """Split rows in their order; the rows of a case stay together, as they share compiled programs and crashes."""
     chunk: list[Row] = []
     for row in rows:
         if len(chunk) >= _CHUNK and row.case is not chunk[-1].case:

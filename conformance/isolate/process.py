@@ -1,28 +1,24 @@
-"""A running process that speaks the protocol: its pipes, its time limit, what it shares with us, and its end."""
+"""A running process that speaks the protocol: its pipes, its time limits and its end."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import mmap
 import os
 import random
 import select
-import signal
 import subprocess
 import sys
 import time
 import weakref
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from ..adapter import CannotStart
 from ..model import Crashed, TimedOut
 from ..system.text import cut, short
 from . import protocol
+from .launch import Limits, ProcessHandle, kill_tree, signal_name
 from .protocol import Fault
-from .started import Limits, Started, bury
 
 if sys.platform != "win32":
     import fcntl
@@ -30,31 +26,32 @@ if sys.platform != "win32":
 Bytes = bytes | bytearray | memoryview
 
 _STDERR_KEPT = 8192
+"""Bytes of the standard error that are kept, the last ones."""
 _LAST_READS = 64
-"""Reads of what a process that has ended left on its standard error."""
+"""Reads of the standard error of a process that has ended."""
 _PIPE = 1 << 20
 _READ = 1 << 16
 _AHEAD = 2 * protocol.LONGEST_LINE
-"""Bytes that are kept of what a process says while a call is still being sent to it."""
-_GLANCE = 0.25
-"""Seconds after which a silent process is looked at: it may have ended, and a child of its keep the pipes open."""
+"""Bytes that a process may send while a call is still being sent to it."""
+_POLL_SECONDS = 0.25
+"""Seconds after which a silent process is polled: it may have ended while a child of it keeps the pipes open."""
 
 
 class Process:
     """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
 
-    def __init__(self, started: Started, limits: Limits) -> None:
-        self.name, self.limits, self.ended = started.name, limits, False
-        self._said, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
+    def __init__(self, handle: ProcessHandle, limits: Limits) -> None:
+        self.name, self.limits, self.ended = handle.name, limits, False
+        self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
-        self._child = started.child
+        self._child = handle.child
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         assert self._child.stderr is not None
         self._in, self._out, self._err = (
             stream.fileno() for stream in (self._child.stdin, self._child.stdout, self._child.stderr)
         )
-        self._finalizer = weakref.finalize(self, bury, started)
+        self._finalizer = weakref.finalize(self, kill_tree, handle)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
         for descriptor in (self._in, self._out):
@@ -72,86 +69,86 @@ class Process:
 
     # ── requests and replies ──
 
-    def deadline(self, seconds: float | None = None) -> float:
-        """When the requests that come next must be answered."""
+    def start_clock(self, seconds: float | None = None) -> float:
+        """Return the time by which the next requests must be answered."""
         self._allowed = self.limits.seconds if seconds is None else seconds
         return time.monotonic() + self._allowed
 
     def new_id(self) -> int:
-        """An id for a request; not to be foreseen, so that nothing said unasked can pass for a reply."""
+        """Return an id for a request; it is random, so that nothing sent unasked can pass for a reply."""
         self._id += 1 + random.getrandbits(16)
         return self._id
 
     def send(self, parts: Sequence[Bytes], deadline: float, what: str) -> None:
-        """Writes, and reads meanwhile: the other side may be stuck on a pipe that is full."""
-        if self._said:
-            raise self.fault(f"it said {short(bytes(self._said[:80]))} before {what} was asked of it")
+        """Write a request, and read meanwhile: the process may be blocked on a full pipe."""
+        if self._unread:
+            raise self.make_fault(f"it said {short(bytes(self._unread[:80]))} before {what} was asked of it")
         for part in parts:
-            written = self._written(part)
-            if written < len(part):
-                self._rest(memoryview(part)[written:], deadline, what)
+            count = self._write(part)
+            if count < len(part):
+                self._send_rest(memoryview(part)[count:], deadline, what)
 
-    def _rest(self, view: memoryview, deadline: float, what: str) -> None:
+    def _send_rest(self, view: memoryview, deadline: float, what: str) -> None:
         while view:
             self._wait(deadline, what, self._writing)
-            if len(self._said) > _AHEAD:
-                raise self.fault(
-                    f"{what}: it said {len(self._said)} bytes before it had read the call: "
-                    f"{short(bytes(self._said[:40]))}"
+            if len(self._unread) > _AHEAD:
+                raise self.make_fault(
+                    f"{what}: it said {len(self._unread)} bytes before it had read the call: "
+                    f"{short(bytes(self._unread[:40]))}"
                 )
-            view = view[self._written(view) :]
+            view = view[self._write(view) :]
 
-    def _written(self, view: Bytes) -> int:
+    def _write(self, view: Bytes) -> int:
         try:
             return os.write(self._in, view)
         except BlockingIOError:
             return 0
-        except BrokenPipeError:  # it has ended; what it said before, or how it ended, comes instead of the reply
+        except BrokenPipeError:  # it has ended; read_reply then returns its last line, or raises how it ended
             return len(view)
 
-    def reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
-        """The next header, which must answer the request of that id."""
-        text = self._line(deadline, what)
-        if text == protocol.done(expected):
+    def read_reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
+        """Read the next header, which must answer the request with that id."""
+        text = self._read_line(deadline, what)
+        if text == protocol.empty_reply(expected):
             return {"result": {}}
         try:
-            record = protocol.parsed(text)
+            record = protocol.parse_line(text)
         except Fault as fault:
-            raise self.fault(f"{what}: {fault}") from None
+            raise self.make_fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
             self.end()
             raise CannotStart(cut(str(record["cannot_start"])))
         if record.get("id") != expected:
-            raise self.fault(f"{what}: {_misplaced(record.get('id'), expected, self._id)}")
+            raise self.make_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
         return record
 
-    def payload(self, size: int, deadline: float, what: str) -> bytearray:
-        """The bytes that a header counts."""
-        said = self._said
-        if len(said) >= size:
-            content = said[:size]
-            del said[:size]
+    def read_payload(self, size: int, deadline: float, what: str) -> bytearray:
+        """Read the bytes that a header announces."""
+        unread = self._unread
+        if len(unread) >= size:
+            content = unread[:size]
+            del unread[:size]
             return content
-        content = said[:]
-        said.clear()
+        content = unread[:]
+        unread.clear()
         try:
             self._fill(content, size, deadline, what)
         except (MemoryError, OverflowError):
-            raise self.fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
+            raise self.make_fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
         return content
 
     def _fill(self, content: bytearray, size: int, deadline: float, what: str) -> None:
-        """Reads on until there are so many bytes. Memory is taken for what has come, not for what is announced."""
-        said = self._said
+        """Read until there are so many bytes. Memory is allocated as bytes arrive, not as they are announced."""
+        unread = self._unread
         with memoryview(bytearray(min(size - len(content), _PIPE))) as room:
             while (left := size - len(content)) > 0:
                 if more := self._read(room[:left], what):
                     content += room[:more]
                 else:
-                    got = f"{len(content)} of the {size} bytes of its payload came"
-                    self._wait(deadline, f"{what}, {got}", self._reading)
-                    content += said[:left]  # what was read while waiting
-                    del said[:left]
+                    progress = f"{len(content)} of the {size} bytes of its payload came"
+                    self._wait(deadline, f"{what}, {progress}", self._reading)
+                    content += unread[:left]  # read while waiting
+                    del unread[:left]
 
     def _read(self, into: memoryview, what: str) -> int:
         try:
@@ -159,65 +156,65 @@ class Process:
         except BlockingIOError:
             return 0
         if not count:
-            raise Crashed(self._obituary(what))
+            raise Crashed(self._describe_end(what))
         return count
 
-    def settled(self, what: str) -> None:
-        """Once every reply is in, nothing more may have been said."""
-        if self._said:
-            count = len(self._said)
-            raise self.fault(
-                f"{what}: {count} bytes more than it announced: {short(bytes(self._said[:80]))}; "
+    def expect_no_more(self, what: str) -> None:
+        """Raise Fault if the process sent more than its replies."""
+        if self._unread:
+            count = len(self._unread)
+            raise self.make_fault(
+                f"{what}: {count} bytes more than it announced: {short(bytes(self._unread[:80]))}; "
                 "a second reply, or a payload longer than its header says"
             )
 
-    def fault(self, what: str) -> Fault:
-        """What it said is not in the protocol; that ends it."""
-        words = self._last_words()
+    def make_fault(self, what: str) -> Fault:
+        """End the process, and return the exception for what it sent outside the protocol."""
+        tail = self._stderr_tail()
         self.end()
-        return Fault(what + words)
+        return Fault(what + tail)
 
-    def _line(self, deadline: float, what: str) -> bytes:
-        start, said = 0, self._said
-        while (end := said.find(b"\n", start)) < 0:
-            if len(said) > protocol.LONGEST_LINE:
-                raise self.fault(
-                    f"{what}: a line of more than {protocol.LONGEST_LINE} bytes: {short(bytes(said[:40]))}"
+    def _read_line(self, deadline: float, what: str) -> bytes:
+        start, unread = 0, self._unread
+        while (end := unread.find(b"\n", start)) < 0:
+            if len(unread) > protocol.LONGEST_LINE:
+                raise self.make_fault(
+                    f"{what}: a line of more than {protocol.LONGEST_LINE} bytes: {short(bytes(unread[:40]))}"
                 )
-            start = len(said)
-            partial = f"{what}, the line {short(bytes(said[:80]))} has no end" if start else what
+            start = len(unread)
+            partial = f"{what}, the line {short(bytes(unread[:80]))} has no end" if start else what
             self._wait(deadline, partial, self._reading)
-        text = bytes(said[:end])
-        del said[: end + 1]
+        text = bytes(unread[:end])
+        del unread[: end + 1]
         return text
 
     def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
-        """Until there is something to read, or room to write where that is wanted; keeps the end of stderr."""
+        """Wait until there is something to read, or room to write if `poll` asks for it; keep the end of stderr."""
         while True:
             left = deadline - time.monotonic()
-            ready = poll.poll(max(0.0, min(left, _GLANCE)) * 1000)
+            ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)
             useful = False
             for descriptor, _ in ready:
                 if descriptor == self._out:
                     content = os.read(descriptor, _READ)
                     if not content:
-                        raise Crashed(self._obituary(what))
-                    self._said += content
+                        raise Crashed(self._describe_end(what))
+                    self._unread += content
                     useful = True
                 elif descriptor == self._in:
                     useful = True
                 else:
-                    self._hear()
+                    self._read_stderr()
             if useful:
                 return
             if left <= 0:
-                words = self._last_words()
+                tail = self._stderr_tail()
                 self.end()
-                raise TimedOut(f"no answer within {self._allowed:g} s to {what}{words}")
+                raise TimedOut(f"no answer within {self._allowed:g} s to {what}{tail}")
             if not ready and self._child.poll() is not None:
-                raise Crashed(self._obituary(what))
+                raise Crashed(self._describe_end(what))
 
-    def _hear(self) -> None:
+    def _read_stderr(self) -> None:
         content = os.read(self._err, _READ)
         self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
         if not content:
@@ -226,42 +223,42 @@ class Process:
 
     # ── the end ──
 
-    def _obituary(self, what: str) -> str:
-        """How the process ended, and the last that it wrote to the standard error."""
+    def _describe_end(self, what: str) -> str:
+        """Wait for the process to end, and say how it ended, with the last that it wrote to the standard error."""
         try:
             code = self._child.wait(2.0)
         except subprocess.TimeoutExpired:
             self.end()
-            return f"{what}: it closed its output without ending{self._last_words()}"
+            return f"{what}: it closed its output without ending{self._stderr_tail()}"
         with contextlib.suppress(OSError):
-            for _ in range(_LAST_READS):  # a child of its may go on writing for ever
+            for _ in range(_LAST_READS):  # not until the end: a child of it may go on writing for ever
                 content = os.read(self._err, _READ)
                 self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
         self.end()
         if code < 0:
-            return f"{what}: the process died of {_signal_name(-code)}{self._last_words()}"
-        return f"{what}: the process ended with exit code {code} in the middle of a call{self._last_words()}"
+            return f"{what}: the process died of {signal_name(-code)}{self._stderr_tail()}"
+        return f"{what}: the process ended with exit code {code} in the middle of a call{self._stderr_tail()}"
 
-    def _last_words(self) -> str:
+    def _stderr_tail(self) -> str:
         text = self._stderr.decode("utf-8", "replace").strip()
         return f"; its last words: {text[-600:]}" if text else ""
 
     def end(self) -> None:
-        """Nothing of it is left running."""
+        """Kill the process and all that it started."""
         self.ended = True
         self._finalizer()
 
     def stop(self) -> str | None:
-        """Asks it to end, and ends it where it does not; what was amiss."""
+        """Ask the process to end, and kill it if it does not; return what went wrong."""
         if self.ended:
             return None
-        deadline = self.deadline(self.limits.stop_seconds)
+        deadline = self.start_clock(self.limits.stop_seconds)
         try:
             number = self.new_id()
-            self.send([protocol.line({"id": number, "do": "stop"})], deadline, "stop")
-            self.reply(number, deadline, "stop")
+            self.send([protocol.encode_line({"id": number, "do": "stop"})], deadline, "stop")
+            self.read_reply(number, deadline, "stop")
             code = self._child.wait(max(0.05, deadline - time.monotonic()))
-            return None if code == 0 else f"stop: it ended with {_ending(code)}"
+            return None if code == 0 else f"stop: it ended with {_describe_code(code)}"
         except subprocess.TimeoutExpired:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
         except TimedOut:
@@ -271,8 +268,8 @@ class Process:
         finally:
             self.end()
 
-    def hang_up(self) -> str | None:
-        """Closes its standard input, as where we died; what was amiss."""
+    def close_input(self) -> str | None:
+        """Close its standard input, as when the suite dies; return what went wrong."""
         assert self._child.stdin is not None
         self._child.stdin.close()
         try:
@@ -284,64 +281,16 @@ class Process:
         return None
 
 
-class SharedMemory:
-    """Memory that both processes have mapped; it has no name that could be left behind."""
-
-    def __init__(self) -> None:
-        self.path: str | None = None
-        self._map: mmap.mmap | None = None
-        self._size = 0
-        if hasattr(os, "memfd_create"):
-            self._file = os.memfd_create("reshape-conformance", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # or a look at it could kill us
-            self.path = f"/proc/{os.getpid()}/fd/{self._file}"
-            weakref.finalize(self, os.close, self._file)
-
-    def room(self, size: int) -> mmap.mmap:
-        """The memory, so many bytes at least."""
-        if self._map is None or self._size < size:
-            keep_memory()
-            size = -(-size // _PIPE) * _PIPE
-            os.ftruncate(self._file, max(size, os.fstat(self._file).st_size))
-            self._map = mmap.mmap(self._file, size)
-            self._size = size
-        return self._map
-
-    def forget(self) -> None:
-        """Gives the memory back; what was in it is gone."""
-        if self._map is not None and self._size >= _KEPT:
-            self._map.madvise(mmap.MADV_REMOVE)
+def _describe_wrong_id(number: object, expected: int, latest: int) -> str:
+    if type(number) is not int:
+        return f"its reply has the id {short(number)}, where {expected} was due"
+    if number < expected:
+        return (
+            f"a reply to request {number}, which is over, where one to {expected} was due; it was given twice, or late"
+        )
+    problem = "asked for later" if number <= latest else "that nobody made"
+    return f"a reply to request {number}, {problem}, where one to {expected} was due"
 
 
-_KEPT = 1 << 27
-TRIM, MMAP = 1 << 28, 1 << 25
-"""How much glibc keeps for the next large tensor: to have pages mapped anew costs ten times the copying."""
-
-
-@cache
-def keep_memory() -> None:
-    """Says so to the glibc of this process, where there is one."""
-    with contextlib.suppress(OSError, AttributeError, TypeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(-1, TRIM)
-        mallopt(-3, MMAP)
-
-
-def _misplaced(got: object, expected: int, latest: int) -> str:
-    if type(got) is not int:
-        return f"its reply has the id {short(got)}, where {expected} was due"
-    if got < expected:
-        return f"a reply to request {got}, which is over, where one to {expected} was due; it was given twice, or late"
-    known = "asked for later" if got <= latest else "that nobody made"
-    return f"a reply to request {got}, {known}, where one to {expected} was due"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _ending(code: int) -> str:
-    return _signal_name(-code) if code < 0 else f"exit code {code}"
+def _describe_code(code: int) -> str:
+    return signal_name(-code) if code < 0 else f"exit code {code}"

@@ -1,7 +1,7 @@
-"""How a process answers for a backend: lines of JSON, each followed by the raw bytes that it counts.
+"""The protocol of a process that answers for a backend: lines of JSON, each followed by the bytes it announces.
 
-adapters/README.md describes it for those who write such a process in another language. Nothing that is expected is
-ever sent, and no case is named.
+adapters/README.md describes it for authors of such a process in another language. It never sends an expected result or
+the name of a case.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from ..system.text import short
 VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
-"""Characters of a backend's message that are kept."""
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers whose numbers are doubles."""
 _WHOLE = re.compile(r"-?[0-9]{1,39}")
 
 
 class Fault(Exception):
-    """What a process said is not in the protocol."""
+    """A process sent something that is not in the protocol."""
 
 
-def number(value: int) -> int | str:
-    """An integer as it is sent."""
+def encode_integer(value: int) -> int | str:
+    """Return an integer as it is sent."""
     return value if -_EXACT < value < _EXACT else str(value)
 
 
-def integer(value: Any) -> int:
-    """An integer as it was received."""
+def parse_integer(value: Any) -> int:
+    """Read an integer as it was received."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
     if type(value) is int:
@@ -47,25 +46,25 @@ _begin = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def line(record: Mapping[str, Any]) -> bytes:
-    """A header, ready to be written."""
+def encode_line(record: Mapping[str, Any]) -> bytes:
+    """Encode a header as a line."""
     return _encode(record).encode() + b"\n"
 
 
-def done(number: int) -> bytes:
-    """The reply to a request that asks for nothing in return, without its line feed."""
+def empty_reply(number: int) -> bytes:
+    """Return the reply to a request that asks for nothing in return, without its line feed."""
     return b'{"id":%d,"result":{}}' % number
 
 
-def parsed(text: bytes) -> dict[str, Any]:
-    """A header that was read."""
+def parse_line(text: bytes) -> dict[str, Any]:
+    """Parse a header."""
     try:
-        words = text.decode()
-        if words[:1] == "{":  # nearly always; this is half the work of decode
-            record, end = _begin(words)
-            record = record if end == len(words) else _decode(words)
+        content = text.decode()
+        if content[:1] == "{":  # nearly always; this takes half the time of decode
+            record, end = _begin(content)
+            record = record if end == len(content) else _decode(content)
         else:
-            record = _decode(words)
+            record = _decode(content)
     except UnicodeDecodeError as error:
         raise Fault(f"byte {error.start} of the line is not UTF-8: {short(text)}") from None
     except (ValueError, RecursionError):
@@ -86,30 +85,33 @@ _AWAY = "move the real standard output away before anything else (adapters/READM
 
 
 def graph_text(graph: Graph) -> str:
-    """A graph as it is sent."""
-    return f'{{"src":{_declared(graph.src)},"nodes":[{",".join([_node(node) for node in graph.nodes])}]}}'
+    """Encode a graph."""
+    return f'{{"src":{_declared_text(graph.src)},"nodes":[{",".join([_node_text(node) for node in graph.nodes])}]}}'
 
 
-def compile_line(asked: int, program: int, graph: Graph) -> bytes:
-    """The request to compile a graph, put together by hand, which takes half of what an encoder does."""
-    return f'{{"id":{asked},"do":"compile","program":{program},"graph":{graph_text(graph)}}}\n'.encode()
+def compile_line(request: int, program: int, graph: Graph) -> bytes:
+    """Encode the request to compile a graph; formatting takes half the time of a JSON encoder."""
+    return f'{{"id":{request},"do":"compile","program":{program},"graph":{graph_text(graph)}}}\n'.encode()
 
 
 def run_line(
-    asked: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int
+    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int
 ) -> bytes:
-    """The request to run a program on tensors, each in its place in shared memory or None, with room for the answer."""
-    given = ",".join([_tensor(tensor, at) for tensor, at in zip(tensors, places, strict=True)])
+    """Encode the request to run a program on tensors, each at its place in shared memory or in the pipe if None.
+
+    `room`: bytes of shared memory that the tensors take, and that the answer may take behind them.
+    """
+    tensor_texts = ",".join([_tensor_text(tensor, at) for tensor, at in zip(tensors, places, strict=True)])
     answer = f',"answer":{{"at":{room},"room":{room}}}' if room else ""
-    leave = "true" if may_overwrite else "false"
-    text = f'{{"id":{asked},"do":"run","program":{program},"may_overwrite":{leave},"tensors":[{given}]{answer}}}\n'
-    return text.encode()
+    overwrite = "true" if may_overwrite else "false"
+    fields = f'"program":{program},"may_overwrite":{overwrite},"tensors":[{tensor_texts}]{answer}'
+    return f'{{"id":{request},"do":"run",{fields}}}\n'.encode()
 
 
-def _tensor(tensor: Tensor, at: int | None) -> str:
+def _tensor_text(tensor: Tensor, at: int | None) -> str:
     place = "" if at is None else f',"at":{at}'
     return (
-        f'{{"type":{_quoted(tensor.type)},"dims":{_numbers(tensor.dims)},"strides":{_numbers(tensor.strides)},'
+        f'{{"type":{_quoted(tensor.type)},"dims":{_integers_text(tensor.dims)},"strides":{_integers_text(tensor.strides)},'
         f'"offset":{tensor.offset},"bytes":{len(tensor.memory)}{place}}}'
     )
 
@@ -117,55 +119,57 @@ def _tensor(tensor: Tensor, at: int | None) -> str:
 _quoted = lru_cache(256)(_encode)
 
 
-def _declared(declared: Declared | None) -> str:
+def _declared_text(declared: Declared | None) -> str:
     if declared is None:
         return "null"
     type_, dims, strides = declared
-    return f'{{"type":{_quoted(type_)},"dims":{_numbers(dims)},"strides":{_numbers(strides)}}}'
+    return f'{{"type":{_quoted(type_)},"dims":{_integers_text(dims)},"strides":{_integers_text(strides)}}}'
 
 
 @lru_cache(1 << 12)
-def _numbers(values: tuple[int | None, ...] | None) -> str:
-    return "null" if values is None else _encode([None if value is None else number(value) for value in values])
+def _integers_text(values: tuple[int | None, ...] | None) -> str:
+    return "null" if values is None else _encode([None if value is None else encode_integer(value) for value in values])
 
 
-def _values(values: tuple[Any, ...] | None) -> str:
+def _values_text(values: tuple[Any, ...] | None) -> str:
     if values is None:
         return "null"
     if len(values) == 1 and type(values[0]) is bool:
         return "[true]" if values[0] else "[false]"
     if set(map(type, values)) <= {int}:  # a bool is equal to an int, and written differently
-        return _numbers(values)
-    return _encode([number(value) if type(value) is int else value for value in values])
+        return _integers_text(values)
+    return _encode([encode_integer(value) if type(value) is int else value for value in values])
 
 
-def _operand(operand: Operand | None) -> str:
+def _operand_text(operand: Operand | None) -> str:
     if operand is None:
         return "null"
     type_, dims, values = operand
-    return f'{{"type":{_quoted(type_)},"dims":{_numbers(dims)},"values":{_values(values)}}}'
+    return f'{{"type":{_quoted(type_)},"dims":{_integers_text(dims)},"values":{_values_text(values)}}}'
 
 
-def _node(node: Node) -> str:
+def _node_text(node: Node) -> str:
     operation, shape, special_zero, result, attributes, inputs, outputs = node
-    extra = ",".join([f"{_quoted(name)}:{_operand(operand)}" for name, operand in attributes]) if attributes else ""
+    extra = (
+        ",".join([f"{_quoted(name)}:{_operand_text(operand)}" for name, operand in attributes]) if attributes else ""
+    )
     return (
-        f'{{"operation":{_quoted(operation)},"shape":{_operand(shape)},"special_zero":{_operand(special_zero)},'
-        f'"result":{_declared(result)},"attributes":{{{extra}}},"inputs":{inputs},"outputs":{outputs}}}'
+        f'{{"operation":{_quoted(operation)},"shape":{_operand_text(shape)},"special_zero":{_operand_text(special_zero)},'
+        f'"result":{_declared_text(result)},"attributes":{{{extra}}},"inputs":{inputs},"outputs":{outputs}}}'
     )
 
 
 def graph_of(record: Mapping[str, Any]) -> Graph:
-    """A graph as it was received."""
+    """Read a graph as it was received."""
     src = _declared_of(record["src"])
     assert src is not None
     return Graph(src, tuple([_node_of(node) for node in record["nodes"]]))
 
 
 def dims_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Lengths, entries or strides as they were received."""
+    """Read lengths, entries or strides as they were received."""
     if str in map(type, values):
-        return tuple([integer(value) if type(value) is str else value for value in values])
+        return tuple([parse_integer(value) if type(value) is str else value for value in values])
     return tuple(values)
 
 
@@ -189,7 +193,7 @@ def _operand_of(record: Any) -> Operand | None:
 def _node_of(record: Mapping[str, Any]) -> Node:
     extra = record["attributes"]
     attributes = tuple(
-        [(name, operand) for name, each in extra.items() if (operand := _operand_of(each))] if extra else ()
+        [(name, operand) for name, value in extra.items() if (operand := _operand_of(value))] if extra else ()
     )
     return Node(
         record["operation"], _operand_of(record["shape"]), _operand_of(record["special_zero"]),
@@ -197,11 +201,11 @@ def _node_of(record: Mapping[str, Any]) -> Node:
     )  # fmt: skip
 
 
-# ── who it is ─────────────────────────────────────────────────────────────────────────────────────
+# ── the description ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def description(identity: Identity, claims: Claims) -> dict[str, Any]:
-    """What `describe` is answered with."""
+def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
+    """Return the result of a reply to `describe`."""
     return {
         "name": identity.name, "version": identity.version, "detail": dict(identity.detail),
         "operations": claims.operations, "leaves_out": claims.leaves_out,
@@ -209,12 +213,12 @@ def description(identity: Identity, claims: Claims) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def described(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
-    """The same as it was received."""
+def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
+    """Read the result of a reply to `describe`; Fault if it has another form."""
 
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise Fault(f"describe: {key!r} is {short(value)}, where a list of names was due")
         return tuple(value)
 

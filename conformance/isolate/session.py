@@ -1,4 +1,4 @@
-"""The conversation with one process: programs compiled there, calls of these, and what each changed."""
+"""The requests to one process: compile programs, call them, and find what each call changed."""
 
 from __future__ import annotations
 
@@ -8,67 +8,69 @@ from typing import Any, NamedTuple
 from ..adapter import CannotStart, check_description
 from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH
-from ..plan.memory import strides_of, unfit, unreal, volume_of
+from ..plan.memory import strides_of, unreal, volume_of
 from ..system.text import cut, short
 from . import protocol
-from .peek import Window
-from .process import Bytes, Process, SharedMemory
-from .protocol import Fault, integer
+from .process import Bytes, Process
+from .process_memory import MemoryReader
+from .protocol import Fault
+from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
+from .shared_memory import SharedMemory
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory rather than through the pipe."""
 _PAGE = 4096
 _MOST, _DROPPED = 1 << 26, 1 << 20
-"""Bytes of an answer that are always read; and of one that contradicts itself, which are read and dropped."""
+"""Bytes of an answer that are always read; bytes of a contradictory answer that are read and dropped."""
 _WIDEST = 8
 """Bytes of the widest element type."""
 _CLOSE_AT_ONCE = 16
-"""Programs that nobody uses any more are closed so many at a time; large ones at once."""
+"""Number of unused programs that are closed together; after a large call they are closed at once."""
 
 
 class Compiled:
-    """A graph, and what the session knows of it in which it was compiled."""
+    """A graph, and its state in the session in which it was compiled."""
 
     session: Session | None = None
-    """None: it has to be compiled with the next call."""
+    """None if it has to be compiled with the next call."""
 
     def __init__(self, graph: Graph, number: int = 0) -> None:
         self.graph, self.number = graph, number
         self.answers: dict[int, Tensor] = {}
         """The answers so far, by the ids of the requests."""
-        self.seen: list[Seen] = []
+        self.watched: list[WatchedMemory] = []
         """Sources and answers of earlier calls."""
         self.sources: dict[int, Tensor] = {}
-        """What each of those requests gave as src."""
+        """The src of each of those requests."""
 
     def __del__(self) -> None:
         if self.session is not None:
             self.session.closing.append(self.number)
 
 
-class Seen(NamedTuple):
-    """Memory in the worker that has to stay as it is, and the tensor of ours that stands for it."""
+class WatchedMemory(NamedTuple):
+    """Memory in the worker that must not change, and our tensor that stands for it."""
 
     address: int
     size: int
     data: bytearray
-    """What lay there when it was last looked at."""
+    """Its content when it was last read."""
     key: str
-    """What a worker calls it that this changed: `changed` of an answer, `overwrote` of a src."""
+    """The key under which a worker reports a change: `changed` for an answer, `overwrote` for a src."""
     call: int
     tensor: Tensor
 
 
-class Sent(NamedTuple):
-    """A call that was asked for."""
+class Call(NamedTuple):
+    """A request to run a program."""
 
-    call: int
+    id: int
     """The id of the request."""
     tensors: Sequence[Tensor]
     places: Sequence[int | None]
-    """Where each tensor lies in shared memory; None: it went through the pipe."""
+    """The place of each tensor in shared memory; None if it went through the pipe."""
     room: int
-    """Bytes of shared memory that the tensors take; as many lie behind them for the answer."""
+    """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
     deadline: float
     may_overwrite: bool
 
@@ -78,19 +80,19 @@ class Session:
 
     def __init__(self, process: Process, shared: SharedMemory | None, patient: bool = False) -> None:
         self.process, self._patient = process, patient
-        """The very first call of a backend may take as long as its start: some compile or load what they need then."""
+        """The first call of a backend may take as long as its start, as some compile or load then what they need."""
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
         self._programs, self._large = 0, False
-        self._window: Window | None = None
+        self._reader: MemoryReader | None = None
         try:
-            self.described = self._begin(shared)
+            self.description = self._begin(shared)
         except CannotStart:
             self.process.end()
             raise
         except (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError) as error:
-            raise self._no_start(error) from None
+            raise self._make_cannot_start(error) from None
 
     def new_program(self) -> int:
         self._programs += 1
@@ -102,28 +104,28 @@ class Session:
         path = shared.path if shared else None
         hello = self._ask({"do": "hello", "protocol": protocol.VERSION, "shared_memory": path}, "hello")
         if hello.get("protocol") != protocol.VERSION:
-            raise self.process.fault(
+            raise self.process.make_fault(
                 f"hello: it speaks {short(hello.get('protocol'))}, this suite {protocol.VERSION!r}"
             )
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
-        if hello.get("pid") == self.process.pid:  # else it is in a container, where addresses are others
-            self._window = Window(self.process.pid)
-        described = protocol.described(self._ask({"do": "describe"}, "describe"))
-        check_description(*described, self.process.name)
-        return described
+        if hello.get("pid") == self.process.pid:  # otherwise it is in a container, where addresses differ
+            self._reader = MemoryReader(self.process.pid)
+        description = protocol.parse_description(self._ask({"do": "describe"}, "describe"))
+        check_description(*description, self.process.name)
+        return description
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
-        """A request without payloads, and the result in its reply."""
-        deadline = self.process.deadline(self.process.limits.start_seconds)
-        asked = self.process.new_id()
-        self.process.send([protocol.line({"id": asked, **request})], deadline, what)
-        reply = self.process.reply(asked, deadline, what)
-        self.process.settled(what)
+        """Send a request without payloads, and return the result in its reply."""
+        deadline = self.process.start_clock(self.process.limits.start_seconds)
+        number = self.process.new_id()
+        self.process.send([protocol.encode_line({"id": number, **request})], deadline, what)
+        reply = self.process.read_reply(number, deadline, what)
+        self.process.expect_no_more(what)
         return self._result(reply, what)
 
-    def _no_start(self, error: Exception) -> CannotStart:
+    def _make_cannot_start(self, error: Exception) -> CannotStart:
         self.process.end()
         what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
         return CannotStart(f"{self.process.name}: {cut(what)}")
@@ -131,51 +133,53 @@ class Session:
     # ── a call ──
 
     def run(self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
-        """Everything that one call needs in one write: programs to close, one to compile, one to run."""
+        """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
         process, new_id = self.process, self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
         if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
-            for closed in self._closed():
+            for fields in self._take_unused_programs():
                 closes.append(new_id())
-                parts.append(protocol.line({"id": closes[-1], "do": "close", **closed}))
+                parts.append(protocol.encode_line({"id": closes[-1], "do": "close", **fields}))
         if program.session is None:
             compiling = new_id()
             parts.append(protocol.compile_line(compiling, program.number, program.graph))
-        places, room = self._placed(tensors)
-        sent = Sent(new_id(), tensors, places, room, self._deadline(), may_overwrite)
-        parts.append(protocol.run_line(sent.call, program.number, may_overwrite, tensors, places, room))
+        places, room = self._place(tensors)
+        call = Call(new_id(), tensors, places, room, self._deadline(), may_overwrite)
+        parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
-        program.sources[sent.call] = tensors[0]
-        process.send(parts if self._large else [b"".join(parts)], sent.deadline, "run")
-        for asked in closes:
-            process.reply(asked, sent.deadline, "close")
+        program.sources[call.id] = tensors[0]
+        process.send(parts if self._large else [b"".join(parts)], call.deadline, "run")
+        for number in closes:
+            process.read_reply(number, call.deadline, "close")
         if compiling:
-            self._compiled(program, process.reply(compiling, sent.deadline, "compile"), sent)
-        answer = program.answers[sent.call] = self._answered(program, sent)
+            self._check_compile_reply(program, process.read_reply(compiling, call.deadline, "compile"), call)
+        answer = program.answers[call.id] = self._read_answer(program, call)
         return answer
 
-    def _closed(self) -> list[dict[str, Any]]:
-        """What the requests say that close what nobody uses any more."""
+    def _take_unused_programs(self) -> list[dict[str, Any]]:
+        """Return the fields of the requests that close the programs no longer used, and forget these programs."""
         programs, self.closing = self.closing, []
-        return [{"programs": programs}] if self._close_many else [{"program": each} for each in programs]
+        return [{"programs": programs}] if self._close_many else [{"program": program} for program in programs]
 
     def _deadline(self) -> float:
         patient, self._patient = self._patient, False
-        return self.process.deadline(self.process.limits.start_seconds if patient else None)
+        return self.process.start_clock(self.process.limits.start_seconds if patient else None)
 
-    def _compiled(self, program: Compiled, reply: Mapping[str, Any], sent: Sent) -> None:
-        """Where it was refused, so must be the run that was sent with it; the refusal is what counts."""
+    def _check_compile_reply(self, program: Compiled, reply: Mapping[str, Any], call: Call) -> None:
+        """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.reply(sent.call, sent.deadline, "run"):
-                raise self.process.fault("run: a result from a program whose compilation did not succeed") from None
-            self.process.settled("run")
+            if "result" in self.process.read_reply(call.id, call.deadline, "run"):
+                raise self.process.make_fault(
+                    "run: a result from a program whose compilation did not succeed"
+                ) from None
+            self.process.expect_no_more("run")
             raise
         program.session = self
 
-    def _placed(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
-        """Where each tensor was put in shared memory, None where it was not, and how much room they take there."""
+    def _place(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
+        """Copy large tensors to shared memory; return the place of each there, or None, and the bytes they take."""
         sizes = [len(tensor.memory) for tensor in tensors]
         self._large = max(sizes) >= SHARED_FROM
         places: list[int | None] = [None] * len(sizes)
@@ -191,21 +195,20 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _answered(self, program: Compiled, sent: Sent) -> Tensor:
-        """The answer; what the call did to their memory is done to ours, to be judged as if it had happened here."""
-        reply = self.process.reply(sent.call, sent.deadline, "run")
+    def _read_answer(self, program: Compiled, call: Call) -> Tensor:
+        """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
+        reply = self.process.read_reply(call.id, call.deadline, "run")
         try:
-            answered = self._kind(reply, "run") == "result"
-            answer = self._tensor(reply["result"], sent) if answered else None
-            if sent.room:
-                self._copy_back(sent)
+            answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
+            if call.room:
+                self._copy_back(call)
             if len(reply) > 2:
-                self._changed(program, reply, sent)
-            if self._window:
-                self._look(self._window, program, reply, sent, answer)
+                self._apply_changes(program, reply, call)
+            if self._reader and not call.room:
+                self._find_unreported_changes(self._reader, program, reply, call, answer)
         except Fault as fault:
-            raise self.process.fault(f"run: {fault}") from None
-        self.process.settled("run")
+            raise self.process.make_fault(f"run: {fault}") from None
+        self.process.expect_no_more("run")
         if self.shared and self._large:
             self.shared.forget()
         if answer is None:
@@ -214,166 +217,106 @@ class Session:
             raise answer or RemoteError("no tensor came")
         return answer
 
-    def _changed(self, program: Compiled, reply: Mapping[str, Any], sent: Sent) -> None:
-        """What a reply to run says beside its result: memory that is not what it was."""
-        for index, wrote in _listed(reply, "wrote", "tensor"):
-            if type(index) is not int or not 0 <= index < len(sent.tensors):
-                raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(sent.tensors)}")
-            self._replace(sent.tensors[index].memory, wrote, sent.deadline)
-        for key, known in (("changed", program.answers), ("overwrote", program.sources)):
-            for call, changed in _listed(reply, key, "call"):
-                earlier = known.get(call) if type(call) is int else None
+    def _apply_changes(self, program: Compiled, reply: Mapping[str, Any], call: Call) -> None:
+        """Apply the changes of memory that a reply to run reports."""
+        for index, wrote in listed_objects(reply, "wrote", "tensor"):
+            if type(index) is not int or not 0 <= index < len(call.tensors):
+                raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(call.tensors)}")
+            self._replace(call.tensors[index].memory, wrote, call.deadline)
+        for key, tensors in (("changed", program.answers), ("overwrote", program.sources)):
+            for number, changed in listed_objects(reply, key, "call"):
+                earlier = tensors.get(number) if type(number) is int else None
                 if earlier is None:
-                    raise Fault(f"{key!r} names the call {short(call)}, which is none of this program")
-                self._replace(earlier.memory, changed, sent.deadline)
+                    raise Fault(f"{key!r} names the call {short(number)}, which is none of this program")
+                self._replace(earlier.memory, changed, call.deadline)
 
-    def _look(self, window: Window, program: Compiled, reply: Mapping[str, Any], sent: Sent, answer: object) -> None:
-        """Read in the worker's memory what it may have kept from us: src, shapes, and what earlier calls left there.
+    def _find_unreported_changes(
+        self, reader: MemoryReader, program: Compiled, reply: Mapping[str, Any], call: Call, answer: object
+    ) -> None:
+        """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
 
-        What the worker itself reports stands: it also knows of memory that was cut off or moved.
+        A change that the worker reports is kept as reported: it may be of memory that was cut off or moved.
         """
-        if not (given := _addresses(reply, sent)):
+        if not (addressed := addressed_tensors(reply, call.tensors)):
             return
-        spans = [(at, len(tensor.memory)) for at, tensor in given] + [seen[:2] for seen in program.seen]
-        if (found := window.read(spans)) is None:
+        spans = [(at, len(tensor.memory)) for at, tensor in addressed] + [memory[:2] for memory in program.watched]
+        if (contents := reader.read(spans)) is None:
             return
-        wrote = {index for index, _ in _listed(reply, "wrote", "tensor")} if "wrote" in reply else ()
-        for index, ((_, tensor), now) in enumerate(zip(given, found, strict=False)):
-            if now != tensor.memory and index not in wrote:
-                tensor.memory[:] = now
-        if program.seen:
-            self._look_back(program, reply, found[len(given) :])
-        if not sent.may_overwrite:
-            program.seen.append(Seen(*spans[0], found[0], "overwrote", sent.call, given[0][1]))
+        wrote = {index for index, _ in listed_objects(reply, "wrote", "tensor")} if "wrote" in reply else ()
+        for index, ((_, tensor), content) in enumerate(zip(addressed, contents, strict=False)):
+            if content != tensor.memory and index not in wrote:
+                tensor.memory[:] = content
+        if program.watched:
+            self._check_watched_memory(program, reply, contents[len(addressed) :])
+        if not call.may_overwrite:
+            program.watched.append(WatchedMemory(*spans[0], contents[0], "overwrote", call.id, addressed[0][1]))
             address = reply["result"].get("address") if isinstance(answer, Tensor) else None
             if type(address) is int and isinstance(answer, Tensor) and 0 < len(answer.memory) < SHARED_FROM:
                 data = bytearray(answer.memory)
-                program.seen.append(Seen(address, len(data), data, "changed", sent.call, answer))
+                program.watched.append(WatchedMemory(address, len(data), data, "changed", call.id, answer))
 
-    def _look_back(self, program: Compiled, reply: Mapping[str, Any], found: Sequence[bytearray]) -> None:
-        """Compare what earlier calls left in the worker with what lay there when it was last looked at."""
-        told = {(key, call) for key in ("changed", "overwrote") for call, _ in _listed(reply, key, "call")}
-        for number, (seen, now) in enumerate(zip(program.seen, found, strict=True)):
-            if now != seen.data:
-                program.seen[number] = seen._replace(data=now)
-                if (seen.key, seen.call) not in told:
-                    seen.tensor.memory[:] = now
+    def _check_watched_memory(self, program: Compiled, reply: Mapping[str, Any], contents: Sequence[bytearray]) -> None:
+        """Compare the tensors of earlier calls in the worker's memory with their content when they were last read."""
+        reported = {(key, call) for key in ("changed", "overwrote") for call, _ in listed_objects(reply, key, "call")}
+        for number, (memory, content) in enumerate(zip(program.watched, contents, strict=True)):
+            if content != memory.data:
+                program.watched[number] = memory._replace(data=content)
+                if (memory.key, memory.call) not in reported:
+                    memory.tensor.memory[:] = content
 
-    def _tensor(self, result: Mapping[str, Any], sent: Sent) -> Tensor | RemoteError:
-        """The tensor of a result, or how the result contradicts itself. Nothing is read before its size is bounded."""
+    def _read_tensor(self, result: Mapping[str, Any], call: Call) -> Tensor | RemoteError:
+        """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
             raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
-        announced = _announcement(result, size)
+        announced = type_and_dims(result, size)
         if at is None:
-            self._bound(announced, size, sent)
-            memory = self.process.payload(size, sent.deadline, "run")
+            self._check_size(announced, size, call)
+            memory = self.process.read_payload(size, call.deadline, "run")
         else:
-            memory = self._answer_at(at, size, sent)
+            memory = self._read_shared_memory(at, size, call)
         if isinstance(announced, RemoteError):
             return announced
         type_, dims = announced
         strides = strides_of(dims, "dense", WIDTH[type_])
         return Tensor(type_, dims, strides, memory, 0, shares_src=result.get("shares") is True)
 
-    def _bound(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, sent: Sent) -> None:
-        """Refuses a payload that is larger than any answer to this call can be, or that nothing explains."""
+    def _check_size(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, call: Call) -> None:
+        """Raise Fault if a payload is larger than any answer to this call can be."""
         if isinstance(announced, RemoteError):
             if size > _DROPPED:
                 raise Fault(f"{announced}; a payload of {size} bytes is not read for that")
             return
-        src = sent.tensors[0].dims
+        src = call.tensors[0].dims
         most = max(_MOST, 2 * _WIDEST * (0 if unreal(src) else volume_of(src)))
         if size > most:
             type_, dims = announced
             raise Fault(f"the result {type_}{short(list(dims))} has {size} bytes, where at most {most} are read")
 
-    def _answer_at(self, at: Any, size: int, sent: Sent) -> bytearray:
-        """An answer that lies in shared memory, in the room that was offered behind the tensors."""
-        if self.shared is None or not sent.room or at != sent.room or size > sent.room:
+    def _read_shared_memory(self, at: Any, size: int, call: Call) -> bytearray:
+        """Read an answer in shared memory; it must be in the room offered behind the tensors."""
+        if self.shared is None or not call.room or at != call.room or size > call.room:
             raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
         with memoryview(self.shared.room(at + size)) as view:
             return bytearray(view[at : at + size])
 
-    def _copy_back(self, sent: Sent) -> None:
-        """Only where something changed: to compare is cheaper than to copy."""
+    def _copy_back(self, call: Call) -> None:
+        """Copy tensors back from shared memory, those that changed: comparing is cheaper than copying."""
         assert self.shared is not None
-        for at, tensor in zip(sent.places, sent.tensors, strict=True):
+        for at, tensor in zip(call.places, call.tensors, strict=True):
             if at is not None:
                 end = at + len(tensor.memory)
-                with memoryview(self.shared.room(end)) as view, view[at:end] as theirs:
-                    if tensor.memory != theirs:
-                        tensor.memory[:] = theirs
+                with memoryview(self.shared.room(end)) as view, view[at:end] as shared:
+                    if tensor.memory != shared:
+                        tensor.memory[:] = shared
 
-    def _replace(self, memory: Any, said: Mapping[str, Any], deadline: float) -> None:
-        if said.get("bytes") != len(memory):
-            raise Fault(f"it changed {short(said.get('bytes'))} bytes of a memory that has {len(memory)}")
-        memory[:] = self.process.payload(len(memory), deadline, "run")
-
-    def _kind(self, reply: Mapping[str, Any], what: str) -> str:
-        """Which of the four ways to reply it is."""
-        if len(reply) == (3 if "addresses" in reply else 2) and type(reply.get("result")) is dict:
-            return "result"
-        kinds = [kind for kind in _KINDS if kind in reply]
-        if len(kinds) != 1:
-            said = ", ".join(kinds) or "none"
-            raise self.process.fault(f"{what}: one of {', '.join(_KINDS)} is due, and it said {said}")
-        if not isinstance(reply[kinds[0]], dict):
-            raise self.process.fault(f"{what}: {kinds[0]!r} is {short(reply[kinds[0]])}, where an object was due")
-        return kinds[0]
+    def _replace(self, memory: Any, change: Mapping[str, Any], deadline: float) -> None:
+        if change.get("bytes") != len(memory):
+            raise Fault(f"it changed {short(change.get('bytes'))} bytes of a memory that has {len(memory)}")
+        memory[:] = self.process.read_payload(len(memory), deadline, "run")
 
     def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
-        """A reply's result, or the exception that stands for what it says instead."""
-        kind = self._kind(reply, what)
-        body: dict[str, Any] = reply[kind]
-        match kind:
-            case "rejected":
-                raise Rejected(str(body.get("stage")), str(body.get("message", "")))
-            case "unsupported":
-                raise Unsupported(str(body.get("feature")))
-            case "error":
-                message = str(body.get("message", ""))
-                raise MemoryError(message) if body.get("memory") is True else RemoteError(message)
-        return body
-
-
-_KINDS = ("result", "rejected", "unsupported", "error")
-
-
-def _announcement(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int, ...]] | RemoteError:
-    """The type and dims of a result, or why they cannot be those of a tensor of that many bytes."""
-    type_, dims = result.get("type"), result.get("dims")
-    if not isinstance(type_, str) or type_ not in WIDTH:
-        return RemoteError(f"the result's type is {short(type_)}, which is no element type")
-    if not isinstance(dims, list):
-        return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
-    try:
-        whole = tuple([n if type(n) is int else integer(n) for n in dims])
-    except Fault as fault:
-        return RemoteError(f"the result's dims: {fault}")
-    if why := unfit(whole):
-        return RemoteError(f"the result has {why}")
-    due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
-    if size != due:
-        return RemoteError(f"the result has {size} bytes for {type_}{short(list(whole))}, which takes {due}")
-    return type_, whole
-
-
-def _addresses(reply: Mapping[str, Any], sent: Sent) -> list[tuple[int, Tensor]]:
-    """Each tensor with its address in the worker; none if one of them lies in shared memory, or it does not say."""
-    said = reply.get("addresses")
-    if sent.room or not isinstance(said, list) or [*map(type, said)] != [int] * len(sent.tensors):
-        return []
-    return list(zip(said, sent.tensors, strict=True))
-
-
-def _listed(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[Any, Mapping[str, Any]]]:
-    """The objects listed under a key, each with what it names, which no other may name too."""
-    listed = reply.get(key, [])
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise Fault(f"{key!r} is {short(listed)}, where a list of objects was due")
-    named = [(each.get(name), each) for each in listed]
-    whole = [index for index, _ in named if type(index) is int]
-    if len(set(whole)) < len(whole):
-        raise Fault(f"{key!r} names the same {name} twice")
-    return named
+        try:
+            return result_of(reply)
+        except Fault as fault:
+            raise self.process.make_fault(f"{what}: {fault}") from None

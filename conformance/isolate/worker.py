@@ -1,4 +1,4 @@
-"""Answers for an adapter in a process of its own: started and driven by `remote`."""
+"""The main program of a worker: a process that answers for an adapter. `remote` starts it and sends it requests."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ..model.types import WIDTH
 from ..plan.memory import strides_of
 from ..run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
 from . import protocol
-from .protocol import Fault, number
+from .protocol import Fault, encode_integer
 
 CANNOT_START = 3
 Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
 """A record, and the bytes that follow it."""
 DONE: dict[str, Any] = {"result": {}}
-"""Of a request that asks for nothing in return."""
+"""The reply to a request that asks for nothing in return."""
 
 
 class Answer:
-    """An answer handed out, and what it held then."""
+    """An answer that was returned, and its content at that time."""
 
     def __init__(self, call: int, value: Tensor | Array, data: bytes | memoryview) -> None:
         self.call, self.value, self.data = call, value, data
@@ -50,32 +50,32 @@ class Server:
         self.latest: Sequence[Tensor] = ()
 
     def serve(self) -> None:
-        """Until told to stop, or until nobody asks any more.
+        """Reply to requests until one is `stop`, or the input ends.
 
-        Each reply is out before the next request is taken up, so that an end is blamed on the right one.
+        Each reply is flushed before the next request is read, so that a crash is blamed on the right request.
         """
         while (text := self.stdin.readline(protocol.LONGEST_LINE)).endswith(b"\n"):
-            request = protocol.parsed(text[:-1])
-            record, payloads = self.handled(request)
-            if os.getpid() != self.pid:  # the backend forked, and its copy has come back
+            request = protocol.parse_line(text[:-1])
+            record, payloads = self.handle(request)
+            if os.getpid() != self.pid:  # the backend forked, and the fork returned
                 os._exit(0)
             if record is DONE:
-                self.stdout.write(b"%b\n" % protocol.done(request["id"]))
+                self.stdout.write(b"%b\n" % protocol.empty_reply(request["id"]))
             else:
-                self.stdout.write(protocol.line({"id": request["id"], **record}))
+                self.stdout.write(protocol.encode_line({"id": request["id"], **record}))
             for payload in payloads:
                 self.stdout.write(payload)
             self.stdout.flush()
             if request["do"] == "stop":
                 return
 
-    def handled(self, request: Mapping[str, Any]) -> Reply:
-        """The reply to a request: a record, and the bytes that follow it."""
+    def handle(self, request: Mapping[str, Any]) -> Reply:
+        """Return the reply to a request: a record, and the bytes that follow it."""
         match request["do"]:
             case "run":
                 return self.run(request)
             case "compile":
-                return self.guarded(self.compile, request)
+                return self.guard(self.compile, request)
             case "close":
                 for program in request.get("programs") or (request["program"],):
                     self.programs.pop(program, None)
@@ -85,7 +85,7 @@ class Server:
             case "hello":
                 return self.hello(request), ()
             case "describe":
-                return {"result": protocol.description(self.adapter.identity, self.adapter.claims)}, ()
+                return {"result": protocol.describe(self.adapter.identity, self.adapter.claims)}, ()
             case "stop":
                 return DONE, ()
         return {"error": {"message": f"unknown request {request['do']!r}"}}, ()
@@ -97,23 +97,23 @@ class Server:
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         shared = self.shared_file is not None
-        said = {"protocol": protocol.VERSION, "shared_memory": shared, "close_many": True, "pid": os.getpid()}
-        return {"result": said}
+        result = {"protocol": protocol.VERSION, "shared_memory": shared, "close_many": True, "pid": os.getpid()}
+        return {"result": result}
 
-    def guarded(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
-        """What an act of the backend comes to, whichever way it ends."""
+    def guard(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
+        """Call the backend, and return its reply, or the reply for the exception that it raised."""
         try:
             return act(*arguments)
         except Rejected as rejected:
-            refusal = rejection_outcome(rejected)
-            if refusal.kind == "error":
-                return {"error": {"message": refusal.message}}, ()
+            outcome = rejection_outcome(rejected)
+            if outcome.kind == "error":
+                return {"error": {"message": outcome.message}}, ()
             return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
         except Unsupported as unsupported:
             return {"unsupported": {"feature": describe_message(getattr(unsupported, "facet", None))}}, ()
         except MemoryError as error:
             return {"error": {"message": f"MemoryError: {as_text(error)}", "memory": True}}, ()
-        except BaseException as error:  # no terminal reaches this process: an interrupt too is the backend's own
+        except BaseException as error:  # no terminal reaches this process, so an interrupt too comes from the backend
             where = place_in(self.file, error)
             return {"error": {"message": f"{type(error).__name__}: {as_text(error)}{where}"}}, ()
 
@@ -128,7 +128,7 @@ class Server:
     # ── one call ──
 
     def run(self, request: Mapping[str, Any]) -> Reply:
-        """Runs, and says besides what else the call changed: memory it was given, answers it gave before."""
+        """Run a program, and report what else the call changed: the memory of its tensors, and earlier answers."""
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
         if request["program"] not in self.programs:
@@ -136,51 +136,53 @@ class Server:
         earlier = self.answers[request["program"]]
         count = len(earlier)
         addresses = [0 if was is None else _address(tensor.memory) for tensor, was in zip(tensors, before, strict=True)]
-        record, payloads = self.guarded(self.answer, request, tensors)
+        record, payloads = self.guard(self.answer, request, tensors)
         record["addresses"] = addresses
-        self.latest = tensors  # the suite looks at them until it asks for something else
+        self.latest = tensors  # the suite reads their memory until its next request
         sent = list(payloads)
         wrote = []
         for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
             if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
                 wrote.append({"tensor": place, "bytes": len(was)})
-                sent.append(_now(tensor.memory, was))
+                sent.append(_content(tensor.memory, was))
         if wrote:
             record["wrote"] = wrote
         if count:
-            self.look_again(earlier[:count], record, sent)
+            self.add_changed_answers(earlier[:count], record, sent)
         sources = self.sources[request["program"]]
         if sources:
-            self.look_at_sources(sources, record, sent)
+            self.add_overwritten_sources(sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
-            now = _now(tensors[0].memory, before[0]) if wrote else before[0]
+            now = _content(tensors[0].memory, before[0]) if wrote else before[0]
             sources.append((request["id"], tensors[0], now))
         return record, sent
 
-    def look_at_sources(
-        self, kept: list[tuple[int, Tensor, bytes]], record: dict[str, Any], sent: list[bytes | memoryview]
+    def add_overwritten_sources(
+        self, sources: list[tuple[int, Tensor, bytes]], record: dict[str, Any], sent: list[bytes | memoryview]
     ) -> None:
-        """Adds those sources of earlier calls into which this call wrote; they stay as long as the program does."""
+        """Add the sources of earlier calls into which this call wrote; they are kept as long as the program."""
         overwrote = []
-        for place, (call, tensor, was) in enumerate(kept):
+        for place, (call, tensor, was) in enumerate(sources):
             if tensor.memory != was:  # type: ignore[comparison-overlap]
-                now = _now(tensor.memory, was)
-                kept[place] = (call, tensor, now)
+                now = _content(tensor.memory, was)
+                sources[place] = (call, tensor, now)
                 overwrote.append({"call": call, "bytes": len(now)})
                 sent.append(now)
         if overwrote:
             record["overwrote"] = overwrote
 
-    def look_again(self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]) -> None:
-        """Adds those earlier answers that are not what they were."""
+    def add_changed_answers(
+        self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]
+    ) -> None:
+        """Add the earlier answers whose content has changed."""
         changed = []
         for answer in earlier:
             try:
                 now = elements_of(answer.value)
-            except Exception:  # it cannot be looked at any more
+            except Exception:  # it cannot be read any more
                 now = b""
             if len(now) != len(answer.data):
-                now = _other(answer.data)
+                now = _flip_bits(answer.data)
             if now != answer.data:
                 answer.data = now
                 changed.append({"call": answer.call, "bytes": len(now)})
@@ -197,10 +199,12 @@ class Server:
             return {"error": {"message": str(type_)}}, ()
         data = elements_of(value)
         dims = value.dims if isinstance(value, Tensor) else value.shape
-        result = {"type": type_, "dims": [number(index(n)) for n in dims], "bytes": len(data)}
-        if data and _shares(value, tensors[0].memory):
+        result = {"type": type_, "dims": [encode_integer(index(n)) for n in dims], "bytes": len(data)}
+        if data and _shares_memory(value, tensors[0].memory):
             result["shares"] = True
-        lost = bool(data) and self._shared is not None and _shares(value, self._shared)  # where the next src will lie
+        lost = (
+            bool(data) and self._shared is not None and _shares_memory(value, self._shared)
+        )  # where the next src will lie
         if not request["may_overwrite"] and not lost:
             self.answers[request["program"]].append(Answer(request["id"], value, data))
             if data and (address := _address_of_answer(value)):
@@ -213,7 +217,7 @@ class Server:
         return {"result": result}, ()
 
     def tensor(self, record: Mapping[str, Any], before: list[bytes | None]) -> Tensor:
-        """A tensor of a request; in shared memory the other side sees for itself what becomes of it."""
+        """Read a tensor of a request; one in shared memory is not compared here, as the suite sees it itself."""
         size, at = record["bytes"], record.get("at")
         memory: bytearray | memoryview
         if at is not None:
@@ -229,7 +233,7 @@ class Server:
         return Tensor(record["type"], dims, strides, memory, record["offset"])
 
     def shared(self, size: int) -> mmap.mmap:
-        """The shared memory, so many bytes of it at least."""
+        """Return the shared memory, at least so many bytes of it."""
         assert self.shared_file is not None
         if self._shared is None or len(self._shared) < size:
             self._shared = mmap.mmap(self.shared_file, 0)
@@ -237,30 +241,30 @@ class Server:
 
 
 def _address(memory: bytearray | memoryview) -> int:
-    """Where a memory begins in this process; 0 if it is empty."""
+    """Return the address of a memory in this process; 0 if it is empty."""
     return int(np.frombuffer(memory, np.uint8).__array_interface__["data"][0]) if len(memory) else 0
 
 
 def _address_of_answer(value: Tensor | Array) -> int:
-    """Where the elements of an answer lie one after another; 0 if they do not."""
+    """Return the address of an answer's elements; 0 if they do not lie one after another."""
     if isinstance(value, Tensor):
         dense = value.strides == strides_of(value.dims, "dense", WIDTH[value.type])
         return _address(value.memory) + value.offset if dense else 0
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
-def _now(memory: bytearray | memoryview, was: bytes) -> bytes:
-    """What a memory holds, as long as it was: where its length is another, nothing of what was in it."""
-    return bytes(memory) if len(memory) == len(was) else _other(was)
+def _content(memory: bytearray | memoryview, was: bytes) -> bytes:
+    """Return the content of a memory; if its length has changed, the earlier content with every bit flipped."""
+    return bytes(memory) if len(memory) == len(was) else _flip_bits(was)
 
 
-def _other(data: bytes | memoryview) -> bytes:
-    """As many bytes, none of them the same."""
+def _flip_bits(data: bytes | memoryview) -> bytes:
+    """Return the input with every bit flipped."""
     return bytes(byte ^ 0xFF for byte in data)
 
 
-def _shares(value: Tensor | Array, memory: Any) -> bool:
-    """Whether an answer lies in some memory, by whatever object it knows it."""
+def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
+    """True if an answer lies in a memory, through whatever object it refers to it."""
     if isinstance(value, Tensor):
         if value.memory is memory:
             return True
@@ -271,7 +275,7 @@ def _shares(value: Tensor | Array, memory: Any) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Moves the real standard output away first thing, so that nothing a library prints can get into the protocol."""
+    """Move the real standard output away first, so that nothing a library prints gets into the protocol."""
     stdout = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
     stdin = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
@@ -280,10 +284,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         adapter = load_adapter(arguments[0])
     except CannotStart as cannot:
-        stdout.write(protocol.line({"cannot_start": str(cannot)}))
+        stdout.write(protocol.encode_line({"cannot_start": str(cannot)}))
         stdout.flush()
         return CANNOT_START
-    gc.freeze()  # what was loaded stays; to walk it again and again costs every call
+    gc.freeze()  # the collector would else walk all loaded modules again and again
     Server(adapter, stdin, stdout).serve()
     return 0
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..adapter import bundled_backends, resolve_claims
 from ..isolate.backend import Isolation, open_backend
+from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..isolate.remote import Remote
-from ..isolate.started import USUAL, Limits
 from ..model import LAYOUTS, Adapter, Declared, Graph, Isolated, Layout, Node, Operand, Outcome, Program, Spec
 from ..model.types import WIDTH
 from ..plan.memory import Source, strides_of
@@ -27,7 +27,7 @@ _SPECIAL = {
 """Patterns of a type that has too many to try each."""
 
 
-def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits = USUAL) -> Iterator[Check]:
+def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
     """Make every check; CannotStart if the backend does not start."""
     adapter = open_backend(backend, isolation, limits)
     try:
@@ -44,7 +44,8 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
         if isinstance(adapter, Isolated):
             adapter.close()
     if isinstance(adapter, Remote):
-        yield Check("mend", "stop", adapter.amiss) if adapter.amiss else Check("ok", "stop", "ends when it is told to")
+        problem = adapter.bad_end
+        yield Check("mend", "stop", problem) if problem else Check("ok", "stop", "ends when it is told to")
 
 
 def _blame_library(check: Check, backend: str) -> Check:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..isolate import protocol
+from ..isolate.launch import DEFAULT_LIMITS, Limits, start
 from ..isolate.process import Process
 from ..isolate.protocol import Fault
-from ..isolate.started import USUAL, Limits, start
 from ..model import Crashed, TimedOut
 from ..system.text import short
 from .check_claims import Check
@@ -39,7 +39,7 @@ class Talk:
 
     def say(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> int:
         number = self.process.new_id()
-        whole = protocol.line({"id": number, **request}) + payload
+        whole = protocol.encode_line({"id": number, **request}) + payload
         size = -(-len(whole) // pieces)
         for at in range(0, len(whole), size):
             self.process.send([whole[at : at + size]], self._deadline(), str(request["do"]))
@@ -48,16 +48,16 @@ class Talk:
         return number
 
     def hear(self, number: int, what: str) -> dict[str, Any]:
-        return self.process.reply(number, self._deadline(), what)
+        return self.process.read_reply(number, self._deadline(), what)
 
     def ask(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> dict[str, Any]:
         return self.hear(self.say(request, payload, pieces), str(request["do"]))
 
     def _deadline(self) -> float:
-        return self.process.deadline()
+        return self.process.start_clock()
 
 
-def check_program(command_line: str, limits: Limits = USUAL) -> Iterator[Check]:
+def check_program(command_line: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
     """Send each fault and check that the program handles it."""
     for name, act in _FAULTS.items():
         talk = Talk(command_line, limits)
@@ -114,8 +114,8 @@ def _close_unknown(talk: Talk) -> str | None:
 def _two_at_once(talk: Talk) -> str | None:
     _ready(talk)
     first, second = talk.process.new_id(), talk.process.new_id()
-    lines = [protocol.line({"id": number, "do": "describe"}) for number in (first, second)]
-    talk.process.send([b"".join(lines)], talk.process.deadline(), "describe")
+    lines = [protocol.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
+    talk.process.send([b"".join(lines)], talk.process.start_clock(), "describe")
     talk.hear(first, "describe")
     talk.hear(second, "describe")
     return None
@@ -129,7 +129,7 @@ def _in_pieces(talk: Talk) -> str | None:
     reply = talk.ask({"do": "run", "program": 5, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(range(8)), 30)
     if "result" not in reply:
         return f"run in pieces: it replied {_format_reply(reply)}, where a result was due"
-    talk.process.payload(reply["result"]["bytes"], talk.process.deadline(), "run")
+    talk.process.read_payload(reply["result"]["bytes"], talk.process.start_clock(), "run")
     return _alive(talk)
 
 
@@ -140,7 +140,7 @@ def _stop(talk: Talk) -> str | None:
 
 def _hang_up(talk: Talk) -> str | None:
     _ready(talk)
-    return talk.process.hang_up()
+    return talk.process.close_input()
 
 
 def _alive(talk: Talk) -> str | None:

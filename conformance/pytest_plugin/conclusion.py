@@ -16,7 +16,7 @@ from ..certify.conclude import Conclusion, conclude
 from ..certify.evidence import Tampered, Target, Writer, header_of
 from ..certify.folder import RESULTS
 from ..isolate.backend import Isolation
-from ..isolate.started import Limits
+from ..isolate.launch import Limits
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
 from ..plan.rows import Plan, Row
 from ..run.contain import contain
@@ -75,8 +75,8 @@ class SessionConclusion:
         escaped: tuple[str, ...] = ()
         if self.results:
             with contain(), keep_warning_filters_out():
-                self.caught = canary.caught(self.plan, self.isolation, Limits())
-            escaped = planted.escaped(self.caught, self.isolation)
+                self.caught = canary.count_failures(self.plan, self.isolation, Limits())
+            escaped = planted.find_uncaught(planted.names(self.isolation), self.caught)
         self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=escaped)
         self.close()  # before anything is written: a backend that still runs could change it
         if self.config.option.conformance_out is not None:

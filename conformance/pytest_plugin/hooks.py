@@ -39,9 +39,9 @@ from typing import Any
 import pytest
 
 from ..adapter import CannotStart, digest_of_adapter, resolve_claims
-from ..certify.conclude import in_target
 from ..certify.evidence import Target
 from ..certify.folder import clear
+from ..certify.standing import in_target
 from ..cli.arguments import Usage, locate
 from ..isolate.backend import Isolation, isolation_of, open_backend
 from ..load.cases import load_suite

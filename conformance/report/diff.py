@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from ..certify.conclude import Word, concluded
+from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Evidence
 from ..certify.repeat import answer
-from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, fails
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, Word, fails
 from ..plan.rows import Plan
 
 Direction = Literal["worse", "better", "set aside", "other"]
@@ -165,7 +165,7 @@ def _told(waiver: Mapping[str, Any]) -> str:
 def _standings(old: Evidence, new: Evidence, plan: Plan) -> tuple[Verdicts, ...] | None:
     if any(each.header["suite"]["digest"] != plan.suite.digest for each in (old, new)):
         return None
-    was, now = ({(s.document, s.type): s.word for s in concluded(plan, each).standings} for each in (old, new))
+    was, now = ({(s.document, s.type): s.word for s in conclude_evidence(plan, each).standings} for each in (old, new))
     return tuple(
         Verdicts(document, type_, was.get((document, type_), "not claimed"), now.get((document, type_), "not claimed"))
         for document, type_ in dict.fromkeys((*was, *now))

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..certify.conclude import Conclusion, Standing, in_target, reach
+from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence, Target, folder_words
+from ..certify.sentences import reach
+from ..certify.standing import Standing, in_target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict, worst
 from ..model.verdicts import WORDS

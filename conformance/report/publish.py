@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import report
-from ..certify.conclude import concluded, in_process_of_others
+from ..certify.conclude import conclude_evidence, ran_in_suite_process
 from ..certify.evidence import PACKED, Evidence, Refused, pack, parse, read, read_content
 from ..certify.folder import RESULTS
 from ..certify.record import short
@@ -61,7 +61,7 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
     folder = reports / name
     replaced = _describe_replaced(folder / PUBLISHED, evidence)
     replace_bytes(folder / PUBLISHED, pack(data))
-    text = report.texts(plan, evidence, concluded(plan, evidence), (PAGE,), brief=True)[PAGE]
+    text = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
     return Published(folder, replaced)
 
@@ -85,7 +85,7 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
     target = evidence.header["target"]
     if target["select"] or target["shard"]:
         raise Refused(f"{path}: is a part of a run, by -k or --shard; only whole runs are published")
-    if in_process_of_others(evidence.header):
+    if ran_in_suite_process(evidence.header):
         raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
 
 
@@ -115,7 +115,7 @@ def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | s
         except Refused as refused:  # noqa: PERF203 - one for each folder
             yield folder, str(refused)
         else:
-            yield folder, FinishedRun(plan, evidence, concluded(plan, evidence))
+            yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
 
 
 # ── the counts in reports/README.md ───────────────────────────────────────────────────────────────

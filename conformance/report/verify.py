@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import report
-from ..certify.conclude import Conclusion, concluded, in_process_of_others
+from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
 from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, miscounts, parse, read_content
 from ..certify.folder import REPORTS, RESULTS
 from ..certify.rejudge import contradictions
@@ -56,7 +56,7 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
     conclusion, evidence = found.conclusion, found.evidence
     if conclusion is None or evidence is None:
         return "the evidence cannot be relied on"
-    if in_process_of_others(evidence.header):
+    if ran_in_suite_process(evidence.header):
         return "the backend ran in the suite's own process, which it could change; run it without --isolation none"
     if document is None or plan.suite.lost or conclusion.exit_code in _NO_VERDICT:
         return conclusion.why if conclusion.exit_code else None
@@ -117,7 +117,7 @@ def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> V
     found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
     if found:
         return Verified(files, None, evidence, tuple(found))
-    conclusion = concluded(plan, evidence)
+    conclusion = conclude_evidence(plan, evidence)
     texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
     for name, file in written.items():
         there = read_content(file).decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from typing import Any
 from conformance import report
 from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.certify import planted
-from conformance.certify.conclude import concluded
+from conformance.certify.conclude import conclude_evidence
 from conformance.certify.evidence import Target, Writer, header_of, read
 from conformance.load.cases import load_cases
 from conformance.load.spec import load_spec
@@ -72,6 +72,6 @@ def finished(
         writer.row(result)
     writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
     evidence = read(folder / "results.jsonl")
-    conclusion = concluded(plan, evidence)
+    conclusion = conclude_evidence(plan, evidence)
     report.write(folder, plan, evidence, conclusion)
     return FinishedRun(plan, evidence, conclusion)

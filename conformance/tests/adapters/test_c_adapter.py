@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import bundled_folder
-from conformance.isolate.backend import opened
-from conformance.isolate.started import Limits
+from conformance.isolate.backend import use_backend
+from conformance.isolate.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
@@ -64,7 +64,7 @@ def chosen(plan: Plan, rule: str | None = None, most: int = 100_000) -> list[Row
 
 
 def results(backend: str, rows: list[Row], seconds: float = 60.0) -> Generator[Result, None, None]:
-    with opened(backend, "worker", Limits(seconds=seconds)) as adapter:
+    with use_backend(backend, "worker", Limits(seconds=seconds)) as adapter:
         yield from run(rows, adapter)
 
 

@@ -19,7 +19,7 @@ import pytest
 from conformance.adapter import CannotStart, bundled_backends
 from conformance.adapters import repro
 from conformance.cli import main as cli
-from conformance.isolate.backend import opened
+from conformance.isolate.backend import use_backend
 from conformance.load.cases import load_suite
 from conformance.model import Unsupported
 from conformance.plan.memory import patterns
@@ -172,7 +172,7 @@ def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
 def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
     """What the suite saw at each step: type and dims with whether bytes changed, a refusal or a crash."""
     try:
-        with opened(backend, "worker") as adapter:
+        with use_backend(backend, "worker") as adapter:
             results = list(run(rows, adapter))
     except CannotStart as cannot:
         pytest.skip(str(cannot))

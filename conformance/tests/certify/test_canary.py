@@ -9,14 +9,14 @@ import pytest
 
 from conformance.certify import canary, planted
 from conformance.certify.evidence import read
-from conformance.isolate.started import Limits
+from conformance.isolate.launch import Limits
 from conformance.plan.rows import Plan
 
 from .. import small
 from ..small import Command, command, mini, reporting
 
 __all__ = ["command", "reporting"]
-NAMES = [backend.rpartition(":")[2] for backend in planted.CANARIES]
+NAMES = list(planted.names())
 
 
 def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Command) -> None:
@@ -31,12 +31,12 @@ def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Comman
 def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
     reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    plain = canary._failures
+    plain = canary._run_planted_backend
 
-    def failures(plan: Plan, backend: str, *more: Any) -> int:
-        return 0 if name in backend else plain(plan, backend, *more)
+    def failures(plan: Plan, backend: planted.PlantedBackend, *more: Any) -> int:
+        return 0 if name == backend.name else plain(plan, backend, *more)
 
-    monkeypatch.setattr(canary, "_failures", failures)
+    monkeypatch.setattr(canary, "_run_planted_backend", failures)
     said = reporting.run("numpy", "--json")
     assert said.code == 5
     assert said.data["why"].startswith(f"the harness caught itself lying: {name}, planted and bad, was not caught")
@@ -49,7 +49,7 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
 
 
 def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "_failures", lambda *_: 0)
+    monkeypatch.setattr(canary, "_run_planted_backend", lambda *_: 0)
     said = command.run(mini("Flushes"))
     assert said.code == 5
     assert "conforms to" not in said.out
@@ -67,16 +67,16 @@ def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command:
 
 
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
-    caught = canary.caught(small.plan(tmp_path), "worker", Limits())
+    caught = canary.count_failures(small.plan(tmp_path), "worker", Limits())
     assert list(caught) == [*NAMES, "DiesRatherThanRefuse"]
     assert all(caught.values())
-    assert planted.escaped(caught) == ()
+    assert planted.find_uncaught((), caught) == ()
 
 
 def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> None:
     """What each of them may pass, it passes: it is caught by the rule that it breaks."""
-    caught = canary.caught(small.plan(tmp_path), "none", Limits())
+    caught = canary.count_failures(small.plan(tmp_path), "none", Limits())
     rows = [row for row in small.plan(tmp_path).rows if row.type == "f32"]
-    for (_, rules), failures in zip(planted.CANARIES.items(), caught.values(), strict=True):
-        verdicts = sum(len(row.documents) for row in rows if row.case.rule in rules)
+    for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
+        verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
         assert 0 < failures < verdicts

@@ -34,7 +34,7 @@ from conformance.certify.evidence import (  # fmt: skip
     seal_of,
 )
 from conformance.cli import main as cli
-from conformance.isolate.backend import run_isolated
+from conformance.isolate.backend import run_rows
 from conformance.model import IDLE, Claims, Identity, Outcome, Result, Verdict
 from conformance.plan.rows import Row
 
@@ -307,7 +307,7 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
 
 def test_evidence_without_planted_backends_shows_nothing(command: Command) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("conformance.certify.canary.caught", lambda *_: {})
+        patch.setattr("conformance.certify.canary.count_failures", lambda *_: {})
         said = command.run("numpy", "--json")
     assert said.code == 5
     assert not any("conforms to" in sentence for sentence in said.data["sentences"])
@@ -407,9 +407,9 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
 
     def counted(rows: list[Row], *more: Any) -> Any:
         seen.append(len(rows))
-        return run_isolated(rows, *more)
+        return run_rows(rows, *more)
 
-    monkeypatch.setattr("conformance.certify.certify.run_isolated", counted)
+    monkeypatch.setattr("conformance.certify.certify.run_rows", counted)
     assert command.run("numpy", "--resume", command.out).code == 0
     assert seen == [len(lines) - 2 - 100]
 
@@ -454,14 +454,14 @@ def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Comm
 
 def die_at(moment: int) -> None:
     """Has this process killed once so many rows of its run have been judged."""
-    counted, plain = iter(range(moment)), waive.waived
+    counted, plain = iter(range(moment)), waive.apply_waivers
 
     def waived(*given: Any) -> Result:
         if next(counted, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
         return plain(*given)
 
-    waive.waived = waived  # type: ignore[assignment]
+    waive.apply_waivers = waived  # type: ignore[assignment]
 
 
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:

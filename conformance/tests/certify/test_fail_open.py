@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import conformance.cli.run as commands_run
-from conformance.certify import canary, conclude, evidence, planted, rejudge, waive
+from conformance.certify import canary, conclude, evidence, planted, rejudge, standing, waive
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
 from conformance.run import call, judge
@@ -63,11 +63,11 @@ def no_failures_conform(counts: Any, optional: Any, unshown: Any) -> str:
     return "does not conform" if {"fail", "error"} & {*counts, *optional} else "conforms"
 
 
-UNPLANTED = (canary, "caught", lambda *_: dict.fromkeys(planted.names(), 1))
+UNPLANTED = (canary, "count_failures", lambda *_: dict.fromkeys(planted.names(), 1))
 """No bad backend is driven."""
 UNCOUNTED = (rejudge, "complete", lambda *_: None)
 """Rows and digest are not compared with the suite's."""
-NAIVE = ((conclude, "_exit_code", no_failures_are_success), (conclude, "_word", no_failures_conform))
+NAIVE = ((conclude, "_exit_code", no_failures_are_success), (standing, "_word", no_failures_conform))
 
 
 def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]:
@@ -198,7 +198,7 @@ def test_the_number_of_failures_is_no_exit_code(command: Command) -> None:
 
 def test_a_failure_is_no_zero(command: Command) -> None:
     always = (conclude, "_exit_code", lambda *_: (0, "done"))
-    words = (conclude, "_word", lambda *_: "conforms")
+    words = (standing, "_word", lambda *_: "conforms")
     assert as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), always, words, UNPLANTED).code == 1
 
 
@@ -265,7 +265,7 @@ def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Pa
 
 def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {})
-    guard = (waive, "overdue", lambda *_, whole: ())
+    guard = (waive, "find_overdue", lambda *_, whole: ())
     assert as_we_are_and_without(lambda: command.run("numpy", "--waivers", path, "--json"), guard).code == 6
 
 

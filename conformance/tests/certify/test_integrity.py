@@ -20,7 +20,7 @@ import pytest
 from conformance.certify.evidence import part_of, read
 from conformance.certify.folder import REPORTS
 from conformance.isolate.backend import isolation_of
-from conformance.isolate.peek import Window
+from conformance.isolate.process_memory import MemoryReader
 from conformance.system.files import lock_folder
 
 from .. import small
@@ -173,14 +173,14 @@ PATCHES = {
         "SpoilsSrc", "src changed",
     ),
     "that an earlier answer changed": (
-        "Server.look_again = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
+        "Server.add_changed_answers = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
     ),
     "nothing": ("", "SpoilsSrc", "src changed"),
 }  # fmt: skip
 
 
 @pytest.mark.skipif(
-    Window(os.getpid()).read([(id(0), 8)]) is None, reason="the kernel lets nobody read other processes"
+    MemoryReader(os.getpid()).read([(id(0), 8)]) is None, reason="the kernel lets nobody read other processes"
 )
 @pytest.mark.parametrize("what", PATCHES)
 def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.certify.evidence import read
-from conformance.certify.waive import entries
+from conformance.certify.waive import load_all
 from conformance.model import Identity, Malformed, Outcome
 
 from .. import miniatures
@@ -137,9 +137,9 @@ def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> Non
 
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
     today = datetime.now(timezone.utc).date()
-    entries(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366)).isoformat()}))
+    load_all(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366)).isoformat()}))
     with pytest.raises(Malformed, match="more than two years ahead"):
-        entries(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}))
+        load_all(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}))
 
 
 def read_started(command: Command) -> str:

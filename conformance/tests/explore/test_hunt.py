@@ -25,7 +25,7 @@ from conformance.explore.draw_cases import cases
 from conformance.explore.hunt import HuntResult, Scope, hunt
 from conformance.explore.shrink import smaller_cases
 from conformance.explore.write_case import case_text
-from conformance.isolate.orphans import carriers
+from conformance.isolate.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
@@ -326,9 +326,9 @@ def test_nothing_is_left_of_a_hunt_that_is_killed(tmp_path: Path, end: signal.Si
         within(60, (tmp_path / "called").exists)
         running.send_signal(end)
     try:
-        within(10, lambda: not carriers(mark))
+        within(10, lambda: not find_marked_pids(mark))
     finally:
-        for pid in carriers(mark):
+        for pid in find_marked_pids(mark):
             os.kill(pid, signal.SIGKILL)
 
 

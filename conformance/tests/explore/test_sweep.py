@@ -27,7 +27,7 @@ from conformance.explore.sweep_file import FILE, Writer, read, salvage
 from conformance.explore.tabulate import FREE, KINDS, lengths, tabulate
 from conformance.explore.tally import EMPTY, Tally, add, tally_of
 from conformance.explore.write_case import call_case, case_text
-from conformance.isolate.spread import here
+from conformance.isolate.distribute import run_here
 from conformance.load.cases import with_cases
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import clauses, contracts
@@ -612,7 +612,7 @@ def test_blocks_that_were_taken_in_part_are_no_sweep(
         whole = run_block.run_block(*given)
         return whole._replace(calls=whole.calls - 1)
 
-    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(here, partial(fewer, given[1])))
+    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[1])))
     assert command(tmp_path) == 3
     assert "a worker made 1 calls of a block of 2" in capsys.readouterr().err
     assert not (tmp_path / FILE).exists()

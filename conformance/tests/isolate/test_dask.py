@@ -20,9 +20,9 @@ import conformance
 from conformance import __version__
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
-from conformance.isolate import pieces
-from conformance.isolate.pieces import Elsewhere, Errand, piece
-from conformance.isolate.spread import NoCluster, cluster
+from conformance.isolate import dask_run
+from conformance.isolate.dask_run import WorkerDiffers, WorkerSetup, run_numbered_rows
+from conformance.isolate.distribute import NoCluster, run_on_dask
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.tests.small import cases
@@ -177,7 +177,7 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
-    assert list(cluster(shared.address, abs, range(0, -40, -1))) == list(range(40))
+    assert list(run_on_dask(shared.address, abs, range(0, -40, -1))) == list(range(40))
 
 
 def test_a_worker_that_lacks_a_module_is_one_line(
@@ -187,21 +187,21 @@ def test_a_worker_that_lacks_a_module_is_one_line(
     monkeypatch.syspath_prepend(tmp_path)
     take = importlib.import_module("only_here").take
     with pytest.raises(NoCluster, match="No module named 'only_here'; install the same suite") as raised:
-        list(cluster(shared.address, take, [1]))
+        list(run_on_dask(shared.address, take, [1]))
     assert "\n" not in str(raised.value)
 
 
 def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, suite = load_adapter("numpy"), load_suite()
     rows = plan_of(suite).rows
-    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+    setup = WorkerSetup("numpy", "none", adapter.identity, adapter.claims, suite.digest)
 
     def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
         return (take(numbers[::-1]) for numbers in work)
 
-    monkeypatch.setattr(pieces, "cluster", swapped)
-    with pytest.raises(Elsewhere, match="results of other rows"):
-        list(pieces.afield("nowhere", errand, rows, rows[:2]))
+    monkeypatch.setattr(dask_run, "run_on_dask", swapped)
+    with pytest.raises(WorkerDiffers, match="results of other rows"):
+        list(dask_run.run_on_workers("nowhere", setup, rows, rows[:2]))
 
 
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
@@ -213,29 +213,29 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
 
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
-        list(cluster(shared.address, partial(run_block, order), blocks_of(TINY)))
+        list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY)))
     with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
-        list(cluster(shared.address, partial(run_block, order._replace(digest="", version="0.0")), blocks_of(TINY)))
+        list(run_on_dask(shared.address, partial(run_block, order._replace(digest="", version="0.0")), blocks_of(TINY)))
 
 
 def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
     adapter, suite = load_adapter("numpy"), load_suite()
     rows = plan_of(suite).rows
-    errand = Errand("numpy", "none", adapter.identity, adapter.claims, suite.digest)
-    assert [result.row for result in piece(errand, (3, 1))] == [rows[3].id, rows[1].id]
+    setup = WorkerSetup("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+    assert [result.row for result in run_numbered_rows(setup, (3, 1))] == [rows[3].id, rows[1].id]
     others = {
-        f"version {__version__} at a worker, 0.0 here": errand._replace(version="0.0"),
-        f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": errand._replace(digest="0" * 64),
-        f"numpy {adapter.identity.version} at a worker, numpy 0 here": errand._replace(
+        f"version {__version__} at a worker, 0.0 here": setup._replace(version="0.0"),
+        f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": setup._replace(digest="0" * 64),
+        f"numpy {adapter.identity.version} at a worker, numpy 0 here": setup._replace(
             identity=adapter.identity._replace(version="0")
         ),
-        "the backend is ": errand._replace(claims=adapter.claims._replace(leaves_out=("large",))),
+        "the backend is ": setup._replace(claims=adapter.claims._replace(leaves_out=("large",))),
     }
     for words, other in others.items():
-        with pytest.raises(Elsewhere, match=words):
-            piece(other, (3, 1))
+        with pytest.raises(WorkerDiffers, match=words):
+            run_numbered_rows(other, (3, 1))
 
 
 def test_without_workers_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
     with pytest.raises(NoCluster, match="no scheduler answers"):
-        list(cluster("not an address", abs, [1]))
+        list(run_on_dask("not an address", abs, [1]))

@@ -108,7 +108,7 @@ def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(
 SCRIPT = """
 import os, subprocess, sys, time
 from pathlib import Path
-from conformance.isolate.backend import opened
+from conformance.isolate.backend import use_backend
 from conformance.plan.memory import Source, image_of
 from conformance.model import Declared, Graph, Node, Operand
 from conformance.isolate.orphans import adopt
@@ -147,10 +147,10 @@ def test_children_of_the_host_and_of_another_worker_are_spared(tmp_path: Path) -
 before = sleeps(start_new_session=True)
 adopt()
 host = sleeps()
-with opened(one, "worker") as leaves:
+with use_backend(one, "worker") as leaves:
     call(leaves)
     orphan = int(Path(pids).read_text())
-    with opened(other, "worker") as numpy:
+    with use_backend(other, "worker") as numpy:
         call(numpy)
     print(running(orphan), running(before.pid), running(host.pid))
 print(running(orphan), running(before.pid), running(host.pid), zombies())
@@ -167,7 +167,7 @@ def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
         tmp_path,
         """
 adopt()
-with opened(one, "worker") as leaves:
+with use_backend(one, "worker") as leaves:
     for _ in range(5):
         call(leaves)
         leaves.restart()

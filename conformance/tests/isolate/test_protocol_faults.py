@@ -15,9 +15,9 @@ import pytest
 
 from conformance.adapter import CannotStart
 from conformance.cli.main import main
+from conformance.isolate.launch import Limits
 from conformance.isolate.remote import Remote
 from conformance.isolate.session import SHARED_FROM
-from conformance.isolate.started import Limits
 from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan.memory import Source
 from conformance.plan.steps import RowStep
@@ -357,8 +357,8 @@ def test_what_hangs_or_dies_at_stop_is_ended_and_told(fault: str) -> None:
     group = group_of(backend)
     began = time.monotonic()
     backend.close()
-    assert backend.amiss is not None
-    assert "stop: " in backend.amiss
+    assert backend.bad_end is not None
+    assert "stop: " in backend.bad_end
     assert time.monotonic() - began < 5
     assert not running(group=group)
 
@@ -382,9 +382,9 @@ def test_a_program_that_cannot_be_started_again_is_given_up(tmp_path: Path, monk
     assert outcome(backend).kind == "tensor"
     backend.restart()
     said = [outcome(backend) for _ in range(4)]
-    assert backend.lost is not None
-    assert "no licence left" in backend.lost
-    assert said[3].message == remove_places(f"CannotStart: {backend.lost}")
+    assert backend.given_up is not None
+    assert "no licence left" in backend.given_up
+    assert said[3].message == remove_places(f"CannotStart: {backend.given_up}")
     assert backend.generation == 4  # the first, and three that failed
     backend.close()
 

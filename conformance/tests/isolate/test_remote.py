@@ -18,10 +18,10 @@ import pytest
 from conformance.adapter import CannotStart
 from conformance.cli.main import main
 from conformance.isolate import protocol
-from conformance.isolate.backend import opened, remarks, run_in_parallel, run_isolated
+from conformance.isolate.backend import process_notes, run_in_parallel, run_rows, use_backend
+from conformance.isolate.launch import Limits
 from conformance.isolate.remote import Remote, worker
 from conformance.isolate.session import SHARED_FROM
-from conformance.isolate.started import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Claims, Declared, Graph, Identity, Node, Operand, Result, Tensor
 from conformance.plan.memory import Source, image_of
@@ -142,14 +142,14 @@ def backend(tmp_path: Path) -> str:
 def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan) -> None:
     rows = some(plan, 7)
     for name in ("numpy", "numpy-raw"):
-        with opened(name, "none") as ours, opened(name, "worker", LIMITS) as theirs:
+        with use_backend(name, "none") as ours, use_backend(name, "worker", LIMITS) as theirs:
             here, there = list(run(rows, ours)), list(run(rows, theirs))
         assert [(r.row, r.verdicts, r.diagnosis) for r in here] == [(r.row, r.verdicts, r.diagnosis) for r in there]
 
 
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
     rows = some(plan, 40)
-    with opened("numpy", "worker", LIMITS) as first:
+    with use_backend("numpy", "worker", LIMITS) as first:
         results = list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
     assert [result.row for result in results] == [row.id for row in rows]
     assert {verdict for result in results for verdict in result.verdicts.values()} <= {"pass", "observed"}
@@ -162,8 +162,8 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
         taken.append(chunk)
         return []
 
-    monkeypatch.setattr("conformance.isolate.backend.run_isolated", take)
-    with opened("numpy", "worker", LIMITS) as first:
+    monkeypatch.setattr("conformance.isolate.backend.run_rows", take)
+    with use_backend("numpy", "worker", LIMITS) as first:
         assert not list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
     assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
     assert len(taken) > 10
@@ -203,7 +203,7 @@ def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
     first, other = "two-infers", "two-infers-around-a-length"
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"]
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 3
-    with opened(dying, "worker", LIMITS) as remote:
+    with use_backend(dying, "worker", LIMITS) as remote:
         results = list(run(asked, remote))
         assert isinstance(remote, Remote)
         assert remote.generation == 6 + 2, "one process a row, and one for the second try of the first of either case"
@@ -217,7 +217,7 @@ def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(tmp_pa
     path = tmp_path / "sometimes.py"
     path.write_text(SOMETIMES.format(state=str(tmp_path / "state")))
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
-    with opened(f"{path}:Sometimes", "worker", LIMITS) as remote:
+    with use_backend(f"{path}:Sometimes", "worker", LIMITS) as remote:
         results = list(run(asked, remote))
     told = [str(result.outcome.message) for result in results]
     assert ["flaky" in message for message in told] == [True, False, False]
@@ -229,7 +229,7 @@ def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(tmp_
     path.write_text(BY_ADDRESS)
     asked = [row for row in plan.rows if row.case.id == "memory-is-used-again-for-other-elements"]
     for name, verdict in (("ByAddress", "fail"), ("View", "pass"), ("ViewOfTheLibrarys", "pass")):
-        with opened(f"{path}:{name}", "worker", LIMITS) as remote:
+        with use_backend(f"{path}:{name}", "worker", LIMITS) as remote:
             results = list(run(asked, remote))
         assert {verdict for result in results for verdict in result.verdicts.values()} == {verdict}
 
@@ -356,7 +356,7 @@ def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path
     (tmp_path / "does.py").write_text(DOES.format(act=DEEDS[deed]))
     backend = f"{tmp_path / 'does.py'}:Does"
     rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows
-    with opened(backend, "none") as ours, opened(backend, "worker", Limits(seconds=1.0)) as theirs:
+    with use_backend(backend, "none") as ours, use_backend(backend, "worker", Limits(seconds=1.0)) as theirs:
         here, there = list(run(rows, ours)), list(run(rows, theirs))
 
     def seen(result: Result) -> tuple[object, ...]:
@@ -388,7 +388,7 @@ def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path) -> N
     backend = f"{tmp_path / 'in_turn.py'}:InTurn"
     row = next(row for row in small.plan(tmp_path).rows if row.case.id == "flattens")
     rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
-    with opened(backend, "none") as ours, opened(backend, "worker", LIMITS) as theirs:
+    with use_backend(backend, "none") as ours, use_backend(backend, "worker", LIMITS) as theirs:
         here, there = list(run(rows, ours)), list(run(rows, theirs))
         assert isinstance(theirs, Remote)
         assert theirs.generation == 1
@@ -488,7 +488,7 @@ def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(tmp_pat
             called(remote, (2, 3))
     assert remote.generation == 1
     remote.close()
-    assert remote.amiss is None
+    assert remote.bad_end is None
 
 
 @pytest.mark.parametrize("first", ["parent", "copy"])
@@ -499,7 +499,7 @@ def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(tmp_path
         assert called(remote, (2, 3)).dims == (6,)
     assert remote.generation == 1
     remote.close()
-    assert remote.amiss is None
+    assert remote.bad_end is None
 
 
 @pytest.mark.parametrize(
@@ -523,7 +523,7 @@ def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path
         answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
         assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
     remote.close()
-    assert remote.amiss is None
+    assert remote.bad_end is None
 
 
 @pytest.mark.parametrize("where", ["close", "compile"])
@@ -566,11 +566,11 @@ def test_a_stranger_that_cannot_be_started_again_leaves_rows_not_run(
     remote = Remote([sys.executable, "-S", str(MISBEHAVING), "dies-after-first-start"], LIMITS)
     remote.restart()
     rows = [row for row in plan.rows if row.operation == "StaticReshape" and row.type == "f32"][:12]
-    results = list(run_isolated(rows, remote, remote.claims, "worker"))
+    results = list(run_rows(rows, remote, remote.claims, "worker"))
     assert [result.row for result in results] == [row.id for row in rows]
     verdicts = [next(iter(result.verdicts.values())) for result in results]
     assert verdicts == ["error"] * 3 + ["not run"] * 9
-    assert "given up after 3 starts" in remarks(remote)[0]
+    assert "given up after 3 starts" in process_notes(remote)[0]
     remote.close()
 
 
@@ -639,9 +639,9 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_ou
     ],
 )  # fmt: skip
 def test_a_description_that_says_something_else_is_no_claim(key: str, value: object, due: str) -> None:
-    assert protocol.described(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
+    assert protocol.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
     with pytest.raises(protocol.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
-        protocol.described({**WHO, key: value})
+        protocol.parse_description({**WHO, key: value})
 
 
 def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
@@ -677,7 +677,7 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
 def test_rows_after_three_that_hang_alike_are_failed_without_a_call(tmp_path: Path, plan: Plan) -> None:
     asked = [row for row in plan.rows if row.case.id in ("two-infers", "two-infers-around-a-length")]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    with opened(backend, "worker", Limits(seconds=0.8)) as remote:
+    with use_backend(backend, "worker", Limits(seconds=0.8)) as remote:
         results = list(run(asked, remote))
     kinds = {
         name: [str(result.outcome.kind) for result in results if f"[{name}" in result.row]
@@ -694,7 +694,7 @@ def test_rows_after_three_that_hang_alike_are_failed_without_a_call(tmp_path: Pa
 def test_what_hangs_now_and_then_is_called_every_time(tmp_path: Path, plan: Plan) -> None:
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "Reshape-1"]
     backend, _ = hangs_where(tmp_path, "graph.src.type == 'bf16'")
-    with opened(backend, "worker", Limits(seconds=0.8)) as remote:
+    with use_backend(backend, "worker", Limits(seconds=0.8)) as remote:
         results = list(run(asked, remote))
     assert [result.outcome.kind for result in results] == ["rejected", "timeout", "rejected"] * 4
 

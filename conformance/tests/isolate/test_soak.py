@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.backend import opened, run_isolated
-from conformance.isolate.started import Limits
+from conformance.isolate.backend import run_rows, use_backend
+from conformance.isolate.launch import Limits
 from conformance.model import Result
 from conformance.plan.rows import Row
 
@@ -120,8 +120,8 @@ def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> No
     outcomes: Counter[str] = Counter()
     memories: list[int] = []
     command = f"cmd:{sys.executable} -I -S {script} {state}"
-    with opened(command, "worker", Limits(seconds=0.5, start_seconds=30.0)) as adapter:
-        for number, result in enumerate(run_isolated(rows(), adapter, adapter.claims, "worker"), 1):
+    with use_backend(command, "worker", Limits(seconds=0.5, start_seconds=30.0)) as adapter:
+        for number, result in enumerate(run_rows(rows(), adapter, adapter.claims, "worker"), 1):
             kind = result.outcome.kind
             outcomes[kind] += 1
             check(result, kind)

@@ -94,7 +94,7 @@ def one_row() -> str:
 
 def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conforms(here: Path) -> None:
     (here / "blind.py").write_text(
-        "from conformance.certify import canary\ncanary._failures = lambda *_: 0\n", encoding="utf-8"
+        "from conformance.certify import canary\ncanary._run_planted_backend = lambda *_: 0\n", encoding="utf-8"
     )
     done = Done(here, one_row(), "-p", "blind", PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
     done.says("1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds")
@@ -432,7 +432,7 @@ def test_junit_counts_and_the_evidence_agree_with_a_plain_run(here: Path, backen
     evidence = read(here / "out" / "results.jsonl")
     got = {result.row: dict(result.verdicts) for result in evidence.results}
     assert evidence.header["isolation"] == "worker"
-    assert not planted.escaped(evidence.footer["canaries"])
+    assert not planted.find_uncaught(planted.names(), evidence.footer["canaries"])
     assert [result.row for result in evidence.results] == [row.id for row in suite.rows]
     assert {row: got[row] for row in wanted} == wanted
     assert all(set(got[row.id].values()) == {"not run"} for row in suite.rows if row.id not in wanted)

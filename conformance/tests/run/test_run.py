@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.certify import canary, planted
-from conformance.certify.conclude import conclude, concluded
+from conformance.certify.conclude import conclude, conclude_evidence
 from conformance.certify.evidence import Target, read
 from conformance.cli.main import main
 from conformance.load.cases import load_suite
@@ -150,7 +150,7 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
     def interrupted(*order: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.certify.certify._in_order", interrupted)
+    monkeypatch.setattr("conformance.certify.certify._run_in_order", interrupted)
     said = command.run("numpy")
     assert said.code == 130
     assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} in place of --out\n"
@@ -179,7 +179,7 @@ def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.certify.waive.waived", killed)
+    monkeypatch.setattr("conformance.certify.waive.apply_waivers", killed)
     assert command.run("numpy").code == 130
     assert [path.name for path in command.out.iterdir()] == ["results.jsonl.part"]
 
@@ -336,7 +336,7 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
     text = head + scalar.splitlines()[0] + "\n"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canary, "caught", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+        patch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
         said = command.run("numpy", "--json")
     never_conforms(said)
     assert words(said) == {"nothing shown"}
@@ -618,7 +618,7 @@ def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Comm
 
 
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "_failures", lambda plan, backend, *_: int(PLANTED not in backend))
+    monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
     for backend in ("numpy", mini("Flushes"), mini("ClaimsNothing")):
         said = command.run(backend, "--json")
         assert said.code == 5
@@ -628,7 +628,7 @@ def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytes
 
 def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
     said = command.run("numpy")
-    again = concluded(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
+    again = conclude_evidence(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
     assert said.last == f"exit {again.exit_code}: {again.why}"
 
 
@@ -652,7 +652,7 @@ for line in sys.stdin:
 def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canary, "caught", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+    monkeypatch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
     said = command.run(backend, "--isolation", "worker", "--json")

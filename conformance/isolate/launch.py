@@ -1,4 +1,4 @@
-"""Processes that are started for a backend: how one begins, and that nothing of it is left when it is buried."""
+"""Start a process for a backend, and kill it with every process that it started."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import IO, NamedTuple, Protocol
 
 from ..adapter import CannotStart
 from . import orphans
-from .watch import tie
+from .supervise import kill_on_hangup
 
 if sys.platform != "win32":
     import resource
 
 
 class Limits(NamedTuple):
-    """What a process may take."""
+    """Limits on the time and memory of a process."""
 
     seconds: float = 20.0
     """For one request."""
@@ -30,16 +30,16 @@ class Limits(NamedTuple):
     memory: int = 16 << 30
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
-    """To end once it was told to."""
+    """To end after a request to stop."""
     budget: float = 14400.0
-    """Seconds that calls may lose by timing out, in one process and those started in its place."""
+    """Seconds that calls may spend on timeouts, in one process and those started in its place."""
 
 
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()
 
 
 class Child(Protocol):
-    """What `subprocess.Popen` is, and a copy that one of our processes made of itself."""
+    """A child process: `subprocess.Popen`, or a copy that a parent process forked."""
 
     stdin: IO[bytes] | None
     stdout: IO[bytes] | None
@@ -51,66 +51,66 @@ class Child(Protocol):
     def wait(self, timeout: float | None = None) -> int: ...
 
 
-class Started(NamedTuple):
-    """A process, the leader of its group, and what is needed to leave nothing of it."""
+class ProcessHandle(NamedTuple):
+    """A process, the leader of its group, with what is needed to kill all that it started."""
 
     name: str
-    """Its command as a person would type it; of our own workers the backend."""
+    """The command as a person would type it; for our own workers, the backend."""
     child: Child
     lifeline: int
-    """The end of a pipe: where that is closed, as when we are killed, the kernel kills the process."""
+    """Our end of a pipe: once it is closed, as when we are killed, the kernel kills the process."""
     mark: str
-    """In the environment of all that it starts."""
-    model: int = 0
-    """The process of which it is a copy, which has the same mark and goes on."""
+    """A text in the environment of all that it starts."""
+    parent: int = 0
+    """The pid of the process that it was forked from, which has the same mark and goes on."""
 
 
 def start(
     command: Sequence[str],
-    limits: Limits = USUAL,
+    limits: Limits = DEFAULT_LIMITS,
     env: Mapping[str, str] | None = None,
     streams: tuple[int, int, int] = (subprocess.PIPE,) * 3,
-) -> Started:
-    """Starts a command as the leader of a session of its own."""
+) -> ProcessHandle:
+    """Start a command as the leader of a session of its own."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
     mark = secrets.token_hex(16)
-    theirs, ours = os.pipe()
+    lifeline, our_end = os.pipe()
     try:
         popen = subprocess.Popen(
             command, stdin=streams[0], stdout=streams[1], stderr=streams[2], bufsize=0,
-            start_new_session=True, env=_marked(os.environ if env is None else env, mark), pass_fds=(theirs,),
+            start_new_session=True, env=_add_mark(os.environ if env is None else env, mark), pass_fds=(lifeline,),
         )  # fmt: skip
         orphans.register(popen.pid, mark)
-        tie(theirs, -popen.pid)
+        kill_on_hangup(lifeline, -popen.pid)
     except OSError as error:
-        os.close(ours)
+        os.close(our_end)
         if isinstance(error, FileNotFoundError):
             raise CannotStart(f"{command[0]}: no such program; check the path") from None
         raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
     finally:
-        os.close(theirs)
+        os.close(lifeline)
     if hasattr(resource, "prlimit"):  # from here, not between fork and exec, where threads make it unsafe
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
             resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
             if limits.memory:
                 resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
-    ours_of_python = list(command[:2]) == [sys.executable, "-c"]
-    return Started(command[-1] if ours_of_python else shlex.join(command), popen, ours, mark)
+    is_worker = list(command[:2]) == [sys.executable, "-c"]
+    return ProcessHandle(command[-1] if is_worker else shlex.join(command), popen, our_end, mark)
 
 
 _MARK = "RESHAPE_CONFORMANCE_PROCESS"
-"""The environment variable by which the children of a process are known, wherever they went."""
+"""The environment variable that marks the children of a process, whatever session they are in."""
 
 
-def _marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
-    return {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # we may be somebody's child ourselves
+def _add_mark(env: Mapping[str, str], mark: str) -> dict[str, str]:
+    return {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # this process may have a mark itself
 
 
-def bury(started: Started) -> None:
-    """Ends the whole process group, and children that left it or kept the pipes."""
-    child = started.child
-    family = orphans.descendants(child.pid) if child.poll() is None else set()
+def kill_tree(handle: ProcessHandle) -> None:
+    """Kill the whole process group, and children that left it or kept the pipes open."""
+    child = handle.child
+    family = orphans.find_descendants(child.pid) if child.poll() is None else set()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -118,6 +118,14 @@ def bury(started: Started) -> None:
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
-    os.close(started.lifeline)
-    orphans.end(family, child.pid, started.mark, started.model)
+    os.close(handle.lifeline)
+    orphans.kill_family(family, child.pid, handle.mark, handle.parent)
     orphans.forget(child.pid)
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, such as SIGKILL."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

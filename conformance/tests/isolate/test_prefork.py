@@ -14,9 +14,9 @@ from textwrap import dedent
 
 import pytest
 
-from conformance.isolate.backend import run_isolated
+from conformance.isolate.backend import run_rows
+from conformance.isolate.launch import Limits
 from conformance.isolate.remote import Remote, worker
-from conformance.isolate.started import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
@@ -174,7 +174,7 @@ def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_cop
 def test_one_that_cannot_start_in_a_copy_is_started_from_nothing(stand: Stand, act: str) -> None:
     remote = stand.remote(on_start=f"if os.getpid() != IMPORTED_BY: {act}")
     renewed(remote, 2)
-    assert remote.lost is None
+    assert remote.given_up is None
     assert stand.imports == 4
 
 
@@ -206,7 +206,7 @@ def test_a_copy_has_the_limits_of_any_process(stand: Stand) -> None:
     assert os.getpgid(pid) == pid
 
 
-def test_what_a_copy_started_ends_with_it_and_the_nursery_goes_on(stand: Stand) -> None:
+def test_what_a_copy_started_ends_with_it_and_the_prefork_process_goes_on(stand: Stand) -> None:
     away = "subprocess.Popen(['sleep', '60'], start_new_session=True, stdin=subprocess.DEVNULL)"
     remote = stand.remote(on_call=f"(HERE / 'child').write_text(str({away}.pid))")
     for _ in range(3):
@@ -219,21 +219,21 @@ def test_what_a_copy_started_ends_with_it_and_the_nursery_goes_on(stand: Stand) 
 
 
 def test_nothing_is_left_once_it_is_closed(stand: Stand) -> None:
-    remote = stand.remote(on_import="(HERE / 'nursery').write_text(str(os.getpid()))")
+    remote = stand.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
     renewed(remote, 2)
-    nursery, copy = int((stand.folder / "nursery").read_text()), remote.session().process.pid
-    assert running(nursery)
-    assert os.getpgid(nursery) == nursery != copy
+    prefork, copy = int((stand.folder / "prefork").read_text()), remote.session().process.pid
+    assert running(prefork)
+    assert os.getpgid(prefork) == prefork != copy
     remote.close()
-    assert remote.amiss is None
-    assert not running(group=nursery)
+    assert remote.bad_end is None
+    assert not running(group=prefork)
     assert not running(group=copy)
 
 
 @pytest.mark.parametrize("hangs", ["pass", "ctypes.PyDLL(None).sleep(60)"])
-def test_the_nursery_and_its_copy_end_when_the_suite_is_killed(stand: Stand, hangs: str) -> None:
+def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: Stand, hangs: str) -> None:
     backend = stand.backend(
-        "import ctypes; (HERE / 'nursery').write_text(str(os.getpid()))",
+        "import ctypes; (HERE / 'prefork').write_text(str(os.getpid()))",
         on_call=(f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"),
     )
     script = (
@@ -247,11 +247,11 @@ def test_the_nursery_and_its_copy_end_when_the_suite_is_killed(stand: Stand, han
         assert parent.stdout is not None
         copy = int(parent.stdout.readline())
         until((stand.folder / "called").exists)
-        nursery = int((stand.folder / "nursery").read_text())
-        assert running(nursery)
+        prefork = int((stand.folder / "prefork").read_text())
+        assert running(prefork)
         assert running(copy)
         parent.send_signal(signal.SIGKILL)
-    until(lambda: not running(nursery) and not running(copy))
+    until(lambda: not running(prefork) and not running(copy))
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -261,18 +261,18 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_a_copy_whose_nursery_was_killed_is_ended_and_the_run_goes_on(stand: Stand) -> None:
-    remote = stand.remote(on_import="(HERE / 'nursery').write_text(str(os.getpid()))")
+def test_a_copy_whose_prefork_process_was_killed_is_ended_and_the_run_goes_on(stand: Stand) -> None:
+    remote = stand.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
     renewed(remote, 1)
     copy = remote.session().process.pid
-    os.kill(int((stand.folder / "nursery").read_text()), signal.SIGKILL)
+    os.kill(int((stand.folder / "prefork").read_text()), signal.SIGKILL)
     assert called(remote, (3, 4)).dims == (12,)
     renewed(remote, 2)
     assert not running(copy)
     assert stand.imports == 2 + 2
 
 
-def test_a_nursery_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
+def test_a_prefork_process_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
     remote = stand.remote()
     renewed(remote, 1)
     copy = remote.session().process.pid
@@ -287,6 +287,6 @@ def test_a_nursery_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
 def test_each_row_in_a_process_of_its_own_needs_one_import_more(stand: Stand) -> None:
     stand.remotes.append(remote := worker(stand.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:12]
-    list(run_isolated(rows, remote, remote.claims, "case"))
+    list(run_rows(rows, remote, remote.claims, "case"))
     assert remote.generation == 1 + len(rows)
     assert stand.imports < len(rows) // 2

@@ -1,14 +1,13 @@
-"""Spread work over processes of this machine or over a Dask cluster; results come in the order of the work.
+"""Distribute work over processes of this machine or a Dask cluster; results come in the order of the work.
 
-A process of ours ends with the command, however that ends: the kernel kills it, and the backend that it has started.
-Such a process that dies ends the work. A Dask worker that dies is replaced by Dask.
+A process of this machine ends with the command: the kernel kills it, and the backend that it has started. If one dies,
+the work ends. A Dask worker that dies is replaced by Dask.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import signal
 import socket
 import subprocess
 import sys
@@ -21,8 +20,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..adapter import CannotStart
+from .launch import Limits, ProcessHandle, kill_tree, signal_name, start
 from .orphans import adopt
-from .started import Limits, Started, bury, start
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -30,43 +29,43 @@ if TYPE_CHECKING:
 Work = TypeVar("Work")
 Done = TypeVar("Done")
 _AHEAD = 8
-"""Pieces of work that wait for each worker: memory stays flat however much there is."""
+"""Items of work that wait for each worker; the memory needed does not grow with the work."""
 _QUEUED = 2
-"""Pieces that a process of ours has at a time: it need not wait for the next."""
+"""Items that a process has at a time, so that it need not wait for the next."""
 _PATIENCE = 15.0
-"""Seconds to wait for a result before asking whether anybody is left to give it."""
+"""Seconds to wait for a result before checking that the cluster still has workers."""
 _GRACE = 5.0
-"""Seconds in which our processes, once nothing is left to do, may end by themselves."""
+"""Seconds in which our processes may end by themselves after the last result."""
 _UNLIMITED = Limits(memory=0)
-"""For our processes; a backend that they start has limits of its own."""
+"""Limits of our processes; a backend that they start has limits of its own."""
 
 
 class NoCluster(CannotStart):
-    """Dask is not installed, nobody answers at the address, or nobody is left there."""
+    """Dask is not installed, no scheduler answers at the address, or no worker is left."""
 
 
 class WorkerDied(CannotStart):
-    """A process that was given work ended before it was done."""
+    """A process ended before its work was done."""
 
 
-def here(take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
-    """Do the work in this process, one piece after another."""
-    for piece in work:
-        yield take(piece)
+def run_here(take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
+    """Do the work in this process, one item after another."""
+    for item in work:
+        yield take(item)
 
 
 # ── processes of this machine ─────────────────────────────────────────────────────────────────────
 
 
 class _Worker(NamedTuple):
-    """A process that is given work, the socket to it, and the numbers of what it has not done yet."""
+    """A process that does work, the connection to it, and the numbers of the items that it has not done yet."""
 
-    started: Started
+    handle: ProcessHandle
     link: Connection[Any, Any]
     numbers: deque[int]
 
 
-def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
+def run_in_processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
     """Do the work in that many processes; WorkerDied if one of them ends before its work is done.
 
     `take`, the work and the results are pickled. An exception that `take` raises is raised here.
@@ -79,49 +78,49 @@ def processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> 
         while len(workers) < len(first):
             workers.append(_start())
             _send(workers[-1], take)
-        yield from _shared_out(workers, chain(first, rest))
+        yield from _share_out(workers, chain(first, rest))
         end = time.monotonic() + _GRACE
     finally:
         for worker in workers:
             worker.link.close()
         for worker in workers:
             with suppress(subprocess.TimeoutExpired):
-                worker.started.child.wait(max(0.0, end - time.monotonic()))
-            bury(worker.started)
+                worker.handle.child.wait(max(0.0, end - time.monotonic()))
+            kill_tree(worker.handle)
 
 
 def _start() -> _Worker:
-    """Start a process, which waits to be told what to do with the work that it is going to get."""
+    """Start a process, which waits for the function to call and then for items of work."""
     from multiprocessing.connection import Connection
 
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        streams = theirs.fileno(), subprocess.DEVNULL, subprocess.DEVNULL if sys.stderr is None else 2
-        started = start([sys.executable, "-c", _MAIN, "worker"], _UNLIMITED, env, streams)
-        return _Worker(started, Connection(ours.detach()), deque())
+    our_end, worker_end = socket.socketpair()
+    with our_end, worker_end:
+        streams = worker_end.fileno(), subprocess.DEVNULL, subprocess.DEVNULL if sys.stderr is None else 2
+        handle = start([sys.executable, "-c", _MAIN, "worker"], _UNLIMITED, env, streams)
+        return _Worker(handle, Connection(our_end.detach()), deque())
 
 
 _MAIN = (
     "import sys; sys.path[:] = [path for path in sys.path if path]; "  # the working directory may hide our modules
-    "from conformance.isolate.spread import serve; serve()"
+    "from conformance.isolate.distribute import serve; serve()"
 )
 
 
-def _shared_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any]:
-    """Give work to whichever worker has little, and yield the results in the order of the work."""
+def _share_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any]:
+    """Give work to the workers that have the least, and yield the results in the order of the work."""
     from multiprocessing.connection import wait
 
     results: dict[int, Any] = {}
-    given = due = 0
+    sent = due = 0
     while True:
-        for worker in sorted(workers, key=lambda each: len(each.numbers)) * _QUEUED:
-            if len(worker.numbers) < _QUEUED and given < due + len(workers) * _AHEAD:
-                for piece in islice(work, 1):
-                    _send(worker, piece)
-                    worker.numbers.append(given)
-                    given += 1
-        if due == given:
+        for worker in sorted(workers, key=lambda worker: len(worker.numbers)) * _QUEUED:
+            if len(worker.numbers) < _QUEUED and sent < due + len(workers) * _AHEAD:
+                for item in islice(work, 1):
+                    _send(worker, item)
+                    worker.numbers.append(sent)
+                    sent += 1
+        if due == sent:
             return
         ready = wait([worker.link for worker in workers])
         for worker in workers:
@@ -133,7 +132,7 @@ def _shared_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any
 
 
 def _send(worker: _Worker, what: object) -> None:
-    with suppress(OSError):  # it has ended, which is seen when its result is wanted
+    with suppress(OSError):  # the process has ended, which `_receive` reports
         worker.link.send(what)
 
 
@@ -141,24 +140,26 @@ def _receive(worker: _Worker) -> Any:
     try:
         succeeded, value = worker.link.recv()
     except (EOFError, OSError):
-        raise WorkerDied(f"a worker process {_ending(worker)}; add --resume to go on with what was done") from None
+        raise WorkerDied(
+            f"a worker process {_describe_end(worker)}; add --resume to go on with what was done"
+        ) from None
     if succeeded:
         return value
     raise value
 
 
-def _ending(worker: _Worker) -> str:
+def _describe_end(worker: _Worker) -> str:
     try:
-        code = worker.started.child.wait(_GRACE)
+        code = worker.handle.child.wait(_GRACE)
     except subprocess.TimeoutExpired:
         return "closed its connection"
     if code >= 0:
         return f"ended with exit code {code}"
-    return f"died of {next((each.name for each in signal.Signals if each == -code), f'signal {-code}')}"
+    return f"died of {signal_name(-code)}"
 
 
 def serve() -> None:
-    """Do what comes over the socket that is our standard input, until nobody has more; for `processes`."""
+    """Do the work that comes over the socket on standard input until it is closed; the main of `run_in_processes`."""
     adopt()
     from multiprocessing.connection import Connection
 
@@ -168,16 +169,16 @@ def serve() -> None:
     with suppress(EOFError, OSError):
         take = link.recv()
         while True:
-            outcome = _outcome(take, link.recv())
+            pickled = _pickle_result(take, link.recv())
             if os.getpid() != me:  # a backend forked, and its copy has come back
                 os._exit(0)
-            link.send_bytes(outcome)
+            link.send_bytes(pickled)
 
 
-def _outcome(take: Callable[[Any], Any], piece: Any) -> bytes:
-    """The pickle of True and the result, or of False and the exception."""
+def _pickle_result(take: Callable[[Any], Any], item: Any) -> bytes:
+    """Return the pickle of True and the result, or of False and the exception."""
     try:
-        return pickle.dumps((True, take(piece)))
+        return pickle.dumps((True, take(item)))
     except BaseException as error:
         try:
             pickled = pickle.dumps((False, error))
@@ -190,8 +191,8 @@ def _outcome(take: Callable[[Any], Any], piece: Any) -> bytes:
 # ── a Dask cluster ────────────────────────────────────────────────────────────────────────────────
 
 
-def cluster(address: str, take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
-    """On the workers of a Dask cluster."""
+def run_on_dask(address: str, take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
+    """Do the work on the workers of a Dask cluster."""
     try:
         from distributed import Client
     except ImportError:
@@ -199,18 +200,18 @@ def cluster(address: str, take: Callable[[Work], Done], work: Iterable[Work]) ->
     try:
         client = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise NoCluster(f"--dask {address}: no scheduler answers: {said}") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise NoCluster(f"--dask {address}: no scheduler answers: {reason}") from None
     with closing(client):
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         if not workers:
             raise NoCluster(f"--dask {address}: the scheduler has no workers; start some with `dask worker {address}`")
         submit = partial(client.submit, take, pure=False)
-        yield from _in_order(submit, partial(_from_cluster, client, address), work, workers * _AHEAD)
+        yield from _in_order(submit, partial(_wait_for_result, client, address), work, workers * _AHEAD)
 
 
-def _from_cluster(client: Any, address: str, future: Any) -> Any:
-    """A result; dask.distributed gives the work of a worker that died to another."""
+def _wait_for_result(client: Any, address: str, future: Any) -> Any:
+    """Wait for a result; dask.distributed gives the work of a worker that died to another."""
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
 
@@ -226,9 +227,9 @@ def _from_cluster(client: Any, address: str, future: Any) -> Any:
             raise NoCluster(f"--dask {address}: {' '.join(str(killed).split())}") from None
         except (ImportError, RuntimeError) as error:
             if isinstance(error, ImportError) or "deserialization" in str(error):
-                said = str(error.__cause__ or error).partition("\n")[0]
+                reason = str(error.__cause__ or error).partition("\n")[0]
                 raise NoCluster(
-                    f"--dask {address}: {said}; install the same suite on the scheduler and on all workers"
+                    f"--dask {address}: {reason}; install the same suite on the scheduler and on all workers"
                 ) from None
             raise
 
@@ -239,6 +240,6 @@ def _in_order(
     rest = iter(work)
     waiting = deque(map(submit, islice(rest, most)))
     while waiting:
-        done = result(waiting.popleft())
+        next_result = result(waiting.popleft())
         waiting.extend(map(submit, islice(rest, 1)))
-        yield done
+        yield next_result

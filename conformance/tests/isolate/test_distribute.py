@@ -17,8 +17,8 @@ import pytest
 
 from conformance.certify.journal import part_of
 from conformance.explore.sweep_file import FILE, read
-from conformance.isolate.orphans import carriers
-from conformance.isolate.spread import WorkerDied, processes
+from conformance.isolate.distribute import WorkerDied, run_in_processes
+from conformance.isolate.orphans import find_marked_pids
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
 
@@ -56,11 +56,11 @@ class Sweep:
 
     def workers(self) -> list[int]:
         """The processes that take blocks."""
-        return [pid for pid in carriers(self.mark) if b"conformance.isolate.spread" in words_of(pid)]
+        return [pid for pid in find_marked_pids(self.mark) if b"conformance.isolate.distribute" in words_of(pid)]
 
     def end(self) -> None:
         """End whatever is left."""
-        for pid in carriers(self.mark):
+        for pid in find_marked_pids(self.mark):
             os.kill(pid, signal.SIGKILL)
         self.process.communicate(timeout=30)
 
@@ -95,13 +95,13 @@ def begun(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
 @pytest.mark.parametrize("begun", [("--isolation", "worker"), ("--isolation", "none")], indirect=True)
 def test_nothing_is_left_of_a_sweep_that_is_killed(begun: Sweep, end: signal.Signals) -> None:
     begun.wait_for_blocks()
-    pids = carriers(begun.mark)
+    pids = find_marked_pids(begun.mark)
     assert len(pids) >= 3
     assert not [pid for pid in pids if "/dev/shm/sem." in maps_of(pid)]
     begun.process.send_signal(end)
     begun.process.communicate(timeout=30)
     assert begun.process.returncode in (-end, 128 + end)
-    wait(lambda: not carriers(begun.mark), 10)
+    wait(lambda: not find_marked_pids(begun.mark), 10)
 
 
 @pytest.mark.parametrize("begun", [("--isolation", "worker")], indirect=True)
@@ -110,7 +110,7 @@ def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None
     begun.process.send_signal(signal.SIGINT)
     _, said = begun.process.communicate(timeout=30)
     assert (begun.process.returncode, said) == (130, "conformance: interrupted\n")
-    wait(lambda: not carriers(begun.mark), 10)
+    wait(lambda: not find_marked_pids(begun.mark), 10)
     assert os.listdir(begun.out) == [PART]
 
 
@@ -123,7 +123,7 @@ def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(
     assert begun.process.returncode == 3
     assert said.startswith("conformance: a worker process died of SIGKILL")
     assert said.count("\n") == 1
-    wait(lambda: not carriers(begun.mark), 10)
+    wait(lambda: not find_marked_pids(begun.mark), 10)
     kept = (begun.out / PART).read_bytes().count(b"\n") - 1
     assert kept >= 4
     assert not (begun.out / FILE).exists()
@@ -135,29 +135,29 @@ def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(
 
 
 def test_results_come_in_the_order_of_the_work() -> None:
-    assert list(processes(2, abs, range(0, -100, -1))) == list(range(100))
-    assert list(processes(4, abs, [-1])) == [1]
-    assert list(processes(2, abs, [])) == []
+    assert list(run_in_processes(2, abs, range(0, -100, -1))) == list(range(100))
+    assert list(run_in_processes(4, abs, [-1])) == [1]
+    assert list(run_in_processes(2, abs, [])) == []
 
 
 def test_an_exception_in_a_worker_is_raised_here() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        list(processes(2, int, ["1", "2", "x"]))
+        list(run_in_processes(2, int, ["1", "2", "x"]))
 
 
 def test_a_worker_that_ends_itself_is_told_by_its_exit_code() -> None:
     with pytest.raises(WorkerDied, match="ended with exit code 7"):
-        list(processes(2, os._exit, [7]))
+        list(run_in_processes(2, os._exit, [7]))
 
 
 def test_work_that_cannot_be_sent_leaves_no_process() -> None:
     with pytest.raises((AttributeError, pickle.PicklingError)):
-        list(processes(2, lambda piece: piece, [1, 2]))
+        list(run_in_processes(2, lambda piece: piece, [1, 2]))
     assert not _children()
 
 
 def test_workers_that_nobody_needs_any_more_are_ended() -> None:
-    results = processes(2, abs, range(1000))
+    results = run_in_processes(2, abs, range(1000))
     assert next(results) == 0
     assert _children()
     results.close()

@@ -1,0 +1,104 @@
+"""The sentences of a conclusion: one a document, with the verdict and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..model import NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Claims, Suite, Word
+from .evidence import Target
+from .standing import RowGroup, Standing, describe_gap
+
+_ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
+"""The words of a sentence, in the order in which they are named."""
+
+
+def write_sentences(standings: Iterable[Standing], claims: Claims, target: Target, reach: str) -> Iterator[str]:
+    """Write one sentence a document: the verdict and its limits; `reach` follows the verdict."""
+    documents: dict[str, list[Standing]] = {}
+    for standing in standings:
+        documents.setdefault(standing.document, []).append(standing)
+    for document, group in documents.items():
+        yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target)}"
+
+
+def _verdict(document: str, group: list[Standing], target: Target) -> str:
+    by_word: dict[Word, list[Standing]] = {}
+    for standing in group:
+        by_word.setdefault(standing.word, []).append(standing)
+    parts = []
+    for word in _ORDER:
+        types = [standing.type for standing in by_word.get(word, [])]
+        if not types:
+            continue
+        is_whole = word == "conforms" and len(types) == len(group) and not target.types
+        about = "" if is_whole else f" for {_join(types)}"
+        detail = ""
+        if word == "does not conform":
+            fails = sum(s.against_document for s in group)
+            rulings = sum(s.against_rulings for s in group)
+            detail = f" ({fails} against the document, {rulings} against our rulings)"
+        elif word == "incomplete":
+            detail = f" ({describe_gap(by_word[word][0])})"
+        if waived := sum(s.counts.get(WAIVED, 0) for s in by_word.get(word, [])):
+            detail += f" with {waived} waived"
+        preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
+        parts.append(f"{preposition.get(word, f'{document}: {word}')}{about}{detail}")
+    return ", ".join(parts) or f"{document}: not claimed"
+
+
+def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
+    families = {facet for facet in claims.leaves_out if ":" not in facet}
+    facets = dict.fromkeys(
+        family if (family := facet.partition(":")[0]) in families else facet
+        for standing in group
+        for facet in standing.not_claimed
+    )
+    types = [standing.type for standing in group if standing.word == NOT_CLAIMED]
+    limits = [f"type:{type_}" for type_ in types] + [facet for facet in facets if not facet.startswith("type:")]
+    parts = []
+    if limits:
+        parts.append(f"not claimed: {', '.join(limits)}")
+    if target.types:
+        parts.append(f"no more than {_join(list(target.types))} was asked for")
+    if target.shard:
+        parts.append(f"only shard {target.shard}")
+    if target.select:
+        parts.append(f"only the cases of -k {target.select!r}")
+    if not target.large:
+        parts.append("not run: tensors of more than 2^31 elements")
+    parts += ["special_zero answered by the adapter"] * claims.answers_special_zero
+    return "".join(f"; {part}" for part in parts)
+
+
+def note_unclaimed_passes(groups: Iterable[RowGroup], claims: Claims) -> Iterator[str]:
+    """Note the unclaimed facets whose rows all pass, so that the backend could claim them."""
+    passes: dict[str, bool] = {}
+    for group in groups:
+        row, verdicts = group.rows[0], {*group.verdicts.values()} - {NOT_RUN}
+        unclaimed = [facet for facet in row.facets if claims.leaves(facet)]
+        if len(unclaimed) == 1 and row.operation in claims.operations and verdicts:
+            passes[unclaimed[0]] = passes.get(unclaimed[0], True) and verdicts <= RIGHT
+    if facets := sorted(facet for facet, all_pass in passes.items() if all_pass):
+        yield f"left out of the claims, and every row of it is right: {', '.join(facets)}"
+
+
+def reach(suite: Suite) -> str:
+    """Return the words that limit a verdict if the suite is not the whole bundled one; else nothing."""
+    if suite.lost:
+        return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of its own"
+    if suite.whole:
+        return ""
+    cases = (
+        f"{len(suite.cases)} cases of another suite go" if len(suite.cases) != 1 else "one case of another suite goes"
+    )
+    return f" as far as {cases}"
+
+
+def describe_missing_cases(suite: Suite) -> str:
+    """Say which cases of the bundled suite are missing, and what to do."""
+    number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
+    return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite anew"
+
+
+def _join(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,187 @@
+"""A parent process imports a backend once and forks copies of itself, so that the import is paid for once.
+
+It makes no copy if the import left a second thread or a child process, which a fork would not copy. A copy has the same
+pipes and limits as a process that was started, and ends in the same ways; its parent reports how it ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from ..adapter import import_adapter
+from . import orphans
+from .launch import Limits, ProcessHandle, kill_tree, start
+from .orphans import find_marked_pids
+from .supervise import kill_on_hangup
+
+_BYTES = 4
+
+
+class Prefork:
+    """The parent process, as the suite sees it."""
+
+    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
+        self._control, control_of_parent = socket.socketpair()
+        self._control.settimeout(limits.start_seconds)
+        with control_of_parent:
+            streams = control_of_parent.fileno(), subprocess.DEVNULL, subprocess.DEVNULL
+            self._parent = start(command, limits, env, streams)
+        self._copy: Copy | None = None
+        self._finalizer = weakref.finalize(self, _end, self._parent, self._control)
+
+    def copy(self) -> ProcessHandle | None:
+        """Return a copy, once the one before has ended; None if there can be none, now and later."""
+        (stdin, stdin_end), (stdout_end, stdout), (stderr_end, stderr), (lifeline, lifeline_end) = (
+            os.pipe() for _ in range(4)
+        )
+        of_copy = stdin, stdout, stderr, lifeline
+        streams = os.fdopen(stdin_end, "wb", 0), os.fdopen(stdout_end, "rb", 0), os.fdopen(stderr_end, "rb", 0)
+        try:
+            pid = self._fork(of_copy) if self._can_fork() else None
+        except OSError:
+            pid = None
+        finally:
+            for descriptor in of_copy:
+                os.close(descriptor)
+        if pid is None:
+            for stream in streams:
+                stream.close()
+            os.close(lifeline_end)
+            self.close()
+            return None
+        orphans.register(pid, self._parent.mark)
+        self._copy = Copy(pid, self._control, streams)
+        return self._parent._replace(child=self._copy, lifeline=lifeline_end, parent=self._parent.child.pid)
+
+    def _can_fork(self) -> bool:
+        if not self._finalizer.alive:
+            return False
+        if self._copy is None:
+            return _receive(self._control) is not None and find_marked_pids(self._parent.mark) == [
+                self._parent.child.pid
+            ]
+        return self._copy.wait() < 0  # a copy that exits by itself closes what the import opened for all copies
+
+    def _fork(self, descriptors: Sequence[int]) -> int | None:
+        socket.send_fds(self._control, [b"c"], descriptors)
+        pid = _receive(self._control)
+        if pid is not None:
+            kill_on_hangup(descriptors[-1], -pid)
+        return pid
+
+    def close(self) -> None:
+        self._finalizer()
+
+
+def _end(parent: ProcessHandle, control: socket.socket) -> None:
+    kill_tree(parent)
+    control.close()
+
+
+class Copy:
+    """A forked copy, with the methods of `subprocess.Popen` that are needed. Only one exists at a time."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def __init__(self, pid: int, control: socket.socket, streams: Sequence[IO[bytes]]) -> None:
+        self.pid, self._control = pid, control
+        self.stdin, self.stdout, self.stderr = streams
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code, or the negative number of a signal; that of SIGKILL if the parent is gone too."""
+        if self._code is None:
+            before = self._control.gettimeout()
+            try:
+                self._control.settimeout(timeout)
+                code = _receive(self._control)
+                self._control.settimeout(before)
+            except (BlockingIOError, TimeoutError):
+                self._control.settimeout(before)
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0) from None
+            except OSError:  # closed, with the parent
+                code = None
+            self._code = -signal.SIGKILL if code is None else code
+        return self._code
+
+
+def _receive(control: socket.socket) -> int | None:
+    """Receive the next number; None if the other process has ended."""
+    try:
+        data = control.recv(_BYTES)
+    except ConnectionError:
+        return None
+    return int.from_bytes(data, sys.byteorder, signed=True) if data else None
+
+
+def _send(control: socket.socket, number: int) -> None:
+    control.send(number.to_bytes(_BYTES, sys.byteorder, signed=True))
+
+
+# ── in the parent process ──
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Import the backend, then fork at each request; in the copy, run the worker."""
+    control = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    import_adapter(arguments[0])
+    if not _has_one_thread():
+        return 1
+    _send(control, 0)
+    gc.freeze()  # the collector then does not write to these pages, which every copy shares
+    while descriptors := socket.recv_fds(control, 1, 4)[1]:
+        pid = os.fork()
+        if not pid:
+            control.close()
+            return _serve_copy(descriptors, arguments)
+        with contextlib.suppress(OSError):  # the copy did so itself
+            os.setpgid(pid, pid)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        _send(control, pid)
+        _, status = os.waitpid(pid, 0)
+        _send(control, os.waitstatus_to_exitcode(status))
+    return 0
+
+
+def _has_one_thread() -> bool:
+    """True if this is Linux, and the process has one thread and no children. Elsewhere libraries break when forked."""
+    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1 and not _has_children()
+
+
+def _has_children() -> bool:
+    """True if there is a child, even one that has just begun and whose environment cannot be read yet."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _serve_copy(descriptors: Sequence[int], arguments: Sequence[str]) -> int:
+    """Run the worker in the copy; the last descriptor, the lifeline, stays open."""
+    from .worker import main as serve
+
+    os.setpgid(0, 0)
+    for stream, descriptor in enumerate(descriptors[:3]):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    return serve(arguments)

@@ -1,0 +1,119 @@
+"""Run a command in a child process, so that a backend calling exit(0) is not mistaken for success."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was received: the command ends as if it was interrupted, with another message."""
+
+
+def install_signal_handlers() -> None:
+    """Make SIGTERM end this process as an interrupt does; a second signal does not cut cleaning up short."""
+    last = 0.0
+
+    def end(number: int, frame: object) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > _PATIENCE:
+            last = now
+            raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+    default_handlers = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    for number, handler in default_handlers.items():
+        if signal.getsignal(number) is handler:  # otherwise whoever started us wants it ignored
+            with contextlib.suppress(ValueError):  # not in the main thread
+                signal.signal(number, end)
+
+
+_PATIENCE = 2.0
+"""Seconds after a signal during which another one is ignored."""
+_GRACE = 5.0
+"""Seconds in which a child must end after it has reported its exit code, or was told to end."""
+_POLL_SECONDS = 0.05
+
+
+def run_in_child(work: Callable[[], int], on_early_end: Callable[[int], int]) -> int:
+    """Do the work in a child process, and return the exit code that the work returned.
+
+    If the child ends before the work does, return `on_early_end` of its exit code, or of the negative number of the
+    signal. A child that does not end after its work is killed, and so is every process that it leaves behind. Call
+    this before there are threads.
+    """
+    if not hasattr(os, "fork"):
+        return work()
+    from .orphans import adopt, kill_adopted_orphans  # slow to import, and only needed here
+
+    adopt()
+    report, report_end = os.pipe()
+    lifeline, our_end = os.pipe()
+    child = os.fork()
+    if not child:
+        return _work_in_child(work, report_end, lifeline, our_end)
+    os.close(report_end)
+    os.close(lifeline)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child is interrupted too, and reports it
+    try:
+        code, status = _wait(child, report)
+        return code[0] if code else on_early_end(os.waitstatus_to_exitcode(status))
+    finally:
+        kill_adopted_orphans()
+        signal.signal(signal.SIGINT, before)
+        os.close(report)
+        os.close(our_end)
+
+
+def _wait(child: int, report: int) -> tuple[bytes, int]:
+    """Wait for the child; return the exit code that it reported, empty if none, and the status with which it ended."""
+    os.set_blocking(report, False)  # a child of the child may hold the other end
+    code, end = b"", float("inf")
+
+    def pass_on(number: int, frame: object) -> None:
+        nonlocal end
+        os.kill(child, signal.SIGTERM)
+        end = min(end, time.monotonic() + _GRACE)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if not code:
+            with contextlib.suppress(BlockingIOError):
+                code = os.read(report, 1)
+            end = min(end, time.monotonic() + _GRACE) if code else end
+        if pid:
+            return code, status
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+        select.select([] if code else [report], [], [], _POLL_SECONDS)
+
+
+def _work_in_child(work: Callable[[], int], report_end: int, lifeline: int, our_end: int) -> int:
+    """Do the work in the child, and report its exit code to the parent."""
+    os.close(our_end)
+    kill_on_hangup(lifeline, os.getpid())
+    me, code = os.getpid(), work()
+    if os.getpid() == me:  # a backend may fork
+        os.write(report_end, bytes([code & 0xFF]))
+    return code
+
+
+def kill_on_hangup(pipe: int, owner: int) -> None:
+    """Make the kernel kill a process, or a group by its negative number, once the pipe has no writer; Linux only.
+
+    A parent-death signal would come as soon as the thread that started the process is gone.
+    """
+    if hasattr(fcntl, "F_SETSIG"):
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            fcntl.fcntl(pipe, fcntl.F_SETOWN, owner)
+            fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC)
