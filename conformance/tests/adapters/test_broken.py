@@ -73,7 +73,7 @@ def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:
 @pytest.mark.parametrize(
     ("without", "words"),
     [
-        (lambda backend: backend.breaks == "shape-given", "rule 'shape-given' has no enemy"),
+        (lambda backend: backend.breaks == "shape-given", "rule 'shape-given' has no planted backend"),
         (lambda backend: "N" in backend.classes, "class N "),
     ],
 )

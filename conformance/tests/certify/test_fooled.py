@@ -88,7 +88,7 @@ def test_a_row_that_is_none_is_refused_at_resuming(command: Command, tmp_path: P
         file.write('{"record":"row"}\n')
     said = command.run("numpy", "--resume", str(out))
     assert said.code == 2
-    assert ":3: the row lacks row, verdicts, outcome; the file is damaged" in said.err
+    assert ":3: the row lacks row, verdicts, outcomes; the file is damaged" in said.err
 
 
 def test_what_an_earlier_run_said_is_gone_when_this_one_cannot_start(

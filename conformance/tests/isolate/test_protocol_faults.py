@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import CannotStart
+from conformance.adapter import CannotStart, resolve_claims
 from conformance.cli.main import main
 from conformance.isolate.launch import Limits
 from conformance.isolate.remote import Remote
 from conformance.isolate.session import SHARED_FROM
+from conformance.load import load_spec
 from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan.memory import Source
 from conformance.plan.steps import RowStep
@@ -299,13 +300,17 @@ def test_an_end_in_each_phase_names_the_phase(fault: str, phase: str) -> None:
     ("fault", "words"),
     [
         ("wrong-version", "it speaks 'reshape-conformance/99'"),
-        ("claims-nonsense", "claims an operation 'Reshpae'"),
         ("speaks-first", "before hello was asked|a reply to request 0, which is over"),
     ],
 )
 def test_a_fault_at_the_start_is_named(fault: str, words: str) -> None:
     with pytest.raises(CannotStart, match=words):
         remote(fault)
+
+
+def test_an_operation_that_the_suite_does_not_have_is_named() -> None:
+    with pytest.raises(CannotStart, match="claims an operation 'Reshpae'"):
+        resolve_claims(remote("claims-nonsense"), load_spec().operations)
 
 
 SAID = {
