@@ -1,4 +1,4 @@
-"""array-api-strict: the array API standard, as narrow as it is written, over NumPy."""
+"""array-api-strict: the array API standard and no more, over NumPy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .shared import ArrayLibrary
 
 
 class ArrayApiStrict(ArrayLibrary):
-    """array_api_strict.reshape."""
+    """array_api_strict.reshape, the array API standard over NumPy."""
 
     name, version = "array-api-strict", xp.__version__
     detail = (("numpy", np.__version__),)
     leaves_out = ("declared", "form", "type:f16", "type:bf16", "rank:65")
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type in ("f16", "bf16"):  # the standard has neither
             raise Unsupported(f"type:{src.type}")
         return xp.asarray(array_of(src))
@@ -27,5 +27,5 @@ class ArrayApiStrict(ArrayLibrary):
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         return xp.reshape(src, shape)
 
-    def answer(self, dst: Any) -> Array:
+    def export_dst(self, dst: Any) -> Array:
         return np.asarray(dst)

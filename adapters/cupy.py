@@ -12,7 +12,7 @@ from .shared import ArrayLibrary
 
 
 class CuPy(ArrayLibrary):
-    """cupy.reshape."""
+    """cupy.reshape on a GPU."""
 
     name, version = "cupy", cupy.__version__
     leaves_out = ("declared", "form", "rank:65", "type:bf16")
@@ -28,7 +28,7 @@ class CuPy(ArrayLibrary):
             raise CannotStart(f"cupy@{device}: {str(error).splitlines()[0]}") from None
         self.detail = (("device", f"cuda:{self.device.id}: {properties['name'].decode()}"),)
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type == "bf16":
             raise Unsupported("type:bf16")
         with self.device:
@@ -38,6 +38,6 @@ class CuPy(ArrayLibrary):
         with self.device:
             return cupy.reshape(src, shape)
 
-    def answer(self, dst: Any) -> Array:
+    def export_dst(self, dst: Any) -> Array:
         array: Array = cupy.asnumpy(dst)
         return array

@@ -9,26 +9,26 @@ import numpy as np
 
 from conformance import Tensor, array_of
 
-from .shared import ArrayLibrary, Calls
+from .shared import ArrayLibrary, NodeCalls
 
 da: Any = import_module("dask.array")
-"""Without its types, which it has for some of what is called here."""
+"""Imported without its types, which cover only some of the functions used here."""
 
 
 class Dask(ArrayLibrary):
-    """dask.array.reshape."""
+    """dask.array.reshape on an array of one chunk."""
 
     name, version = "dask", metadata.version("dask")
     detail = (("numpy", np.__version__),)
     leaves_out = ("declared", "form", "rank:65")
-    # The last two: its arithmetic, which fails where a 0 meets a -1 and where a float is no length.
+    # The last two come from its arithmetic: a 0 beside a -1, and a float that is no length.
     refusals = (*ArrayLibrary.refusals, ZeroDivisionError, IndexError)
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         return da.from_array(array_of(src), chunks=-1)
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         return da.reshape(src, shape)
 
-    def chain(self, src: Any, calls: Calls) -> Any:
-        return super().chain(src, calls).compute(scheduler="synchronous")
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
+        return super().run_chain(src, calls).compute(scheduler="synchronous")

@@ -12,16 +12,16 @@ import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
 from conformance import Array, CannotStart, Tensor, array_of
-from conformance.adapter import rank_in_numpy
+from conformance.adapter import check_rank_in_numpy
 from conformance.model.types import dtype_of, name_of
 
-from .shared import ArrayLibrary, Calls, without_elements
+from .shared import ArrayLibrary, NodeCalls, without_elements
 
 _REFUSED = re.compile("cannot reshape array|can only specify one unknown axis|new_sizes must all be positive")
 
 
 class Jax(ArrayLibrary):
-    """jax.numpy.reshape."""
+    """jax.numpy.reshape, eager."""
 
     name, version = "jax", jax.__version__
     operations = ("StaticReshape", "Reshape-1")
@@ -37,7 +37,7 @@ class Jax(ArrayLibrary):
             raise CannotStart(f"{self.name}@{device}: {str(error).splitlines()[0]}") from None
         self.detail = (("device", f"{self.device}: {self.device.device_kind}"),)
 
-    def tensor(self, src: Tensor) -> jax.Array:
+    def import_src(self, src: Tensor) -> jax.Array:
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
             return jnp.zeros(src.dims, dtype_of(src.type), device=self.device)
         return jax.device_put(array_of(src), self.device)
@@ -46,31 +46,33 @@ class Jax(ArrayLibrary):
         try:
             return jnp.reshape(src, shape)
         except TypeError as refusal:
-            if _REFUSED.search(str(refusal)):  # its own word for lengths that do not fit
+            if _REFUSED.search(str(refusal)):  # the message for lengths that do not fit
                 raise ValueError(str(refusal)) from refusal
             raise
 
-    def answer(self, dst: jax.Array) -> Tensor | Array:
-        rank_in_numpy(dst.shape)
+    def export_dst(self, dst: jax.Array) -> Tensor | Array:
+        check_rank_in_numpy(dst.shape)
         if 0 in dst.shape:
             return without_elements(name_of(dst.dtype), dst.shape)
         return np.asarray(dst)
 
 
 class JaxJit(Jax):
-    """A whole graph under jax.jit."""
+    """jax.numpy.reshape under jax.jit, a whole graph at once."""
 
     name = "jax-jit"
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
-        self.jitted = lru_cache(4096)(self.of)
+        self.jit_of = lru_cache(4096)(self.make_jit)
 
-    def of(self, calls: Calls) -> Callable[..., Any]:
-        """One function for equal calls, which jax.jit compiles once for each type and dims of src."""
-        compiled: Callable[..., Any] = jax.jit(partial(super().chain, calls=calls))
-        return compiled
+    def make_jit(self, calls: NodeCalls) -> Callable[..., Any]:
+        """Return one function for equal calls; jax.jit compiles it once for each type and dims of src."""
+        function: Callable[..., Any] = jax.jit(partial(super().run_chain, calls=calls))
+        return function
 
-    def chain(self, src: jax.Array, calls: Calls) -> jax.Array:
-        dst: jax.Array = self.jitted(tuple(call._replace(shape_type="") for call in calls))(src)  # it is Python's here
+    def run_chain(self, src: jax.Array, calls: NodeCalls) -> jax.Array:
+        dst: jax.Array = self.jit_of(tuple(call._replace(shape_type="") for call in calls))(
+            src
+        )  # shape is a Python tuple here
         return dst

@@ -14,18 +14,18 @@ import numpy as np
 from conformance import Array, Graph, Tensor, array_of
 from conformance.model.types import name_of
 
-from .shared import ArrayLibrary, ArrayProgram, Calls, copied_zeros
+from .shared import ArrayLibrary, ArrayProgram, NodeCalls, resolve_zeros
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
     "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64", "u64": "UINT64",
 }  # fmt: skip
 OTHERS = tuple(f"shape-type:{name}" for name in ("s8", "u8", "s16", "u16", "u32", "s64", "u64"))
-"""What RESHAPE does not take; values that fit are written as s32."""
+"""Shape types that RESHAPE does not take; values that fit are passed as s32."""
 
 
 class LiteRt(ArrayLibrary):
-    """RESHAPE without delegates: the interpreter's own kernel."""
+    """LiteRT's RESHAPE by the interpreter's own kernel, without delegates."""
 
     name, version = "litert", metadata.version("ai-edge-litert")
     leaves_out = ("declared", "form", "rank:65", *OTHERS)
@@ -33,25 +33,25 @@ class LiteRt(ArrayLibrary):
 
     def __init__(self) -> None:
         self.detail = (("resolver", self.resolver.name),)
-        self.kept: dict[tuple[int, int], Any] = {}
+        self.interpreters: dict[tuple[int, int], Any] = {}
 
     def compile(self, graph: Graph) -> ArrayProgram:
         own = copy(self)
-        own.kept = {}  # a call leaves things behind in an interpreter, which only calls of the same program may find
+        own.interpreters = {}  # an interpreter keeps state, which only calls of the same program may share
         return super(LiteRt, own).compile(graph)
 
-    def tensor(self, src: Tensor) -> Array:
+    def import_src(self, src: Tensor) -> Array:
         return array_of(src)
 
-    def chain(self, src: Array, calls: Calls) -> Array:
+    def run_chain(self, src: Array, calls: NodeCalls) -> Array:
         for number, call in enumerate(calls):
-            shape = np.array(copied_zeros(src.shape, call), np.int32)  # no model has room for more than 32 bits
-            interpreter = self.kept.get((number, len(shape))) if call.runtime else None
+            shape = np.array(resolve_zeros(src.shape, call), np.int32)  # no model has room for more than 32 bits
+            interpreter = self.interpreters.get((number, len(shape))) if call.runtime else None
             if interpreter is None:
                 content = model(name_of(src.dtype), src.shape, len(shape) if call.runtime else shape)
                 interpreter = self.interpreter(content)
             if call.runtime:
-                self.kept[number, len(shape)] = interpreter
+                self.interpreters[number, len(shape)] = interpreter
                 interpreter.resize_tensor_input(0, src.shape)
             interpreter.allocate_tensors()
             interpreter.set_tensor(0, src)
@@ -66,7 +66,7 @@ class LiteRt(ArrayLibrary):
 
 
 class LiteRtXnnpack(LiteRt):
-    """RESHAPE as it comes: XNNPACK takes over what it knows."""
+    """LiteRT's RESHAPE with the default delegate XNNPACK."""
 
     name = "litert-xnnpack"
     resolver = litert.OpResolverType.BUILTIN
@@ -74,8 +74,8 @@ class LiteRtXnnpack(LiteRt):
 
 
 def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
-    """Tensor 0 by tensor 1 is tensor 2; shape is a constant, or an input of so many entries."""
-    given = isinstance(shape, np.ndarray)
+    """Return a model that reshapes tensor 0 by 1 into 2; `shape` is a constant, or the length of an input."""
+    is_constant = isinstance(shape, np.ndarray)
     entries = shape.size if isinstance(shape, np.ndarray) else shape
     data = np.frombuffer(shape.tobytes(), np.uint8) if isinstance(shape, np.ndarray) else None
     code = getattr(schema.TensorType, TYPES[type_])
@@ -87,7 +87,7 @@ def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
     ]
     graph = schema.SubGraphT(
         tensors=tensors,
-        inputs=[0] if given else [0, 1],
+        inputs=[0] if is_constant else [0, 1],
         outputs=[2],
         operators=[schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])],
     )

@@ -8,10 +8,10 @@ import mlx.core as mx  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
 from conformance import Array, Tensor, Unsupported, array_of
-from conformance.adapter import rank_in_numpy
+from conformance.adapter import check_rank_in_numpy
 from conformance.model.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
 
 TYPES = {
     "f16": mx.float16, "bf16": mx.bfloat16, "f32": mx.float32, "bool": mx.bool_, "s8": mx.int8, "u8": mx.uint8,
@@ -21,14 +21,14 @@ NAMES = {dtype: name for name, dtype in TYPES.items()}
 
 
 class Mlx(ArrayLibrary):
-    """mlx.core.reshape."""
+    """mlx.core.reshape on the CPU."""
 
     name, version = "mlx", mx.__version__
     detail = (("device", str(mx.default_device())),)
     operations = ("StaticReshape", "Reshape-1")
     leaves_out = ("declared", "form", "runtime-shape", "rank:65", "type:f64", "layout:reversed")
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type not in TYPES:
             raise Unsupported(f"type:{src.type}")
         if any(stride < 0 for stride in src.strides):
@@ -45,13 +45,13 @@ class Mlx(ArrayLibrary):
                 raise OverflowError(str(refusal)) from refusal
             raise
 
-    def chain(self, src: Any, calls: Calls) -> Any:
-        dst = super().chain(src, calls)
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
+        dst = super().run_chain(src, calls)
         mx.eval(dst)
         return dst
 
-    def answer(self, dst: Any) -> Tensor | Array:
-        rank_in_numpy(dst.shape)
+    def export_dst(self, dst: Any) -> Tensor | Array:
+        check_rank_in_numpy(dst.shape)
         if not has_elements(dst.shape):
             return without_elements(NAMES[dst.dtype], dst.shape)
         if dst.dtype == mx.bfloat16:

@@ -1,4 +1,4 @@
-"""MNN's expressions: a 0 in shape always copies; there is no flag to ask for it, so nothing is mapped."""
+"""MNN's expressions: a 0 in shape always copies; there is no special_zero, and the adapter does not answer it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from MNN import version  # type: ignore[import-not-found,unused-ignore]
 from conformance import Array, Tensor, Unsupported, array_of
 from conformance.model.types import WIDTH
 
-from .shared import ArrayLibrary, Calls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
 
 TYPES = {"f32": mnn.float, "s32": mnn.int, "u8": mnn.uint8}
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 
 
 class Mnn(ArrayLibrary):
-    """MNN.expr.reshape."""
+    """MNN.expr.reshape; a 0 in shape always copies."""
 
     name, version = "mnn", version()
     operations = ("StaticReshape", "Reshape-1")
@@ -28,23 +28,23 @@ class Mnn(ArrayLibrary):
     )  # fmt: skip
     answers_special_zero = False
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type not in TYPES:
             raise Unsupported(f"type:{src.type}")
         return mnn.const(np.array(array_of(src), order="C"), list(src.dims), mnn.NCHW, TYPES[src.type])
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         dst = mnn.reshape(src, list(shape), mnn.NCHW)
-        if not dst.valid:  # how it refuses: it writes why to the terminal, and raises nothing
+        if not dst.valid:  # its way to reject: it prints the reason and raises nothing
             raise ValueError(f"{src.shape} by {list(shape)} is no valid variable")
         return dst
 
-    def chain(self, src: Any, calls: Calls) -> Any:
-        return super().chain(src, calls), src.size
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
+        return super().run_chain(src, calls), src.size
 
-    def answer(self, dst: Any) -> Tensor | Array:
+    def export_dst(self, dst: Any) -> Tensor | Array:
         dst, size = dst
-        if not has_elements(dst.shape) or prod(dst.shape) != size:  # of any other volume, it has only memory of src
+        if not has_elements(dst.shape) or prod(dst.shape) != size:  # for another volume it has only the memory of src
             return without_elements(NAMES[dst.dtype], dst.shape)
-        array: Array = np.array(dst.read())  # a copy: what is read lies in memory of the variable
+        array: Array = np.array(dst.read())  # a copy, since read() returns memory of the variable
         return array

@@ -1,4 +1,4 @@
-"""ncnn: a net of Reshape layers; a 0 copies the length of the same axis, counted from the last; nothing is mapped."""
+"""ncnn: a net of Reshape layers; a 0 copies the length of the same axis, counted from the last one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance import Array, Rejected, Tensor, Unsupported, array_of
 from conformance.model import LAYOUTS
 from conformance.model.types import WIDTH
 
-from .shared import ArrayLibrary, Calls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
 
 LENGTHS = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}
 """The numbers by which a layer knows the lengths of 1 to 4 axes: w is 0, h 1, d 11 and c 2."""
@@ -20,7 +20,7 @@ STRIDED = tuple(name for name in LAYOUTS if name not in ("dense", "offset"))
 
 
 class Ncnn(ArrayLibrary):
-    """A net that is loaded for each call; its blobs have one to four axes."""
+    """ncnn's Reshape layer in a net that is loaded for each call; tensors have one to four axes."""
 
     name, version = "ncnn", ncnn.__version__
     operations = ("StaticReshape", "Reshape-1")
@@ -30,15 +30,15 @@ class Ncnn(ArrayLibrary):
     )  # fmt: skip
     answers_special_zero = False
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type != "f32":
             raise Unsupported(f"type:{src.type}")
         array = array_of(src)
-        if not array.flags.c_contiguous:  # it takes any array for a dense one
+        if not array.flags.c_contiguous:  # it treats every array as dense
             raise Unsupported("layout")
         return array
 
-    def chain(self, src: Any, calls: Calls) -> Any:
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
         net = ncnn.Net()
         net.opt.num_threads = 1
         if net.load_param_mem(text_of(calls)):
@@ -50,10 +50,10 @@ class Ncnn(ArrayLibrary):
             raise Rejected("run", f"extract: {status}, of {dst.dims} axes")
         return dst, src.size
 
-    def answer(self, dst: Any) -> Tensor | Array:
+    def export_dst(self, dst: Any) -> Tensor | Array:
         dst, size = dst
         dims = {1: (dst.w,), 2: (dst.h, dst.w), 3: (dst.c, dst.h, dst.w), 4: (dst.c, dst.d, dst.h, dst.w)}[dst.dims]
-        if not has_elements(dims) or prod(dims) > size:  # of more than src has, it has no memory
+        if not has_elements(dims) or prod(dims) > size:  # it has no memory for more than src holds
             return without_elements("f32", dims)
         return np.array(dst)
 
@@ -65,8 +65,8 @@ def blob(src: Any) -> Any:
         raise ValueError(str(refusal)) from refusal
 
 
-def text_of(calls: Calls) -> str:
-    """The net, as its files have it."""
+def text_of(calls: NodeCalls) -> str:
+    """Return the net as the text of its file format."""
     lines = ["7767517", f"{len(calls) + 1} {len(calls) + 1}", "Input src 0 1 src"]
     blobs = ["src", *(f"between{k}" for k in range(1, len(calls))), "dst"]
     for k, call in enumerate(calls):

@@ -1,4 +1,4 @@
-"""ndonnx: the array API over graphs of ONNX, which ONNX Runtime evaluates as far as values are known."""
+"""ndonnx: the array API over ONNX graphs, which ONNX Runtime evaluates if all values are known."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from onnx import shape_inference  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Array, Tensor, Unsupported, array_of
 
-from .shared import ArrayLibrary, Calls
+from .shared import ArrayLibrary, NodeCalls
 
 
 class Ndonnx(ArrayLibrary):
-    """ndonnx.reshape."""
+    """ndonnx.reshape, evaluated by ONNX Runtime."""
 
     name, version = "ndonnx", ndx.__version__
     detail = (("onnxruntime", onnxruntime.__version__),)
@@ -22,7 +22,7 @@ class Ndonnx(ArrayLibrary):
     leaves_out = ("declared", "form", "runtime-shape", "rank:65", "type:bf16")
     refusals = (*ArrayLibrary.refusals, shape_inference.InferenceError)
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type == "bf16":
             raise Unsupported("type:bf16")
         return ndx.asarray(array_of(src))
@@ -30,6 +30,6 @@ class Ndonnx(ArrayLibrary):
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         return ndx.reshape(src, shape)
 
-    def chain(self, src: Any, calls: Calls) -> Array:
-        array: Array = super().chain(src, calls).unwrap_numpy()
+    def run_chain(self, src: Any, calls: NodeCalls) -> Array:
+        array: Array = super().run_chain(src, calls).unwrap_numpy()
         return array

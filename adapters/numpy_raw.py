@@ -1,4 +1,4 @@
-"""numpy.reshape itself, nothing mapped: every 0 is literal, and -1 is what NumPy takes it to be."""
+"""numpy.reshape itself: every 0 is literal, and every negative entry is a -1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .shared import ArrayLibrary
 
 
 class NumpyRaw(ArrayLibrary):
-    """numpy.reshape with the shape as it is; it takes any negative number for -1."""
+    """numpy.reshape with the shape unchanged; it takes any negative number for -1."""
 
     name, version = "numpy-raw", np.__version__
     leaves_out = ("declared", "form", "rank:65")

@@ -1,7 +1,7 @@
-"""The reference: plain integers decide what dst is, NumPy only moves bytes.
+"""The reference backend: plain integers decide the dims of dst, and NumPy only moves bytes.
 
-Independent of the contracts on purpose: this file is the second opinion that spec/rules.yaml is checked against.
-Every refusal names the rule that the call breaks, as data.
+It shares no code with the contracts on purpose, because spec/rules.yaml is checked against it.
+The message of every rejection is the id of the rule that the call breaks.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from conformance.model.types import dtype_of
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 MOST_DIMS = 32
-"""Past this NumPy 1 has no arrays, and the elements are moved as a flat row."""
+"""The largest rank of NumPy 1; beyond it, elements are copied as a flat row."""
 
 
 class Illegal(Exception):
-    """The call breaks a rule; its id is the argument."""
+    """The call breaks a rule; the argument is its id."""
 
 
-class Open(Exception):
-    """No document says which dst is meant; the arguments are the silent rule's id, and what is known of dst."""
+class Unspecified(Exception):
+    """No document says which dst is meant; the arguments are the silent rule's id, and the known lengths of dst."""
 
 
 def resolve(
     src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False
 ) -> tuple[int, ...]:
-    """The dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
+    """Return the dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
     if shape.count(-1) > 1:
         raise Illegal("one-infer")
     for length in shape:
@@ -42,34 +42,34 @@ def resolve(
         volume *= length
     dst = known_lengths(src, shape, special_zero)
     known = 1
-    for given in dst:
-        if given is not None:
-            known *= given
+    for entry in dst:
+        if entry is not None:
+            known *= entry
 
     if None not in dst:
         if known != volume:
             raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
         return tuple(dst)  # type: ignore[arg-type]
-    return inferred(volume, known, dst, special_zero and 0 in shape[len(src) :])
+    return infer_lengths(volume, known, dst, special_zero and 0 in shape[len(src) :])
 
 
-def inferred(volume: int, known: int, dst: list[int | None], past_rank: bool) -> tuple[int, ...]:
-    """dst with the lengths that were left open; `past_rank`: one of them was to be copied from where src has none."""
+def infer_lengths(volume: int, known: int, dst: list[int | None], past_rank: bool) -> tuple[int, ...]:
+    """Return dst with its free lengths filled in; `past_rank`: one of them is a 0 past the rank of src."""
     if known == 0:
-        if volume != 0:  # then nothing was copied from src but lengths, and the 0 is a literal one
+        if volume != 0:  # src has no 0 to copy, so that the 0 of dst is a literal one
             raise Illegal("zero-empties")
-        raise Open("zero-past-rank" if past_rank else "infer-undetermined", tuple(dst))
+        raise Unspecified("zero-past-rank" if past_rank else "infer-undetermined", tuple(dst))
     if volume % known != 0:
         raise Illegal("same-volume")
     if dst.count(None) == 1 or volume == known:
-        dst = [volume // known if given is None else given for given in dst]
+        dst = [volume // known if length is None else length for length in dst]
     if past_rank:
-        raise Open("zero-past-rank", tuple(dst))
+        raise Unspecified("zero-past-rank", tuple(dst))
     return tuple(dst)  # type: ignore[arg-type]
 
 
 def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool) -> list[int | None]:
-    """The lengths of dst that are written or copied; None for the others."""
+    """Return the lengths of dst that shape states or copies; None for the others."""
     dst: list[int | None] = []
     for index, length in enumerate(shape):
         if length == 0 and special_zero:
@@ -80,7 +80,7 @@ def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bo
 
 
 def check_form(node: Node, src_type: str) -> None:
-    """Refuses a node that is not written as its operation's signature says."""
+    """Raise Rejected for a node that does not fit the signature of its operation."""
     operation, shape, special_zero, result, _, inputs, outputs = node
     if special_zero is None or (shape is None and operation == "StaticReshape"):
         raise Rejected("compile", "attributes-required")
@@ -101,7 +101,7 @@ def check_form(node: Node, src_type: str) -> None:
 
 
 class NumpyReference:
-    """All three operations, every facet."""
+    """The suite's own reference in NumPy: all three operations, every facet."""
 
     identity = Identity("numpy", np.__version__)
     claims = Claims(operations=("StaticReshape", "DynamicReshape-1", "Reshape-1"))
@@ -112,21 +112,21 @@ class NumpyReference:
         for node in nodes:
             self.check(node, src_type)
             early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked
-        return Compiled(self, graph, self.settle("compile", nodes, dims, ()) if early else None)  # type: ignore[arg-type]
+        return ReferenceProgram(self, graph, self.settle("compile", nodes, dims, ()) if early else None)  # type: ignore[arg-type]
 
     check = staticmethod(check_form)
 
     def settle(
         self, stage: str, nodes: tuple[Node, ...], dims: tuple[int, ...], shapes: tuple[Tensor, ...]
     ) -> tuple[int, ...]:
-        """The dims of the last node's dst, or the refusal of the first node that has none."""
+        """Return the dims of the last node's dst; Rejected for the first node that has none."""
         arriving = iter(shapes)
         for node in nodes:
             try:
                 dims = self.answer(node, dims, self.entries(node.shape, arriving))  # type: ignore[arg-type] # checked
             except Illegal as illegal:
                 raise Rejected(stage, illegal.args[0]) from None
-            except Open as silence:
+            except Unspecified as silence:
                 rule, known = silence.args
                 if node.result is not None and not self.agrees(node.result, known):
                     rule = "declared-output"
@@ -136,23 +136,23 @@ class NumpyReference:
         return dims
 
     def entries(self, shape: Operand, arriving: Iterator[Tensor]) -> tuple[int, ...]:
-        """The entries of shape, from the node or from the next tensor that arrives."""
+        """Return the entries of shape, from the node or from the next tensor that arrives."""
         return tuple(next(arriving).array().tolist()) if shape.values is None else shape.values
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The dims of one node's dst."""
+        """Return the dims of one node's dst."""
         (special_zero,) = node.special_zero.values  # type: ignore[union-attr, misc] # which was checked
         return resolve(src, shape, special_zero, node.operation != "StaticReshape")
 
     def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
-        return possible(declared, dims)
+        return can_be_true(declared, dims)
 
-    def moved(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Tensor | Array:
-        return moved(src, dst)
+    def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Tensor | Array:
+        return copy_elements(src, dst)
 
 
-class Compiled:
-    """A graph, with its dst where that was known beforehand."""
+class ReferenceProgram:
+    """A graph, and the dims of its dst if they are known at compilation."""
 
     def __init__(self, backend: NumpyReference, graph: Graph, dst: tuple[int, ...] | None) -> None:
         self.backend, self.nodes, self.dst = backend, graph.nodes, dst
@@ -161,37 +161,37 @@ class Compiled:
         dst = self.dst
         if dst is None:
             dst = self.backend.settle("run", self.nodes, src.dims, shapes)
-        return self.backend.moved(src, dst, may_overwrite)
+        return self.backend.copy_elements(src, dst, may_overwrite)
 
 
-def possible(declared: Declared, dims: tuple[int | None, ...]) -> bool:
-    """Whether a declaration can be true of dst, as far as that is known."""
+def can_be_true(declared: Declared, dims: tuple[int | None, ...]) -> bool:
+    """True if a declaration agrees with the known lengths of dst."""
     if declared.dims is None:
         return True
     if len(declared.dims) != len(dims):
         return False
-    for said, length in zip(declared.dims, dims, strict=True):
-        if said is not None and length is not None and said != length:
+    for want, length in zip(declared.dims, dims, strict=True):
+        if want is not None and length is not None and want != length:
             return False
     return True
 
 
-def moved(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
-    """A copy of src's elements in row-major order, as dst."""
+def copy_elements(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
+    """Return a copy of src's elements in row-major order, with the dims of dst."""
     if 0 in dst:
         return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)
     if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
         return src.array().reshape(dst).copy()
-    return flat(src, dst)
+    return copy_flat(src, dst)
 
 
-def flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
-    """The same where NumPy has no array of so many dims."""
+def copy_flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
+    """Return a copy of src's elements with the dims of dst, of any rank."""
     return dense(src.type, dst, bytearray(elements(src)))
 
 
 def dense(type_: str, dims: tuple[int, ...], memory: bytearray) -> Tensor:
-    """A tensor whose elements lie in memory in row-major order, without gaps."""
+    """Return a tensor whose elements lie in memory in row-major order, without gaps."""
     strides, step = [], dtype_of(type_).itemsize
     for length in reversed(dims):
         strides.append(step)
@@ -200,7 +200,7 @@ def dense(type_: str, dims: tuple[int, ...], memory: bytearray) -> Tensor:
 
 
 def elements(src: Tensor) -> bytes:
-    """src's elements in row-major order; dims of length 1 are dropped, which changes no order."""
-    kept = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]
-    dims, strides = tuple(k[0] for k in kept), tuple(k[1] for k in kept)
+    """Return src's elements in row-major order; dims of length 1 are dropped, since NumPy has no high ranks."""
+    axes = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]
+    dims, strides = tuple(length for length, _ in axes), tuple(stride for _, stride in axes)
     return Tensor(src.type, dims, strides, src.memory, src.offset).array().tobytes()

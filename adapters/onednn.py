@@ -1,7 +1,7 @@
-"""oneDNN Graph, the library that the documents were written for, through its C interface.
+"""oneDNN Graph, the library that the documents describe, through its C interface.
 
-A graph is first put down in the library's own numbers, as a Blueprint of logical tensors and ops; only then is it
-built, so that the calls it takes can also be listed. Only StaticReshape: the library no longer has the other two.
+A graph is first turned into a Blueprint of logical tensors and ops in the library's own numbers, from which scripts can
+be written too, and then built. Only StaticReshape is supported: the library no longer has the other two operations.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .onednn_api import Dims, InplacePair, Library, LogicalTensor
 # ── a graph in the library's numbers ──────────────────────────────────────────────────────────────
 
 
-class Said(NamedTuple):
-    """What a logical tensor is to say; strides in elements, None: left to the library."""
+class TensorFields(NamedTuple):
+    """The fields of a logical tensor; strides in elements, None if the library chooses them."""
 
     id: int
     type: int
@@ -44,9 +44,9 @@ class Op(NamedTuple):
 
 
 class Blueprint(NamedTuple):
-    """All that the library is told of a graph."""
+    """A graph in the library's numbers."""
 
-    tensors: Mapping[int, Said]
+    tensors: Mapping[int, TensorFields]
     ops: tuple[Op, ...]
     src: int
     dst: int
@@ -54,13 +54,13 @@ class Blueprint(NamedTuple):
 
 SRC = 0
 _EXTRA = 100
-"""Ids from here on are those of inputs and outputs that no StaticReshape has."""
+"""The first id of inputs and outputs that no StaticReshape has."""
 
 
 def blueprint(graph: Graph) -> Blueprint:
-    """The graph in the library's numbers; raises Unsupported for what these cannot say."""
+    """Return the graph in the library's numbers; Unsupported if they cannot express it."""
     src = graph.src
-    tensors = {SRC: said(SRC, src)}
+    tensors = {SRC: tensor_fields(SRC, src)}
     ops = []
     for k, node in enumerate(graph.nodes):
         if node.operation != "StaticReshape":
@@ -68,27 +68,29 @@ def blueprint(graph: Graph) -> Blueprint:
         inputs = [k, *(_EXTRA + 10 * k + extra for extra in range(1, node.inputs))][: node.inputs]
         outputs = [k + 1, *(_EXTRA + 10 * k + 5 + extra for extra in range(1, node.outputs))][: node.outputs]
         result = node.result or Declared(src.type, None)
-        tensors |= {id_: said(id_, src) for id_ in inputs[1:]} | {id_: said(id_, result) for id_ in outputs}
+        tensors |= {id_: tensor_fields(id_, src) for id_ in inputs[1:]} | {
+            id_: tensor_fields(id_, result) for id_ in outputs
+        }
         ops.append(Op(k, tuple(attributes(node)), tuple(inputs), tuple(outputs)))
     return Blueprint(tensors, tuple(ops), SRC, len(ops))
 
 
-def said(id_: int, declared: Declared) -> Said:
-    """A tensor as declared."""
+def tensor_fields(id_: int, declared: Declared) -> TensorFields:
+    """Return the fields of a declared tensor."""
     if declared.type not in api.TYPES:
         raise Unsupported(f"type:{declared.type}")
     if len(declared.dims or ()) > api.MOST_DIMS:
         raise Unsupported(f"rank:{len(declared.dims or ())}")
     strides = declared.strides
     if strides is not None:
-        if min(strides, default=0) < 0:  # the library's header rules them out, and they end the process
+        if min(strides, default=0) < 0:  # the header forbids them, and they crash the library
             raise Unsupported("layout:reversed")
         strides = tuple(step // WIDTH[declared.type] for step in strides)
-    return Said(id_, api.TYPES[declared.type], declared.dims, strides)
+    return TensorFields(id_, api.TYPES[declared.type], declared.dims, strides)
 
 
 def attributes(node: Node) -> Iterator[Attribute]:
-    """The attributes that are set, in the order in which they are set; one that is missing is not."""
+    """Yield the attributes of a node in the order in which they are set."""
     if node.shape is not None:
         yield attribute(api.SHAPE, node.shape)
     if node.special_zero is not None:
@@ -108,19 +110,19 @@ def attribute(id_: int, operand: Operand) -> Attribute:
 # ── building it ───────────────────────────────────────────────────────────────────────────────────
 
 
-def logical_tensor(library: Library, said: Said) -> LogicalTensor:
+def logical_tensor(library: Library, fields: TensorFields) -> LogicalTensor:
     tensor = LogicalTensor()
     at = c.byref(tensor)
-    if said.dims is None:
-        library.call("dnnl_graph_logical_tensor_init", at, said.id, said.type, api.UNKNOWN_NDIMS, api.STRIDED, 0)
+    if fields.dims is None:
+        library.call("dnnl_graph_logical_tensor_init", at, fields.id, fields.type, api.UNKNOWN_NDIMS, api.STRIDED, 0)
         return tensor
-    dims = Dims(*(api.UNKNOWN_DIM if length is None else length for length in said.dims))
-    rank = len(said.dims)
-    if said.strides is None:
-        library.call("dnnl_graph_logical_tensor_init_with_dims", at, said.id, said.type, rank, dims, api.STRIDED, 0)
+    dims = Dims(*(api.UNKNOWN_DIM if length is None else length for length in fields.dims))
+    rank = len(fields.dims)
+    if fields.strides is None:
+        library.call("dnnl_graph_logical_tensor_init_with_dims", at, fields.id, fields.type, rank, dims, api.STRIDED, 0)
     else:
-        strides = Dims(*said.strides)
-        library.call("dnnl_graph_logical_tensor_init_with_strides", at, said.id, said.type, rank, dims, strides, 0)
+        strides = Dims(*fields.strides)
+        library.call("dnnl_graph_logical_tensor_init_with_strides", at, fields.id, fields.type, rank, dims, strides, 0)
     return tensor
 
 
@@ -135,62 +137,64 @@ def set_attribute(library: Library, op: c.c_void_p, attribute: Attribute) -> Non
 
 
 class Partition:
-    """A part of the graph that the library took, compiled."""
+    """A part of the graph that the library has compiled."""
 
-    def __init__(self, library: Library, handle: c.c_void_p, known: dict[int, LogicalTensor], keep: ExitStack) -> None:
-        """`known` holds the logical tensors as far as they are settled, and afterwards those of the outputs too."""
+    def __init__(
+        self, library: Library, handle: c.c_void_p, tensors: dict[int, LogicalTensor], stack: ExitStack
+    ) -> None:
+        """`tensors` holds the logical tensors by id; those of the outputs are replaced by the compiled ones."""
         self.library, self.compiled = library, c.c_void_p()
-        self.inputs = [known[id_] for id_ in ports(library, handle, "input")]
-        declared = [known[id_] for id_ in ports(library, handle, "output")]
+        self.inputs = [tensors[id_] for id_ in ports(library, handle, "input")]
+        declared = [tensors[id_] for id_ in ports(library, handle, "output")]
         library.call("dnnl_graph_compiled_partition_create", c.byref(self.compiled), handle)
-        keep.callback(library.dll.dnnl_graph_compiled_partition_destroy, self.compiled)
+        stack.callback(library.dll.dnnl_graph_compiled_partition_destroy, self.compiled)
         library.call(
             "dnnl_graph_partition_compile", handle, self.compiled,
             len(self.inputs), pointers(self.inputs), len(declared), pointers(declared), library.engine,
         )  # fmt: skip
-        self.outputs = [self.settled(tensor.id) for tensor in declared]
-        known.update((tensor.id, tensor) for tensor in self.outputs)
+        self.outputs = [self.query_tensor(tensor.id) for tensor in declared]
+        tensors.update((tensor.id, tensor) for tensor in self.outputs)
         self.sizes = [self.size(tensor) for tensor in self.outputs]
         self.in_place = dict(self.inplace_ports())
 
-    def settled(self, id_: int) -> LogicalTensor:
-        """What an output turned out to be."""
+    def query_tensor(self, id_: int) -> LogicalTensor:
+        """Return an output as the library compiled it."""
         tensor = LogicalTensor()
         self.library.call("dnnl_graph_compiled_partition_query_logical_tensor", self.compiled, id_, c.byref(tensor))
         return tensor
 
     def size(self, tensor: LogicalTensor) -> int:
-        """How many bytes the library wants for it."""
+        """Return the number of bytes that the library needs for a tensor."""
         size = c.c_size_t()
         self.library.call("dnnl_graph_logical_tensor_get_mem_size", c.byref(tensor), c.byref(size))
         return size.value
 
     def inplace_ports(self) -> list[tuple[int, int]]:
-        """Which output may lie where which input lies: id of the output, id of the input."""
+        """Return the pairs (output id, input id) that may share memory."""
         count, pairs = c.c_size_t(), c.POINTER(InplacePair)()
         self.library.call(
             "dnnl_graph_compiled_partition_get_inplace_ports", self.compiled, c.byref(count), c.byref(pairs)
         )
         return [(pairs[k].output_id, pairs[k].input_id) for k in range(count.value)]
 
-    def run(self, held: dict[int, Memory], may_overwrite: bool) -> None:
-        """Executes on the inputs held, and holds the outputs."""
+    def run(self, memories: dict[int, Memory], may_overwrite: bool) -> None:
+        """Execute on the inputs in `memories`, and add the outputs to it."""
         for tensor, size in zip(self.outputs, self.sizes, strict=True):
             shared = self.in_place.get(tensor.id) if may_overwrite else None
-            held[tensor.id] = held[shared] if shared is not None else Memory.fresh(size)
-        with ExitStack() as keep:
+            memories[tensor.id] = memories[shared] if shared is not None else Memory.allocate(size)
+        with ExitStack() as stack:
             arguments = [
                 array
                 for tensors in (self.inputs, self.outputs)
-                for array in (len(tensors), self.handles([(t, held[t.id]) for t in tensors], keep))
+                for array in (len(tensors), self.handles([(t, memories[t.id]) for t in tensors], stack))
             ]
             self.library.call(
                 "dnnl_graph_compiled_partition_execute", self.compiled, self.library.stream, *arguments, stage="run"
             )
             self.library.call("dnnl_stream_wait", self.library.stream, stage="run")
 
-    def handles(self, tensors: list[tuple[LogicalTensor, Memory]], keep: ExitStack) -> Any:
-        """The tensors with their memory, as an array that C takes."""
+    def handles(self, tensors: list[tuple[LogicalTensor, Memory]], stack: ExitStack) -> Any:
+        """Return the tensors with their memory, as a C array."""
         array = (c.c_void_p * max(len(tensors), 1))()
         for k, (tensor, memory) in enumerate(tensors):
             handle = c.c_void_p()
@@ -198,13 +202,13 @@ class Partition:
                 "dnnl_graph_tensor_create", c.byref(handle), c.byref(tensor), self.library.engine, memory.address,
                 stage="run",
             )  # fmt: skip
-            keep.callback(self.library.dll.dnnl_graph_tensor_destroy, handle)
+            stack.callback(self.library.dll.dnnl_graph_tensor_destroy, handle)
             array[k] = handle
         return array
 
 
 def ports(library: Library, partition: c.c_void_p, side: str) -> list[int]:
-    """The ids of the tensors that go into a partition, or come out of it."""
+    """Return the ids of a partition's inputs or outputs."""
     count = c.c_size_t()
     library.call(f"dnnl_graph_partition_get_{side}_ports_num", partition, c.byref(count))
     tensors = (LogicalTensor * max(count.value, 1))()
@@ -217,22 +221,22 @@ def pointers(tensors: list[LogicalTensor]) -> Any:
 
 
 def partitions(
-    library: Library, plan: Blueprint, known: Mapping[int, LogicalTensor], keep: ExitStack
+    library: Library, plan: Blueprint, tensors: Mapping[int, LogicalTensor], stack: ExitStack
 ) -> list[c.c_void_p]:
-    """The parts that the library makes of a graph."""
+    """Return the parts into which the library divides a graph."""
     graph = c.c_void_p()
     library.call("dnnl_graph_graph_create", c.byref(graph), api.CPU)
-    keep.callback(library.dll.dnnl_graph_graph_destroy, graph)
+    stack.callback(library.dll.dnnl_graph_graph_destroy, graph)
     for op in plan.ops:
         handle = c.c_void_p()
         library.call("dnnl_graph_op_create", c.byref(handle), op.id, api.STATIC_RESHAPE, b"reshape")
-        keep.callback(library.dll.dnnl_graph_op_destroy, handle)
+        stack.callback(library.dll.dnnl_graph_op_destroy, handle)
         for attribute in op.attributes:
             set_attribute(library, handle, attribute)
         for id_ in op.inputs:
-            library.call("dnnl_graph_op_add_input", handle, c.byref(known[id_]))
+            library.call("dnnl_graph_op_add_input", handle, c.byref(tensors[id_]))
         for id_ in op.outputs:
-            library.call("dnnl_graph_op_add_output", handle, c.byref(known[id_]))
+            library.call("dnnl_graph_op_add_output", handle, c.byref(tensors[id_]))
         library.call("dnnl_graph_add_op", graph, handle)
     library.call("dnnl_graph_graph_finalize", graph)
     library.call("dnnl_graph_graph_filter", graph, api.FUSION)
@@ -240,9 +244,9 @@ def partitions(
     library.call("dnnl_graph_graph_get_partition_num", graph, c.byref(count))
     array = (c.c_void_p * max(count.value, 1))()
     library.call("dnnl_graph_graph_get_partitions", graph, count.value, array)
-    handles = [c.c_void_p(each) for each in array[: count.value]]
-    for each in handles:
-        keep.callback(library.dll.dnnl_graph_partition_destroy, each)
+    handles = [c.c_void_p(partition) for partition in array[: count.value]]
+    for handle in handles:
+        stack.callback(library.dll.dnnl_graph_partition_destroy, handle)
     return handles
 
 
@@ -253,19 +257,19 @@ _UNWRITTEN = 0xEE
 
 
 class WroteOutside(Exception):
-    """The library wrote where no tensor lies."""
+    """The library wrote outside the memory of a tensor."""
 
 
 class Memory(NamedTuple):
-    """Where a tensor begins."""
+    """Memory of a tensor, and the offset of its first element."""
 
     memory: bytearray | memoryview
     offset: int
     guarded: bool
 
     @classmethod
-    def fresh(cls, size: int) -> Memory:
-        """As many bytes as the library wants, between guards, and none of them what a tensor is likely to hold."""
+    def allocate(cls, size: int) -> Memory:
+        """Allocate memory between guards, filled with a byte that tensors seldom hold."""
         return cls(bytearray([_UNWRITTEN]) * (size + 2 * _GUARD), _GUARD, True)
 
     @property
@@ -273,7 +277,7 @@ class Memory(NamedTuple):
         return c.addressof(c.c_char.from_buffer(self.memory, self.offset))
 
     def check(self) -> None:
-        """Raises WroteOutside where a guard is not as it was."""
+        """Raise WroteOutside if a guard has changed."""
         if not self.guarded:
             return
         for where, guard in (("before", self.memory[:_GUARD]), ("after", self.memory[-_GUARD:])):
@@ -286,50 +290,50 @@ class Memory(NamedTuple):
 
 
 class OneDnn:
-    """StaticReshape of whatever oneDNN is found."""
+    """StaticReshape of oneDNN Graph, in the library that ONEDNN_LIBRARY names or that is installed."""
 
     def __init__(self) -> None:
-        self.library = Library(api.found())
+        self.library = Library(api.find_library())
         self.identity = Identity("onednn", self.library.release, self.library.detail)
         named = {name for name, number in api.TYPES.items() if self.library.words("dt2str", number) != "unknown dt"}
         self.unnamed = tuple(name for name in WIDTH if name not in named)
-        self.declined = tuple(name for name in ("f32", "bf16", "f16") if not self.supports(name))
-        types = tuple(f"type:{name}" for name in (*self.declined, *self.unnamed))
+        self.unsupported = tuple(name for name in ("f32", "bf16", "f16") if not self.supports(name))
+        types = tuple(f"type:{name}" for name in (*self.unsupported, *self.unnamed))
         self.claims = Claims(("StaticReshape",), (*types, "form:attribute-types", "layout:reversed", "rank"))
 
     def supports(self, type_: str) -> bool:
-        """Whether the library takes the plainest of reshapes of this type on this processor."""
+        """True if the library takes the simplest reshape of this type on this processor."""
         node = Node("StaticReshape", Operand("s64", (1,), (2,)), Operand("bool", (), (False,)))
         plan = blueprint(Graph(Declared(type_, (2,)), (node,)))
-        with ExitStack() as keep:
-            known = {said.id: logical_tensor(self.library, said) for said in plan.tensors.values()}
-            return self.takes(partitions(self.library, plan, known, keep))
+        with ExitStack() as stack:
+            tensors = {fields.id: logical_tensor(self.library, fields) for fields in plan.tensors.values()}
+            return self.takes(partitions(self.library, plan, tensors, stack))
 
     def takes(self, handles: list[c.c_void_p]) -> bool:
-        """Whether the library says that it can compile every part, and made any."""
+        """True if there are parts and the library says that it can compile each."""
         answers = [c.c_uint8() for _ in handles]
         for handle, answer in zip(handles, answers, strict=True):
             self.library.call("dnnl_graph_partition_is_supported", handle, c.byref(answer))
         return bool(handles) and all(answer.value for answer in answers)
 
-    def compile(self, graph: Graph) -> Compiled:
+    def compile(self, graph: Graph) -> OneDnnProgram:
         plan = blueprint(graph)
         if graph.src.type in self.unnamed:
             raise Unsupported(f"type:{graph.src.type}")
-        with ExitStack() as passing, ExitStack() as keep:
-            known = {said.id: logical_tensor(self.library, said) for said in plan.tensors.values()}
-            handles = partitions(self.library, plan, known, passing)
+        with ExitStack() as temporary, ExitStack() as stack:
+            tensors = {fields.id: logical_tensor(self.library, fields) for fields in plan.tensors.values()}
+            handles = partitions(self.library, plan, tensors, temporary)
             if not self.takes(handles):
-                if graph.src.type in self.declined:
+                if graph.src.type in self.unsupported:
                     raise Unsupported(f"type:{graph.src.type}")
                 raise Rejected("compile", "not supported, says dnnl_graph_partition_is_supported")
             handles.sort(key=lambda handle: min(ports(self.library, handle, "output"), default=0))  # along the chain
-            parts = [Partition(self.library, handle, known, keep) for handle in handles]
-            return Compiled(plan, parts, keep.pop_all().close)
+            parts = [Partition(self.library, handle, tensors, stack) for handle in handles]
+            return OneDnnProgram(plan, parts, stack.pop_all().close)
 
 
-class Compiled:
-    """A graph that the library compiled, in one part or several."""
+class OneDnnProgram:
+    """A graph that the library has compiled, in one or several parts."""
 
     def __init__(self, plan: Blueprint, parts: list[Partition], close: Callable[[], None]) -> None:
         self.plan, self.parts, self.close = plan, parts, close
@@ -338,13 +342,15 @@ class Compiled:
         self.close()
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
-        place = Memory(src.memory, src.offset, False)
-        held = dict.fromkeys((id_ for op in self.plan.ops for id_ in op.inputs if id_ == SRC or id_ >= _EXTRA), place)
+        src_memory = Memory(src.memory, src.offset, False)
+        memories = dict.fromkeys(
+            (id_ for op in self.plan.ops for id_ in op.inputs if id_ == SRC or id_ >= _EXTRA), src_memory
+        )
         for part in self.parts:
-            part.run(held, may_overwrite)
-        for memory in held.values():
+            part.run(memories, may_overwrite)
+        for memory in memories.values():
             memory.check()
         dst = next(tensor for part in self.parts for tensor in part.outputs if tensor.id == self.plan.dst)
-        memory, type_ = held[dst.id], api.type_of(dst)
+        memory, type_ = memories[dst.id], api.type_of(dst)
         strides = tuple(step * WIDTH[type_] for step in dst.read("strides"))
         return Tensor(type_, dst.read("dims"), strides, memory.memory, memory.offset)

@@ -1,4 +1,4 @@
-"""The C interface of oneDNN Graph: its numbers, structures and functions, and how the library is found and loaded."""
+"""The C interface of oneDNN Graph: its numbers, structures and functions; find and load the library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPE, SPECIAL_ZERO = 0x48, 0x64
 ATTRIBUTES = {"axis": 0x30, "groups": 0x32, "axes": 0x40, "order": 0x44, "keep_dims": 0x61, "mode": 0x84}
 """Some attributes of other operations."""
 NOBODYS = {"f32": 0x1F, "s64": 0x3F, "bool": 0x7F, "string": 0x9F}
-"""A number that no attribute has, for a name that the library does not know."""
+"""Attribute numbers that the library does not use, for names that it does not know."""
 SETTERS: Mapping[str, tuple[str, Any]] = {
     "s64": ("dnnl_graph_op_set_attr_s64", c.c_int64),
     "f32": ("dnnl_graph_op_set_attr_f32", c.c_float),
@@ -54,14 +54,14 @@ class LogicalTensor(c.Structure):
     )
 
     def read(self, field: str) -> tuple[int, ...]:
-        """As C reads it: where the library reports more dims than there is room for, what lies behind them, or 0."""
+        """Read dims or strides as C does: past 12 entries come the next fields of the struct, and then zeros."""
         start, end = getattr(LogicalTensor, field).offset, c.sizeof(LogicalTensor)
         places = range(start, start + 8 * self.ndims, 8)
         return tuple(c.c_int64.from_buffer(self, at).value if at + 8 <= end else 0 for at in places)
 
 
 def type_of(tensor: LogicalTensor) -> str:
-    """The specification's name of the elements' type."""
+    """Return the specification's name of a tensor's type."""
     for name, number in TYPES.items():
         if number == tensor.data_type:
             return name
@@ -124,16 +124,16 @@ PROTOTYPES: Mapping[str, tuple[Any, ...]] = {
     "dnnl_graph_tensor_create": (_LIST, _TENSOR, _H, _H),
     "dnnl_graph_tensor_destroy": (_H,),
 }
-"""Every function that returns a status, and what it takes."""
+"""Every function that returns a status, and the types of its arguments."""
 
 # ── the loaded library ────────────────────────────────────────────────────────────────────────────
 
 
 class Library:
-    """The C API; whatever status is not success is the library's refusal."""
+    """The C API; a status other than success is a rejection."""
 
     def __init__(self, path: str) -> None:
-        self.dll = loaded(path)
+        self.dll = load_library(path)
         for name in ("dnnl_status2str", "dnnl_dt2str", "dnnl_cpu_isa2str", "dnnl_runtime2str"):
             getattr(self.dll, name).restype = c.c_char_p
         self.dll.dnnl_version.restype = c.POINTER(Version)
@@ -162,7 +162,7 @@ class Library:
             raise Rejected(stage, f"{self.words('status2str', status)} at {name}")
 
     def words(self, table: str, number: int) -> str:
-        """What the library calls one of its numbers."""
+        """Return the library's name of one of its numbers."""
         text: bytes = getattr(self.dll, f"dnnl_{table}")(number)
         return text.decode()
 
@@ -172,7 +172,7 @@ class Library:
 
     @property
     def detail(self) -> tuple[tuple[str, str], ...]:
-        """What pins this build on this processor."""
+        """Facts that identify this build on this processor."""
         isa = self.words("cpu_isa2str", self.dll.dnnl_get_effective_cpu_isa()).removeprefix("cpu_isa_")
         runtime = self.words("runtime2str", self.version.cpu_runtime)
         threads = (("OMP_NUM_THREADS", os.environ["OMP_NUM_THREADS"]),) if runtime == "OpenMP" else ()
@@ -182,13 +182,13 @@ class Library:
 INSTALL = "set ONEDNN_LIBRARY to a libdnnl.so.3, or pip install onednn"
 
 
-def found() -> str:
-    """The library's file: what ONEDNN_LIBRARY names, else that of the wheel, else whatever the loader knows."""
-    given = os.environ.get("ONEDNN_LIBRARY")
-    if given:
-        if not Path(given).is_file():
-            raise CannotStart(f"onednn: ONEDNN_LIBRARY names {given}, which is no file: {INSTALL}")
-        return given
+def find_library() -> str:
+    """Return the library's file: that of ONEDNN_LIBRARY, else that of the wheel, else a name for the loader."""
+    path = os.environ.get("ONEDNN_LIBRARY")
+    if path:
+        if not Path(path).is_file():
+            raise CannotStart(f"onednn: ONEDNN_LIBRARY names {path}, which is no file: {INSTALL}")
+        return path
     try:
         files = importlib.metadata.files("onednn") or []
     except importlib.metadata.PackageNotFoundError:
@@ -196,26 +196,26 @@ def found() -> str:
     return next((str(Path(str(file.locate())).resolve()) for file in files if file.name in FILES), FILES[0])
 
 
-def loaded(path: str) -> c.CDLL:
-    """The library, with the settings that it reads when it is loaded."""
+def load_library(path: str) -> c.CDLL:
+    """Load the library, with the environment that it reads while it is loaded."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # rows are small, and v3.6.2 is slow with more
     opencl = Path(path).with_name("libintelocl.so")
     if opencl.is_file():
         os.environ.setdefault("OCL_ICD_FILENAMES", str(opencl))
     try:
-        return opened(Path(path), c.DEFAULT_MODE)
+        return open_library(Path(path), c.DEFAULT_MODE)
     except OSError as error:
         raise CannotStart(f"onednn: cannot be loaded: {error}; {INSTALL}") from None
 
 
-def opened(path: Path, mode: int, tried: frozenset[str] = frozenset()) -> c.CDLL:
-    """A library, after those that lie beside it and that it needs: a wheel's folder is on no search path."""
+def open_library(path: Path, mode: int, tried: frozenset[str] = frozenset()) -> c.CDLL:
+    """Open a library, after the libraries beside it that it needs; a wheel's folder is on no search path."""
     try:
         return c.CDLL(str(path), mode)
     except OSError as error:
-        said = re.match(r"(\S+?): cannot open shared object file", str(error))
-        if said is None or said[1] in tried or not path.with_name(said[1]).is_file():
+        missing = re.match(r"(\S+?): cannot open shared object file", str(error))
+        if missing is None or missing[1] in tried or not path.with_name(missing[1]).is_file():
             raise
-        needed = path.with_name(said[1])
-    opened(needed, c.RTLD_GLOBAL)
-    return opened(path, mode, tried | {needed.name})
+        needed = path.with_name(missing[1])
+    open_library(needed, c.RTLD_GLOBAL)
+    return open_library(path, mode, tried | {needed.name})

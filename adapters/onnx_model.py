@@ -1,6 +1,6 @@
-"""Graphs as ONNX models, for the adapters that run these.
+"""Turn graphs into ONNX models, for the adapters that run such models.
 
-`allowzero` is `not special_zero`; ONNX takes lengths of s64 only, so a Cast goes before a shape of s32.
+`allowzero` is `not special_zero`. ONNX takes a shape of s64 only, so that a shape of s32 passes through a Cast.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TYPES = {
     "s32": TensorProto.INT32, "u32": TensorProto.UINT32, "s64": TensorProto.INT64, "u64": TensorProto.UINT64,
 }  # fmt: skip
 OPSET, IR_VERSION = 21, 10
-"""The first with every type of today; older than the libraries that read it."""
+"""The first version with all types that is older than the libraries that read it."""
 
 
 def model(graph: Graph) -> Any:
-    """The graph as a model, its inputs named as `arguments` names them."""
+    """Return the model of a graph; `arguments` names its inputs."""
     inputs, initializers, nodes = [info("src", graph.src)], [], []
     inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
     value, arriving = "src", count()
@@ -53,22 +53,22 @@ def model(graph: Graph) -> Any:
 
 
 def attributes(node: Node) -> dict[str, Any]:
-    """A node's attributes; allowzero is an optional integer, so that no ill-formed special_zero has a like."""
+    """Return a node's attributes; an ill-formed special_zero is Unsupported, since allowzero is an optional integer."""
     zero, extra = node.special_zero, dict(node.attributes)
     if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
         raise Unsupported("form:attributes")
-    return {"allowzero": int(not zero.values[0])} | {name: (each.values or ())[0] for name, each in extra.items()}
+    return {"allowzero": int(not zero.values[0])} | {name: (operand.values or ())[0] for name, operand in extra.items()}
 
 
 def info(name: str, declared: Declared | None) -> Any:
-    """What a model says of a tensor."""
+    """Return the declaration of a tensor in a model."""
     if declared is None:
         return ValueInfoProto(name=name)
     return helper.make_tensor_value_info(name, TYPES[declared.type], declared.dims)
 
 
 def initializer(name: str, operand: Operand) -> Any:
-    """A tensor that is part of the model."""
+    """Return a tensor that is part of the model."""
     values, dims = operand.values or (), [n for n in operand.dims if n is not None]
     if operand.type == "string":
         return helper.make_tensor(name, TensorProto.STRING, dims, [str(value).encode() for value in values])
@@ -81,7 +81,7 @@ def most_inputs(graph: Graph) -> int:
 
 
 def arguments(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a call, each with the name of the input that it is for."""
+    """Yield the tensors of a call, each with the name of its input."""
     yield "src", src
     for k in range(1, most_inputs(graph)):
         yield f"extra{k}", src

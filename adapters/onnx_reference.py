@@ -1,4 +1,4 @@
-"""The reference evaluator that comes with onnx: NumPy behind ONNX models."""
+"""onnx's own reference evaluator, which runs ONNX models in NumPy."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from typing import Any
 import onnx  # type: ignore[import-not-found,unused-ignore]
 from onnx.reference import ReferenceEvaluator  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported
 
 from .onnx_model import arguments, model
+from .shared import rejection
 
 REFUSALS = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
-"""NumPy's, and the TypeError with which the evaluator says that operands or attributes do not suit the operator."""
+"""NumPy's, and the evaluator's TypeError for operands or attributes that do not fit the operator."""
 MOST_DIMS = 64
 """Of a NumPy array."""
 
 
 class OnnxReference:
-    """Models as they are, not checked first."""
+    """onnx's reference evaluator on an ONNX model, without a check of the model."""
 
     identity = Identity("onnx-reference", onnx.__version__)
     claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", "rank:65"))
 
     def compile(self, graph: Graph) -> Evaluator:
-        made = model(graph)
+        proto = model(graph)
         try:
-            return Evaluator(graph, ReferenceEvaluator(made))
+            return Evaluator(graph, ReferenceEvaluator(proto))
         except REFUSALS as refusal:
-            raise rejected("compile", refusal) from refusal
+            raise rejection("compile", refusal) from refusal
 
 
 class Evaluator:
-    """A model to be evaluated."""
+    """A model for the evaluator, ready to run."""
 
     def __init__(self, graph: Graph, evaluator: Any) -> None:
         self.graph, self.evaluator = graph, evaluator
@@ -40,14 +41,10 @@ class Evaluator:
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
         if len(src.dims) > MOST_DIMS:
             raise Unsupported(f"rank:{len(src.dims)}")
-        named = tuple(arguments(self.graph, src, shapes))
+        inputs = tuple(arguments(self.graph, src, shapes))
         try:
-            feeds = {name: tensor.array() for name, tensor in named}
+            feeds = {name: tensor.array() for name, tensor in inputs}
             answer: Array = self.evaluator.run(None, feeds)[0]
         except REFUSALS as refusal:
-            raise rejected("run", refusal) from refusal
+            raise rejection("run", refusal) from refusal
         return answer
-
-
-def rejected(stage: str, refusal: Exception) -> Rejected:
-    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")

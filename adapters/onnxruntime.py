@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU, with its graph optimiser and without."""
+"""ONNX Runtime on the CPU, with and without its graph optimiser."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
 from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import CannotStart, Claims, Graph, Identity, Rejected, Tensor, Unsupported
+from conformance import CannotStart, Claims, Graph, Identity, Tensor, Unsupported
 from conformance.model.types import WIDTH
 
 from .onnx_model import TYPES, arguments, model
-from .shared import strides_of
+from .shared import rejection, strides_of
 
 NAMES = {number: name for name, number in TYPES.items()}
 ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issubclass(e, Exception))
@@ -23,7 +23,7 @@ PROVIDER = "CPUExecutionProvider"
 SILENT = 4
 STRIDED = ("transposed", "channels-last", "padded", "cropped", "broadcast", "reversed")
 LAYOUTS = tuple(f"layout:{layout}" for layout in STRIDED)
-"""Not offered for bf16, of which the library takes dense arrays only."""
+"""Not supported: of bf16 the library takes dense arrays only."""
 
 if (*map(int, ort.__version__.split(".")[:2]),) < (1, 20):
     raise CannotStart(
@@ -33,7 +33,7 @@ ort.set_default_logger_severity(SILENT)
 
 
 class OnnxRuntime:
-    """Every optimisation, as is the default."""
+    """ONNX Runtime on the CPU with every optimisation, which is its default."""
 
     name: ClassVar[str] = "onnxruntime"
     level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -53,30 +53,30 @@ class OnnxRuntime:
         try:
             return Session(graph, ort.InferenceSession(serialized, options, providers=[PROVIDER]))
         except REFUSALS as refusal:
-            raise rejected("compile", refusal) from refusal
+            raise rejection("compile", refusal) from refusal
 
 
 class OnnxRuntimePlain(OnnxRuntime):
-    """The graph as it is written."""
+    """ONNX Runtime on the CPU without optimisation."""
 
     name = "onnxruntime-plain"
     level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 
 
 class Session:
-    """A session, its inputs bound to the very memory of the call where that is dense."""
+    """A session; dense inputs are bound to the memory of the call, others are copied."""
 
     def __init__(self, graph: Graph, session: Any) -> None:
         self.graph, self.session = graph, session
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         binding = self.session.io_binding()
-        named = dict(arguments(self.graph, src, shapes))
-        strided = [name for name, tensor in named.items() if not dense(tensor)]
+        inputs = dict(arguments(self.graph, src, shapes))
+        strided = [name for name, tensor in inputs.items() if not is_dense(tensor)]
         if strided and src.type == "bf16":
             raise Unsupported("layout")
         try:
-            for name, tensor in named.items():
+            for name, tensor in inputs.items():
                 if name in strided:
                     binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(tensor.array()))
                 else:
@@ -84,27 +84,23 @@ class Session:
             binding.bind_output("dst", "cpu")
             self.session.run_with_iobinding(binding)
         except REFUSALS as refusal:
-            raise rejected("run", refusal) from refusal
-        return copied(binding.get_outputs()[0])
+            raise rejection("run", refusal) from refusal
+        return copy_answer(binding.get_outputs()[0])
 
 
-def rejected(stage: str, refusal: Exception) -> Rejected:
-    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
-
-
-def dense(tensor: Tensor) -> bool:
-    """Whether the elements lie in row-major order without gaps."""
+def is_dense(tensor: Tensor) -> bool:
+    """True if the elements lie in row-major order without gaps."""
     steps = zip(tensor.dims, tensor.strides, strides_of(tensor.type, tensor.dims), strict=True)
     return 0 in tensor.dims or all(have == want for length, have, want in steps if length != 1)
 
 
 def address(tensor: Tensor) -> int:
-    """Where in memory the elements begin."""
+    """Return the address of the first element."""
     return int(np.ndarray((), np.uint8, tensor.memory, tensor.offset).ctypes.data)
 
 
-def copied(answer: Any) -> Tensor:
-    """An answer in memory of its own."""
+def copy_answer(answer: Any) -> Tensor:
+    """Copy an answer into memory of its own."""
     type_, dims = NAMES[answer.element_type()], tuple(answer.shape())
     memory = bytearray(ctypes.string_at(answer.data_ptr(), prod(dims) * WIDTH[type_])) if prod(dims) else bytearray()
     return Tensor(type_, dims, strides_of(type_, dims), memory, 0)

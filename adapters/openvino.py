@@ -1,7 +1,7 @@
-"""OpenVINO: its CPU plugin, and the reference implementation that its core evaluates models with.
+"""OpenVINO: its CPU plugin, and the reference implementation in its core.
 
-Shape known beforehand is a Constant beside a src of known lengths; shape that arrives is a Parameter beside a src of
-which only the rank is known. A node is made from a mapping of attributes, so that one can be left out or mistyped.
+A known shape becomes a Constant, and the lengths of src are known. A shape that arrives with the call becomes a
+Parameter, and only the rank of src is known. A mapping of attributes makes a node, so that one can lack or be mistyped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import numpy as np
 from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.model.types import WIDTH, dtype_of
 
-sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # or the import is reported to its makers
+from .shared import rejection, strides_of
+
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # otherwise the import sends telemetry
 
 import openvino as ov  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 from openvino.exceptions import OVError  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
@@ -32,12 +34,12 @@ NAMES = {repr(type_): name for name, type_ in TYPES.items()}
 PROPERTIES = ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")
 REFUSALS = (RuntimeError, ValueError, OverflowError, OVError)
 VERSION = str(ov.get_version())
-MOST_KEPT = 256
-"""Compiled models at a time: to compile one takes forty milliseconds, so that equal graphs share one."""
+MOST_MODELS = 256
+"""Compiled models that are kept; equal graphs share one, since compilation takes forty milliseconds."""
 
 
 class OpenVino:
-    """The CPU plugin, on two threads: on one it takes another way, as OpenVinoOneThread shows."""
+    """OpenVINO's CPU plugin on two threads; with one thread it runs other code, see openvino-one-thread."""
 
     name: ClassVar[str] = "openvino"
     threads: ClassVar[int] = 2
@@ -48,7 +50,7 @@ class OpenVino:
 
     def __init__(self) -> None:
         self.core = ov.Core()
-        self.kept: dict[Graph, Any] = {}
+        self.models: dict[Graph, Any] = {}
 
     @property
     def identity(self) -> Identity:
@@ -57,56 +59,56 @@ class OpenVino:
         return Identity(self.name, VERSION.partition("-")[0], (*detail.items(), ("threads", str(self.threads))))
 
     def compile(self, graph: Graph) -> Request:
-        common = in_common(graph)
+        common = shared_graph(graph)
         properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads}
         try:
-            if common not in self.kept:
-                if len(self.kept) == MOST_KEPT:
-                    self.kept.clear()
-                self.kept[common] = self.core.compile_model(model(common), "CPU", properties)
-            return Request(self, graph, self.kept[common].create_infer_request())
+            if common not in self.models:
+                if len(self.models) == MOST_MODELS:
+                    self.models.clear()
+                self.models[common] = self.core.compile_model(model(common), "CPU", properties)
+            return Request(self, graph, self.models[common].create_infer_request())
         except REFUSALS as refusal:
-            raise rejected("compile", refusal) from refusal
+            raise rejection("compile", refusal) from refusal
 
     def forget(self, graph: Graph) -> None:
-        """A compiled model that refused a call is not used for other cases: it answers that call when asked again."""
-        self.kept.pop(in_common(graph), None)
+        """Drop a compiled model that rejected a call: it answers the same call when it is repeated."""
+        self.models.pop(shared_graph(graph), None)
 
 
 class OpenVinoOneThread(OpenVino):
-    """The CPU plugin on one thread, where no refusal tells which compiled models are not fit to be shared."""
+    """OpenVINO's CPU plugin on one thread; no compiled model is shared, since a wrong one shows no rejection."""
 
     name = "openvino-one-thread"
     threads = 1
 
     def compile(self, graph: Graph) -> Request:
-        self.kept.clear()
+        self.models.clear()
         return super().compile(graph)
 
 
 class Request:
-    """A compiled model with memory of its own."""
+    """An inference request of a compiled model, with memory of its own."""
 
     def __init__(self, plugin: OpenVino, graph: Graph, request: Any) -> None:
         self.plugin, self.graph, self.request = plugin, graph, request
-        self.held: list[Any] = []
-        """The plugin writes a strided src into the memory of the src before it, which must not be gone."""
+        self.buffers: list[Any] = []
+        """Every input so far: the plugin writes a strided src into the memory of the src before it."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         arguments = inputs(self.graph, src, shapes)
-        self.held += (src, *shapes, *arguments)
+        self.buffers += (src, *shapes, *arguments)
         try:
             for index, argument in enumerate(arguments):
                 self.request.set_input_tensor(index, argument)
             self.request.infer()
-            return copied(self.request.get_output_tensor(0))
+            return copy_answer(self.request.get_output_tensor(0))
         except REFUSALS as refusal:
             self.plugin.forget(self.graph)
-            raise rejected("run", refusal) from refusal
+            raise rejection("run", refusal) from refusal
 
 
 class OpenVinoReference:
-    """The core's own evaluation, without a plugin."""
+    """OpenVINO's reference implementation, evaluated by its core without a plugin."""
 
     name = "openvino-reference"
     identity = Identity(name, VERSION.partition("-")[0], (("build", VERSION),))
@@ -114,13 +116,13 @@ class OpenVinoReference:
 
     def compile(self, graph: Graph) -> Evaluation:
         try:
-            return Evaluation(graph, model(in_common(graph)))
+            return Evaluation(graph, model(shared_graph(graph)))
         except REFUSALS as refusal:
-            raise rejected("compile", refusal) from refusal
+            raise rejection("compile", refusal) from refusal
 
 
 class Evaluation:
-    """A model to be evaluated."""
+    """A model for the core's evaluation."""
 
     def __init__(self, graph: Graph, model: Any) -> None:
         self.graph, self.model = graph, model
@@ -129,23 +131,19 @@ class Evaluation:
         arguments = inputs(self.graph, src, shapes)
         answers = [ov.Tensor(TYPES[src.type], ov.Shape([0]))]
         try:
-            evaluated = self.model.evaluate(answers, arguments)
+            succeeded = self.model.evaluate(answers, arguments)
         except REFUSALS as refusal:
-            raise rejected("run", refusal) from refusal
-        if not evaluated:
+            raise rejection("run", refusal) from refusal
+        if not succeeded:
             raise Rejected("run", "evaluate returned false")
-        return copied(answers[0])
-
-
-def rejected(stage: str, refusal: Exception) -> Rejected:
-    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
+        return copy_answer(answers[0])
 
 
 # ── models ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def in_common(graph: Graph) -> Graph:
-    """What the model is made from, and whether src has gaps: graphs that come to the same are equal."""
+def shared_graph(graph: Graph) -> Graph:
+    """Return the graph without what the model does not depend on, so that graphs with the same model are equal."""
     dims = graph.src.dims
     if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
         dims = (None,) * len(dims)
@@ -158,7 +156,7 @@ def in_common(graph: Graph) -> Graph:
 
 
 def model(graph: Graph) -> Any:
-    """The graph as a model: src first, then further data inputs, then the shapes that arrive."""
+    """Return the model of a graph; its inputs are src, further data inputs, and the shapes that arrive."""
     extra = max(0, *(node.inputs - 1 for node in graph.nodes))
     data = [parameter(graph.src.type, graph.src.dims) for _ in range(extra + 1)]
     arriving: list[Any] = []
@@ -174,77 +172,76 @@ def model(graph: Graph) -> Any:
 
 
 def attributes(node: Node) -> dict[str, Any]:
-    """A node's attributes, as Python values of their types."""
-    written = dict(node.attributes)
+    """Return a node's attributes as Python values of their types."""
+    operands = dict(node.attributes)
     if node.special_zero is not None:
-        written["special_zero"] = node.special_zero
+        operands["special_zero"] = node.special_zero
     kinds = {"bool": bool, "string": str, **dict.fromkeys(("f16", "bf16", "f32", "f64"), float)}
-    return {name: kinds.get(each.type, int)((each.values or ())[0]) for name, each in written.items()}
+    return {name: kinds.get(operand.type, int)((operand.values or ())[0]) for name, operand in operands.items()}
 
 
 def parameter(type_: str, dims: tuple[int | None, ...] | None) -> Any:
-    known = ov.PartialShape.dynamic() if dims is None else ov.PartialShape([-1 if n is None else n for n in dims])
-    return ov.op.Parameter(TYPES[type_], known)
+    shape = ov.PartialShape.dynamic() if dims is None else ov.PartialShape([-1 if n is None else n for n in dims])
+    return ov.op.Parameter(TYPES[type_], shape)
 
 
 def constant(operand: Operand) -> Any:
     dims, values = [n for n in operand.dims if n is not None], operand.values
     if operand.type == "string":
         return ov.op.Constant(ov.Type.string, ov.Shape(dims), list(values or ()))
-    return ov.op.Constant(filled(operand.type, dims, np.array(values, dtype_of(operand.type)).tobytes()))
+    return ov.op.Constant(fill_tensor(operand.type, dims, np.array(values, dtype_of(operand.type)).tobytes()))
 
 
 # ── tensors ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def inputs(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> list[Any]:
-    """What a model is called with, in the order of its inputs."""
+    """Return the arguments of a model, in the order of its inputs."""
     data = max(1, *(node.inputs for node in graph.nodes))
-    return [tensor(src)] * data + [tensor(shape) for shape in shapes]
+    return [to_ov_tensor(src)] * data + [to_ov_tensor(shape) for shape in shapes]
 
 
-def wrapped(type_: str, dims: Sequence[int], memory: bytearray | memoryview, offset: int) -> Any:
-    """Memory that holds elements without gaps, as the library's tensor: nothing is copied, nothing kept alive."""
-    bits = np.ndarray((max(1, prod(dims)),), f"<u{WIDTH[type_]}", memory, offset)  # some versions look at the first
+def wrap_memory(type_: str, dims: Sequence[int], memory: bytearray | memoryview, offset: int) -> Any:
+    """Return an ov.Tensor over dense memory; it is no copy, and it does not keep the memory alive."""
+    bits = np.ndarray((max(1, prod(dims)),), f"<u{WIDTH[type_]}", memory, offset)  # some versions read one
     return ov.Tensor(bits, ov.Shape(list(dims)), TYPES[type_])
 
 
-def tensor(given: Tensor) -> Any:
-    """A tensor as the library's: the very memory where rows lie in order with gaps or without, else filled by NumPy."""
-    around = enclosing(given)
-    if around == given.dims or 0 in given.dims:
-        return wrapped(given.type, given.dims, given.memory, given.offset)
+def to_ov_tensor(ours: Tensor) -> Any:
+    """Return an ov.Tensor over the memory of a tensor if strides are positive and nested, else a dense copy."""
+    around = enclosing_dims(ours)
+    if around == ours.dims or 0 in ours.dims:
+        return wrap_memory(ours.type, ours.dims, ours.memory, ours.offset)
     if around is not None:
-        whole = wrapped(given.type, around, given.memory, given.offset)
-        return ov.Tensor(whole, [0] * len(around), list(given.dims))
-    return filled(given.type, given.dims, given.array().tobytes())
+        whole = wrap_memory(ours.type, around, ours.memory, ours.offset)
+        return ov.Tensor(whole, [0] * len(around), list(ours.dims))
+    return fill_tensor(ours.type, ours.dims, ours.array().tobytes())
 
 
-def filled(type_: str, dims: Sequence[int], elements: bytes) -> Any:
-    """A tensor of the library's own with elements copied into it."""
+def fill_tensor(type_: str, dims: Sequence[int], elements: bytes) -> Any:
+    """Return an ov.Tensor with memory of its own, and copy elements into it."""
     own, memory = ov.Tensor(TYPES[type_], ov.Shape(list(dims))), bytearray(elements)
     if memory:  # copy_to of an empty tensor may end the process
-        wrapped(type_, dims, memory, 0).copy_to(own)
+        wrap_memory(type_, dims, memory, 0).copy_to(own)
     return own
 
 
-def enclosing(given: Tensor) -> tuple[int, ...] | None:
-    """The lengths of a tensor without gaps, of which the given one is the part that begins at index 0."""
-    if not given.dims:
+def enclosing_dims(ours: Tensor) -> tuple[int, ...] | None:
+    """Return the dims of a dense tensor whose first part in each axis is this one; None if there is none."""
+    if not ours.dims:
         return ()
-    width, dims, strides = WIDTH[given.type], given.dims, given.strides
+    width, dims, strides = WIDTH[ours.type], ours.dims, ours.strides
     if strides[-1] != width or min(strides) <= 0 or any(outer % inner for outer, inner in pairwise(strides)):
         return None
     around = (dims[0], *(outer // inner for outer, inner in pairwise(strides)))
     fits = all(whole >= part for whole, part in zip(around, dims, strict=True))
-    return around if fits and given.offset + prod(around) * width <= len(given.memory) else None
+    return around if fits and ours.offset + prod(around) * width <= len(ours.memory) else None
 
 
-def copied(answer: Any) -> Tensor:
-    """An answer in memory of its own, since the library uses its buffers again."""
+def copy_answer(answer: Any) -> Tensor:
+    """Copy an answer into memory of its own, since the library reuses its buffers."""
     type_, dims = NAMES[repr(answer.element_type)], tuple(answer.shape)
     memory = bytearray(prod(dims) * WIDTH[type_])
     if memory:  # as above
-        answer.copy_to(wrapped(type_, dims, memory, 0))
-    strides = tuple(WIDTH[type_] * prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
-    return Tensor(type_, dims, strides, memory, 0)
+        answer.copy_to(wrap_memory(type_, dims, memory, 0))
+    return Tensor(type_, dims, strides_of(type_, dims), memory, 0)

@@ -1,4 +1,4 @@
-"""PaddlePaddle: a 0 in shape copies, unless src is empty; there is no flag to ask for it, so nothing is mapped."""
+"""PaddlePaddle: a 0 in shape copies, unless src is empty; there is no special_zero to set."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from conformance import Array, Tensor, Unsupported, array_of
-from conformance.adapter import rank_in_numpy
+from conformance.adapter import check_rank_in_numpy
 from conformance.model.types import dtype_of
 
-from .shared import ArrayLibrary, Calls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
@@ -19,11 +19,11 @@ TYPES = {
 }  # fmt: skip
 NAMES = {getattr(paddle, name): ours for ours, name in TYPES.items()}
 LACKING = ("u16", "u32", "u64")
-"""An array of u16 would be taken for one of bf16."""
+"""Types that it lacks; it takes an array of u16 for one of bf16."""
 
 
 class Paddle(ArrayLibrary):
-    """paddle.reshape; a shape that comes with the call is a tensor."""
+    """paddle.reshape; a shape that arrives with the call is a tensor."""
 
     name, version = "paddle", paddle.__version__
     detail = (("build", paddle.version.commit),)
@@ -36,7 +36,7 @@ class Paddle(ArrayLibrary):
     answers_special_zero = False
     refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
 
-    def tensor(self, src: Tensor) -> Any:
+    def import_src(self, src: Tensor) -> Any:
         if src.type not in TYPES:
             raise Unsupported(f"type:{src.type}")
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
@@ -45,7 +45,7 @@ class Paddle(ArrayLibrary):
             return paddle.to_tensor(np.array(array_of(src)).view(np.int16)).view("bfloat16")
         return paddle.to_tensor(np.array(array_of(src)))
 
-    def chain(self, src: Any, calls: Calls) -> Any:
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
         for call in calls:
             shape: Any = list(call.shape)
             if call.shape_type in LACKING:
@@ -63,8 +63,8 @@ class Paddle(ArrayLibrary):
                 raise refusal.__cause__ from None
             raise
 
-    def answer(self, dst: Any) -> Tensor | Array:
-        rank_in_numpy(dst.shape)
+    def export_dst(self, dst: Any) -> Tensor | Array:
+        check_rank_in_numpy(dst.shape)
         if not has_elements(dst.shape):
             return without_elements(NAMES[dst.dtype], dst.shape)
         array: Array = dst.numpy()

@@ -13,9 +13,9 @@ from pytensor import tensor as pt
 from conformance import Array, Tensor, Unsupported, array_of
 from conformance.model.types import dtype_of
 
-from .shared import ArrayLibrary, Call, Calls
+from .shared import ArrayLibrary, NodeCall, NodeCalls
 
-warnings.filterwarnings("ignore", module="pytensor")  # it warns where it cannot tell dims, and goes on
+warnings.filterwarnings("ignore", module="pytensor")  # it warns about dims that it cannot infer
 UNSIGNED = ("u8", "u16", "u32", "u64")
 
 
@@ -30,12 +30,12 @@ class PyTensor(ArrayLibrary):
     def __init__(self) -> None:
         self.detail = (("mode", self.mode),)
 
-    def tensor(self, src: Tensor) -> Array:
+    def import_src(self, src: Tensor) -> Array:
         if src.type == "bf16":
             raise Unsupported("type:bf16")
         return array_of(src)
 
-    def chain(self, src: Array, calls: Calls) -> Array:
+    def run_chain(self, src: Array, calls: NodeCalls) -> Array:
         for call in calls:
             if call.shape_type in UNSIGNED:  # "Shape must be integers; got uint8"
                 raise Unsupported(f"shape-type:{call.shape_type}")
@@ -52,7 +52,7 @@ class PyTensor(ArrayLibrary):
 
 
 class PyTensorNumba(PyTensor):
-    """pytensor.tensor.reshape as it comes: rewritten and compiled by Numba."""
+    """pytensor.tensor.reshape, rewritten and compiled by Numba, which is the default."""
 
     name = "pytensor-numba"
     leaves_out = (*PyTensor.leaves_out, "type:f16")
@@ -60,8 +60,8 @@ class PyTensorNumba(PyTensor):
 
 
 @lru_cache(maxsize=64)
-def function(dtype: str, dims: tuple[int | None, ...], calls: Calls, mode: str) -> Any:
-    """The calls as one function, which keeps nothing from one time to the next."""
+def function(dtype: str, dims: tuple[int | None, ...], calls: NodeCalls, mode: str) -> Any:
+    """Return the calls as one compiled function, which has no state."""
     src = dst = pt.tensor("src", dtype=dtype, shape=dims)
     arriving = []
     for call in calls:
@@ -73,8 +73,8 @@ def function(dtype: str, dims: tuple[int | None, ...], calls: Calls, mode: str) 
     return pytensor.function([src, *arriving], dst, mode=mode, on_unused_input="ignore")
 
 
-def lengths(src: Any, shape: Any, call: Call) -> Any:
-    """The shape that `copied_zeros` tells, of a tensor whose lengths are known later."""
+def lengths(src: Any, shape: Any, call: NodeCall) -> Any:
+    """Return the shape of `resolve_zeros` for a tensor whose lengths are known later."""
     if not call.special_zero:
         return shape
     among = range(len(call.shape))

@@ -1,4 +1,4 @@
-"""What the adapters of array libraries have in common: their tensors, called one reshape after another."""
+"""The base of adapters for array libraries, which call one reshape after another; helpers for all adapters."""
 
 from __future__ import annotations
 
@@ -11,43 +11,51 @@ from conformance.model import EVERY
 from conformance.model.types import WIDTH
 
 
-class Call(NamedTuple):
-    """What one node of a graph says."""
+class NodeCall(NamedTuple):
+    """The arguments of one node of a graph."""
 
     shape: tuple[int, ...]
     special_zero: bool
     shape_type: str
     runtime: bool
-    """Whether shape came with the call."""
+    """True if shape arrived with the call."""
 
 
-Calls = tuple[Call, ...]
+NodeCalls = tuple[NodeCall, ...]
 
 
-def copied_zeros(src: Sequence[int], call: Call) -> tuple[int, ...]:
-    """The shape for a library without special_zero: zeros that copy are resolved; past the rank of src a 0 stays."""
+def resolve_zeros(src: Sequence[int], call: NodeCall) -> tuple[int, ...]:
+    """Return the shape for a library without special_zero, with copied lengths in place of zeros.
+
+    A 0 past the rank of src stays.
+    """
     if not call.special_zero:
         return call.shape
     return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(call.shape))
 
 
 def has_elements(dims: Sequence[int]) -> bool:
-    """Whether an answer can be read at all; a library may claim more elements than 64 bits count."""
+    """True if an answer has elements to read; a library may report negative lengths or more than 2^60 elements."""
     return min(dims, default=1) > 0 and not math.prod(dims) >> 60
 
 
 def without_elements(type_: str, dims: Sequence[int]) -> Tensor:
-    """An answer that NumPy may have no room for: empty, of negative lengths, of more elements than memory holds."""
+    """Return an answer that has dims but no elements, because NumPy may not be able to hold such an array."""
     return Tensor(type_, tuple(dims), (0,) * len(dims), bytearray(), 0)
 
 
 def strides_of(type_: str, dims: Sequence[int]) -> tuple[int, ...]:
-    """Those of a dense tensor, in bytes."""
+    """Return the strides of a dense tensor, in bytes."""
     return tuple(WIDTH[type_] * math.prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
 
 
+def rejection(stage: str, refusal: Exception) -> Rejected:
+    """Return the rejection of a call that a library rejects by an exception."""
+    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
+
+
 class ArrayLibrary:
-    """A library whose reshape takes its own tensor and a shape; a subclass says how tensors get in and out."""
+    """A library whose reshape takes its own tensor and a shape; a subclass converts the tensors."""
 
     name: str = ""
     version: str = ""
@@ -57,23 +65,23 @@ class ArrayLibrary:
     answers_special_zero: bool = True
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
 
-    def tensor(self, src: Tensor) -> Any:
-        """src as the library's own tensor."""
+    def import_src(self, src: Tensor) -> Any:
+        """Return src as a tensor of the library."""
         return array_of(src)
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
-        """The library's call."""
+        """Call the library once."""
         raise NotImplementedError
 
-    def answer(self, dst: Any) -> Tensor | Array:
-        """The library's tensor as the suite reads it."""
+    def export_dst(self, dst: Any) -> Tensor | Array:
+        """Return the library's tensor as the suite reads it."""
         array: Array = dst
         return array
 
-    def chain(self, src: Any, calls: Calls) -> Any:
-        """The nodes of a graph; a compiling library overrides it."""
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
+        """Run the nodes of a graph; a library that compiles graphs overrides it."""
         for call in calls:
-            src = self.reshape(src, copied_zeros(src.shape, call) if self.answers_special_zero else call.shape)
+            src = self.reshape(src, resolve_zeros(src.shape, call) if self.answers_special_zero else call.shape)
         return src
 
     @property
@@ -110,9 +118,9 @@ class ArrayProgram:
             assert node.special_zero.values is not None
             values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
             runtime = node.shape.values is None
-            calls.append(Call(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime))
+            calls.append(NodeCall(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime))
         try:
-            dst = self.library.chain(self.library.tensor(src), tuple(calls))
+            dst = self.library.run_chain(self.library.import_src(src), tuple(calls))
         except self.library.refusals as refusal:
-            raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
-        return self.library.answer(dst)
+            raise rejection("run", refusal) from refusal
+        return self.library.export_dst(dst)

@@ -8,13 +8,13 @@ from conformance import Array, FunctionAdapter
 
 
 class Template(FunctionAdapter):
-    """Maps each call to the library and back. It never repairs: a verdict must be about the library."""
+    """Passes each call to the library. It never repairs an answer: a verdict must be about the library."""
 
     name = "template"
     version = np.__version__  # CHANGE: your library's own version
-    leaves_out = ("declared", "form", "rank:65")  # facets that the library does not offer; fewer is better
+    leaves_out = ("declared", "form", "rank:65")  # facets that the library does not support; fewer is better
     answers_special_zero = True  # this file answers it because the library cannot; else leave the line out
-    refusals = (ValueError,)  # the exceptions by which the library refuses a call; never Exception or TypeError
+    refusals = (ValueError,)  # the exceptions by which the library rejects a call; never Exception or TypeError
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         """src may have any strides; the answer is a new array of src's type."""

@@ -10,7 +10,7 @@ import torch  # type: ignore[import-not-found,unused-ignore]
 from conformance import CannotStart, Tensor, Unsupported
 from conformance.model.types import WIDTH
 
-from .shared import ArrayLibrary, Calls
+from .shared import ArrayLibrary, NodeCalls
 
 TYPES = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "bool": torch.bool,
@@ -21,7 +21,7 @@ NAMES = {dtype: name for name, dtype in TYPES.items()}
 
 
 class Torch(ArrayLibrary):
-    """torch.reshape."""
+    """torch.reshape, eager."""
 
     name, version = "torch", torch.__version__
     leaves_out = ("declared", "form", "layout:reversed")
@@ -36,8 +36,8 @@ class Torch(ArrayLibrary):
             hardware = torch.cuda.get_device_name(self.device)
         self.detail = (("build", torch.version.git_version or ""), ("device", str(self.device)), ("hardware", hardware))
 
-    def tensor(self, src: Tensor) -> torch.Tensor:
-        """A tensor in the very memory of src, of any rank."""
+    def import_src(self, src: Tensor) -> torch.Tensor:
+        """Return a torch tensor of any rank over the memory of src."""
         if any(stride < 0 for stride in src.strides):  # documented: tensors have none
             raise Unsupported("layout:reversed")
         width = WIDTH[src.type]
@@ -56,8 +56,8 @@ class Torch(ArrayLibrary):
                 raise OverflowError(str(refusal)) from refusal
             raise
 
-    def answer(self, dst: torch.Tensor) -> Tensor:
-        """The tensor's own storage as bytes, whatever its rank."""
+    def export_dst(self, dst: torch.Tensor) -> Tensor:
+        """Return a tensor of any rank over the storage of dst."""
         dst = dst.cpu()
         width = WIDTH[NAMES[dst.dtype]]
         memory = torch.empty(0, dtype=torch.uint8).set_(dst.untyped_storage()).numpy().data
@@ -66,7 +66,7 @@ class Torch(ArrayLibrary):
 
 
 class TorchRaw(Torch):
-    """torch.reshape with the shape as it is: every 0 is literal."""
+    """torch.reshape with the shape unchanged: every 0 is literal."""
 
     name = "torch-raw"
     answers_special_zero = False
@@ -82,13 +82,13 @@ class TorchMkldnn(Torch):
             raise CannotStart("torch-mkldnn: this build of torch has no oneDNN; pip install torch==2.13.0")
         super().__init__()
 
-    def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
-        dst: torch.Tensor = super().chain(src.to_mkldnn(), calls).to_dense()
+    def run_chain(self, src: torch.Tensor, calls: NodeCalls) -> torch.Tensor:
+        dst: torch.Tensor = super().run_chain(src.to_mkldnn(), calls).to_dense()
         return dst
 
 
 class TorchCompile(Torch):
-    """A whole graph under torch.compile, traced in one piece with its shapes as constants; no code is generated."""
+    """torch.reshape under torch.compile, a whole graph with constant shapes; no code is generated."""
 
     name = "torch-compile"
     operations = ("StaticReshape",)
@@ -100,31 +100,31 @@ class TorchCompile(Torch):
         limits = torch._dynamo.config
         limits.recompile_limit = limits.accumulated_recompile_limit = 1 << 20  # a function is called with many a src
         torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0  # for a log: half of the time it takes to compile
-        self.compiled = lru_cache(4096)(self.of_constants)
+        self.function_of = lru_cache(4096)(self.make_function)
 
-    def of_constants(self, calls: Calls) -> Callable[[torch.Tensor], torch.Tensor]:
-        """One function for every src of these calls: what was compiled for another must not answer."""
-        plain = super().chain
+    def make_function(self, calls: NodeCalls) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Return a function for these calls, which shares no compiled code with that of other calls."""
+        plain = super().run_chain
 
         def chain(tensor: torch.Tensor) -> torch.Tensor:
             dst: torch.Tensor = plain(tensor, calls)
             return dst
 
-        chain.__code__ = chain.__code__.replace()  # one of its own: with it Dynamo keeps what it compiled
+        chain.__code__ = chain.__code__.replace()  # a code object of its own, by which Dynamo finds compiled code
         compiled: Callable[[torch.Tensor], torch.Tensor]
         compiled = torch.compile(chain, fullgraph=True, dynamic=False, backend=self.backend)
         return compiled
 
-    def chain(self, src: torch.Tensor, calls: Calls) -> torch.Tensor:
-        return self.compiled(calls)(src)
+    def run_chain(self, src: torch.Tensor, calls: NodeCalls) -> torch.Tensor:
+        return self.function_of(calls)(src)
 
 
 class TorchInductor(TorchCompile):
-    """A whole graph under torch.compile by default: C++ is compiled where elements move, for minutes."""
+    """torch.reshape under torch.compile with its default backend, which may compile C++ for minutes."""
 
     name = "torch-inductor"
     backend = "inductor"
 
     def __init__(self) -> None:
         super().__init__()
-        torch._inductor.config.compile_threads = 1  # how many processes there are is for --jobs to say
+        torch._inductor.config.compile_threads = 1  # --jobs alone sets the number of processes

@@ -8,7 +8,7 @@ from ctypes import string_at
 from math import prod
 from typing import Any
 
-os.environ["RUST_LIB_BACKTRACE"] = "0"  # it would take longer to tell a refusal than to find it
+os.environ["RUST_LIB_BACKTRACE"] = "0"  # a stack trace takes longer than the call
 import tract  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
@@ -24,7 +24,7 @@ TYPES = {getattr(tract.DatumType, theirs): ours for ours, theirs in {
 
 
 class Tract:
-    """A model made runnable, and so optimised."""
+    """tract on an ONNX model, with its optimisations."""
 
     identity = Identity("tract", tract.version())
     claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65", "type:bf16"))
@@ -40,31 +40,31 @@ class Tract:
             try:
                 return Runnable(graph, tract.onnx().load(file.name).into_model().into_runnable())
             except tract.TractError as refusal:
-                raise rejected("compile", refusal) from refusal
+                raise rejection_without_stack("compile", refusal) from refusal
 
 
 class Runnable:
-    """A model to be run."""
+    """A runnable model."""
 
     def __init__(self, graph: Graph, runnable: Any) -> None:
         self.graph, self.runnable = graph, runnable
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         try:
-            given = [array_of(tensor) for _, tensor in arguments(self.graph, src, shapes)]
-            return copied(self.runnable.run(given)[0])
+            inputs = [array_of(tensor) for _, tensor in arguments(self.graph, src, shapes)]
+            return copy_answer(self.runnable.run(inputs)[0])
         except (tract.TractError, ValueError) as refusal:  # the last: NumPy has no room for such lengths
-            raise rejected("run", refusal) from refusal
+            raise rejection_without_stack("run", refusal) from refusal
 
 
-def copied(answer: Any) -> Tensor:
-    """An answer in memory of its own, of any rank, which NumPy has not."""
+def copy_answer(answer: Any) -> Tensor:
+    """Copy an answer of any rank into memory of its own; NumPy has no rank above 64."""
     datum, dims, data = answer._parts()
     type_ = TYPES[datum]
     memory = bytearray(string_at(data, prod(dims) * WIDTH[type_])) if prod(dims) else bytearray()
     return Tensor(type_, tuple(dims), strides_of(type_, dims), memory, 0)
 
 
-def rejected(stage: str, refusal: Exception) -> Rejected:
-    """Without the stack of the library, which is different each time."""
+def rejection_without_stack(stage: str, refusal: Exception) -> Rejected:
+    """Return the rejection without the library's stack trace, which is different each time."""
     return Rejected(stage, str(refusal).partition("\n\nStack backtrace")[0])

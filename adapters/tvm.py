@@ -10,16 +10,17 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx  # type: ignore[import-not-found,unused-ignore]
 from tvm_ffi import StructuralKey  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported, array_of
 
 from .onnx_model import arguments, model
+from .shared import rejection
 
 REFUSALS = (ValueError, RuntimeError, OverflowError, IndexError, TypeError, AssertionError)
-"""The last three: a 0 that copies past the rank of src, and operands and outputs that its importer finds unsuitable."""
+"""The last three: a 0 that copies past the rank of src, and operands or outputs that the importer does not take."""
 
 
 class Tvm:
-    """tvm.compile by its usual pipeline, on one virtual machine for equal modules."""
+    """tvm.compile with its default pipeline; equal modules share one virtual machine."""
 
     identity = Identity("tvm", tvm.__version__, (("target", "llvm"),))
     claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65"))
@@ -30,30 +31,25 @@ class Tvm:
         try:
             return Machine(graph, machine(StructuralKey(from_onnx(model(graph)))))
         except REFUSALS as refusal:
-            raise rejected("compile", refusal) from refusal
+            raise rejection("compile", refusal) from refusal
 
 
 @lru_cache(512)
 def machine(key: Any) -> Any:
-    """The virtual machine of a module; making one takes a twentieth of a second; many models are imported as equals."""
-    compiled = tvm.compile(key.key, target="llvm")
-    return relax.VirtualMachine(compiled, tvm.cpu())
+    """Return the virtual machine of a module; it takes a twentieth of a second to make, and many modules are equal."""
+    return relax.VirtualMachine(tvm.compile(key.key, target="llvm"), tvm.cpu())
 
 
 class Machine:
-    """A model to be run."""
+    """A compiled model, ready to run."""
 
     def __init__(self, graph: Graph, machine: Any) -> None:
         self.graph, self.machine = graph, machine
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
         try:
-            given = [tvm.runtime.tensor(array_of(tensor)) for _, tensor in arguments(self.graph, src, shapes)]
-            answer: Array = self.machine["main"](*given).numpy()
+            inputs = [tvm.runtime.tensor(array_of(tensor)) for _, tensor in arguments(self.graph, src, shapes)]
+            answer: Array = self.machine["main"](*inputs).numpy()
         except REFUSALS as refusal:
-            raise rejected("run", refusal) from refusal
+            raise rejection("run", refusal) from refusal
         return answer
-
-
-def rejected(stage: str, refusal: Exception) -> Rejected:
-    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")

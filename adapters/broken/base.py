@@ -17,7 +17,7 @@ import numpy as np
 from conformance.model import Array, Declared, Graph, Identity, Node, Operand, Program, Tensor
 from conformance.model.types import WIDTH
 
-from ..numpy_reference import Compiled, Illegal, NumpyReference, dense, elements, moved, resolve
+from ..numpy_reference import Illegal, NumpyReference, ReferenceProgram, copy_elements, dense, elements, resolve
 
 Answer = Tensor | Array
 Dims = tuple[int, ...]
@@ -110,7 +110,7 @@ class Run(NamedTuple):
         """The elements of src in row-major order; if the volumes differ, cut off or repeated."""
         src, volume = self.src, math.prod(dst)
         if math.prod(src.dims) == volume:
-            return moved(src, dst)
+            return copy_elements(src, dst)
         if volume > 1 << 20:  # a real backend would touch memory that is not its own
             raise MemoryError(f"dst would have {volume} elements")
         row = np.frombuffer(elements(src), f"V{WIDTH[src.type]}")
@@ -148,7 +148,7 @@ class Broken(NumpyReference):
         src = src._replace(dims=None) if self.settles_late else src
         program.graph = Graph(src, tuple([self.read_node(node, src.type) for node in nodes]))
         compiled = super(Broken, program).compile(program.graph)
-        assert isinstance(compiled, Compiled)
+        assert isinstance(compiled, ReferenceProgram)
         program.dst = compiled.dst
         return program
 

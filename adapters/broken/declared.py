@@ -7,7 +7,7 @@ import math
 from conformance.model import Declared, Node, Tensor
 from conformance.model.types import dtype_of
 
-from ..numpy_reference import possible
+from ..numpy_reference import can_be_true
 from .base import Answer, Call, Dims, Run, accept_declared, always, move_elements, overlook, read_node, resolve_dims
 
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
@@ -16,14 +16,14 @@ accept_declared.plant("declared-rank-is-enough", "declared-output", "P", "Accept
 accept_declared.plant("declared-in-full-or-refused", "declared-output", "P", "Rejects an unknown length.",
                       lambda said, dims: said.dims is None or said.dims == dims)  # fmt: skip
 accept_declared.plant("unknown-rank-is-rank-zero", "declared-output", "PK", "Reads an unknown rank as rank 0.",
-                      lambda said, dims: possible(said._replace(dims=said.dims or ()), dims))  # fmt: skip
+                      lambda said, dims: can_be_true(said._replace(dims=said.dims or ()), dims))  # fmt: skip
 
 
 @accept_declared("declared-volume-is-enough", breaks="declared-output", classes="P")
 def _(declared: Declared, dims: tuple[int | None, ...]) -> bool:
     """Accepts any declared dims of the right volume."""
     volume = math.prod(d or 0 for d in dims)
-    return possible(declared, dims) or math.prod(d or 0 for d in declared.dims or ()) == volume
+    return can_be_true(declared, dims) or math.prod(d or 0 for d in declared.dims or ()) == volume
 
 
 @resolve_dims("declaration-believed", breaks="declared-output", classes="P")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from conformance.model import Graph, Node, Rejected
 
-from ..numpy_reference import Illegal, check_form, possible
+from ..numpy_reference import Illegal, can_be_true, check_form
 from .base import Call, Dims, plant, read_graph, resolve_dims
 
 
@@ -35,7 +35,7 @@ reject_calls("inferred-at-the-ends", "infer-keeps-count", "Q", "Rejects a -1 aft
 def _(call: Call) -> Dims:
     """Rejects a legal reshape to the dims that src already has."""
     dst, declared = call.resolve(), call.node.result
-    legal = declared is None or possible(declared, dst)
+    legal = declared is None or can_be_true(declared, dst)
     if legal and dst == call.src and 0 not in dst and not call.program.chained:
         raise Illegal("the graph is empty")
     return dst

@@ -1,4 +1,4 @@
-"""Scripts that repeat one row in the library's own Python, without this suite: one module a library writes them.
+"""Write scripts that repeat one row in the library's own Python, without this suite; one module for each library.
 
 A script has a function a step, which returns src's words and the answer; `look` says what an answer is. Nothing of a
 library is imported to write a script, so that one can be written where the library is not installed.
@@ -16,19 +16,19 @@ import numpy as np
 
 from conformance.model import Node, Operand, Unsupported
 from conformance.model.types import WIDTH
-from conformance.plan.memory import EDGES, Source, around, edges, patterns, strides_of, volume_of
+from conformance.plan.memory import EDGES, Source, count_patterns, edge_patterns, patterns, strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from .literals import VALUES, python
-from .plain import tasks_of
+from .plain import checked_steps
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-"""The letters by which `array` knows unsigned integers of so many bytes."""
+"""The type codes of `array` for unsigned integers, by their bytes."""
 _LITERAL = 48
-"""Words that are written out; of more, how they go on."""
+"""Up to this number, words are written out; more are ranges and repetitions."""
 _MANY = 1 << 25
-"""Distinct words of which a script makes all; of more it takes the first few thousand over and over."""
+"""Up to this number, all distinct words are made; beyond it, the first few thousand are repeated."""
 _LAID_OUT = '''
 def laid_out(words, dims, strides, offset, size):
     """Memory of `size` words that holds the elements at these strides; both are counted in elements."""
@@ -48,13 +48,13 @@ def tell(number, step):
     type_, dims, data = look(answer)
     got = array(words.typecode, data)
     changed = [k for k, (want, have) in enumerate(zip(words, got)) if want != have] if data != words.tobytes() else []
-    told = "every element as it was"
+    result = "every element as it was"
     if len(got) != len(words):
-        told = f"{len(got)} elements of {len(words)}"
+        result = f"{len(got)} elements of {len(words)}"
     elif changed:
         k = changed[0]
-        told = f"{len(changed)} of {len(words)} elements changed, first {k}: {words[k]:#x} became {got[k]:#x}"
-    print(f"answered {type_} {list(dims)}, {told}")
+        result = f"{len(changed)} of {len(words)} elements changed, first {k}: {words[k]:#x} became {got[k]:#x}"
+    print(f"answered {type_} {list(dims)}, {result}")
 '''
 
 
@@ -71,7 +71,7 @@ WITH_DEVICE = ("torch", "torch-raw", "jax", "jax-jit", "cupy")
 
 
 class Parts(NamedTuple):
-    """What a library's script is made of."""
+    """The parts of a library's script."""
 
     imports: Sequence[str]
     refusals: str
@@ -85,7 +85,7 @@ class Parts(NamedTuple):
 
 
 def script(parts: Parts) -> str:
-    """The whole script but for the comment at its head."""
+    """Return the whole script, without the comment at its head."""
     strided = any("laid_out(" in step for step in parts.steps)
     imports = ["from array import array", *(["from itertools import product"] if strided else []), *parts.imports]
     functions = [f"\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
@@ -116,15 +116,15 @@ def words(source: Source) -> str:
 
 
 def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
-    """What the elements go round in, and how many that are."""
+    """Return the words that the elements repeat, as words and ranges, and the number of these words."""
     if source.bits not in (None, "all", "edges"):
         given: list[range | int] = [int(word, 16) for word in source.bits.split()]
         return given, len(given)
     if source.bits == "edges" and source.layout != "broadcast":
-        return [*edges(source.type, source.start)], len(EDGES[source.type])
+        return [*edge_patterns(source.type, source.start)], len(EDGES[source.type])
     distinct = volume // source.dims[0] if source.layout == "broadcast" and source.dims and volume else volume
     if source.layout != "broadcast" and source.bits is None:
-        distinct = min(distinct, around(source.type))
+        distinct = min(distinct, count_patterns(source.type))
     if distinct > _MANY:
         distinct = 1 << 15
     if distinct == 0:
@@ -135,22 +135,22 @@ def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
     return parts, distinct
 
 
-class Laid(NamedTuple):
-    """How src lies in memory; all in elements."""
+class MemoryLayout(NamedTuple):
+    """The layout of src in memory; all in elements."""
 
     strides: tuple[int, ...]
     offset: int
     size: int
 
 
-def laid(source: Source) -> Laid | None:
-    """None: dense, from the first word on."""
+def memory_layout(source: Source) -> MemoryLayout | None:
+    """Return the layout of a source; None if it is dense and begins at the first word."""
     if source.layout == "dense" or not volume_of(source.dims):
         return None
     strides = strides_of(source.dims, source.layout, 1) if source.layout != "offset" else dense(source.dims)
     reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
     offset = -sum(step for step in reach if step < 0) + (3 if source.layout == "offset" else 0)
-    return Laid(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
+    return MemoryLayout(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
 
 
 def dense(dims: Sequence[int]) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ def dense(dims: Sequence[int]) -> tuple[int, ...]:
 def memory(source: Source) -> str:
     """The lines that make `words`, and `memory` where src is not dense."""
     lines = [f"words = {words(source)}"]
-    if at := laid(source):
+    if at := memory_layout(source):
         lines.append(f"memory = laid_out(words, {python(source.dims)}, {at.strides}, {at.offset}, {at.size})")
     return "\n".join(lines)
 
@@ -178,37 +178,37 @@ def numpy_array(source: Source) -> str:
     if len(source.dims) > 64:
         raise Unsupported(f"rank:{len(source.dims)}")
     type_, width = NUMPY[source.type], WIDTH[source.type]
-    if at := laid(source):
+    if at := memory_layout(source):
         strides = tuple(step * width for step in at.strides)
         return f"np.ndarray({python(source.dims)}, {type_}, memory, {at.offset * width}, {strides})"
     return f"np.array(words).view({type_}).reshape({python(source.dims)})"
 
 
 def numpy_imports(row: Row) -> list[str]:
-    bf16 = any(task.source.type == "bf16" for task in tasks_of(row))
+    bf16 = any(step.source.type == "bf16" for step in checked_steps(row))
     return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
 
 
 # ── shape ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def function_calls(task: RowStep, mapped: bool = True) -> Iterator[tuple[str, str]]:
+def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, str]]:
     """For each node of a graph that function calls can say, its shape as Python and its type; `src` is what it takes.
 
     `mapped`: a library without special_zero is given the lengths that are copied.
     """
-    arriving, rank = iter(task.shapes), len(task.source.dims)
-    for node in task.graph.nodes:
+    arriving, rank = iter(step.shapes), len(step.source.dims)
+    for node in step.graph.nodes:
         if not node.well_formed:
             raise Unsupported("form")
         if node.result is not None:
             raise Unsupported("declared")
         shape = entries(node, arriving)
         zeros = mapped and flag(node)
-        told = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else python(n) for i, n in enumerate(shape)]
+        lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else python(n) for i, n in enumerate(shape)]
         rank = len(shape)
         assert node.shape is not None
-        yield f"({', '.join(told)}{',' if len(told) == 1 else ''})", node.shape.type
+        yield f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})", node.shape.type
 
 
 def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> tuple[int, ...]:
@@ -229,8 +229,8 @@ def flag(node: Node) -> bool:
     return node.special_zero is not None and bool((node.special_zero.values or (False,))[0])
 
 
-def compiled(decorator: str, calls: Iterable[str]) -> list[str]:
-    """The calls in a function with a decorator that compiles it, and the call of that."""
+def compile_calls(decorator: str, calls: Iterable[str]) -> list[str]:
+    """Return lines that define a function with the calls, decorated so that it is compiled, and call it."""
     return [
         decorator,
         "def compiled(src):",
@@ -240,16 +240,16 @@ def compiled(decorator: str, calls: Iterable[str]) -> list[str]:
     ]
 
 
-def constant_tasks(row: Row, types: Iterable[str]) -> Iterator[RowStep]:
-    """The steps of a row, for a library that takes constant shapes only, and elements of these types."""
+def constant_steps(row: Row, types: Iterable[str]) -> Iterator[RowStep]:
+    """Yield the steps of a row; Unsupported unless shapes are constant and elements have one of these types."""
     if row.given == "runtime":
         raise Unsupported("runtime-shape")
-    for task in tasks_of(row):
-        if task.source.type not in types:
-            raise Unsupported(f"type:{task.source.type}")
-        yield task
+    for step in checked_steps(row):
+        if step.source.type not in types:
+            raise Unsupported(f"type:{step.source.type}")
+        yield step
 
 
-def body(task: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
-    """A step: src's words, src, the calls, and what comes of them."""
-    return "\n".join([memory(task.source), f"src = {src}", *calls, f"return words, {answer}"])
+def body(step: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
+    """Return the body of a step: src's words, src, the calls, and the answer."""
+    return "\n".join([memory(step.source), f"src = {src}", *calls, f"return words, {answer}"])

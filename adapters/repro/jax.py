@@ -5,9 +5,9 @@ from __future__ import annotations
 from conformance.model import Unsupported
 from conformance.plan.rows import Row
 
-from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, body, compile_calls, function_calls, numpy_array, numpy_imports, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 LOOK = """
 def look(answer):
@@ -16,14 +16,14 @@ def look(answer):
 WIDE = '\njax.config.update("jax_enable_x64", True)\n'
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row; what follows an @ is a device."""
     name, _, device = backend.partition("@")
     if row.given == "runtime":
         raise Unsupported("runtime-shape")
     steps = []
-    for task in tasks_of(row):
-        source = task.source
+    for step in checked_steps(row):
+        source = step.source
         if len(source.dims) > 64:
             raise Unsupported(f"rank:{len(source.dims)}")
         src = f"jnp.asarray({numpy_array(source)})"
@@ -31,10 +31,10 @@ def of(row: Row, backend: str) -> str:
             src = f"jnp.zeros({python(source.dims)}, {NUMPY[source.type]})"
         if device:
             src = f"jax.device_put({src}, jax.devices({python(device)})[0])"
-        calls = [f"src = jnp.reshape(src, {shape})" for shape, _ in function_calls(task)]
+        calls = [f"src = jnp.reshape(src, {shape})" for shape, _ in function_calls(step)]
         if name == "jax-jit":
-            calls = compiled("@jax.jit", calls)
-        steps.append(body(task, src, calls))
+            calls = compile_calls("@jax.jit", calls)
+        steps.append(body(step, src, calls))
     imports = ["import jax", "import jax.numpy as jnp", *numpy_imports(row)]
     refusals = "(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)"
     return script(Parts(imports, refusals, LOOK, steps, WIDE))

@@ -6,7 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan.rows import Row
 
 from . import Parts, body, function_calls, numpy_array, numpy_imports, script
-from .plain import tasks_of
+from .plain import checked_steps
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
@@ -59,14 +59,14 @@ def look(answer):
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row; a static shape is a constant of the model, and one that comes later is an input."""
-    steps, type_ = [], tasks_of(row)[0].source.type
-    for task in row.steps:
-        if task.source.type != type_:
+    steps, type_ = [], checked_steps(row)[0].source.type
+    for step in row.steps:
+        if step.source.type != type_:
             raise Unsupported("types that change between the steps")
-        calls = [f"src = reshape(src, {shape}, {node})" for node, (shape, _) in enumerate(function_calls(task))]
-        steps.append(body(task, numpy_array(task.source), calls))
+        calls = [f"src = reshape(src, {shape}, {node})" for node, (shape, _) in enumerate(function_calls(step))]
+        steps.append(body(step, numpy_array(step.source), calls))
     before = BEFORE.format(type=TYPES[type_], resolver=RESOLVERS[backend], runtime=row.given == "runtime")
     imports = ["import ai_edge_litert.interpreter as litert", "import ai_edge_litert.schema_py_generated as schema"]
     imports += ["import flatbuffers", *numpy_imports(row)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model import Unsupported
 from conformance.plan.rows import Row
 
-from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
+from . import Parts, body, constant_steps, function_calls, numpy_array, numpy_imports, script
 from .literals import python
 
 TYPES = {
@@ -22,16 +22,16 @@ def look(answer):
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     steps = []
-    for task in constant_tasks(row, TYPES):
-        source = task.source
+    for step in constant_steps(row, TYPES):
+        source = step.source
         if source.layout == "reversed":
             raise Unsupported("layout:reversed")
         src = f"mx.array({numpy_array(source)})"
         if 0 in source.dims:
             src = f"mx.zeros({python(source.dims)}, mx.{TYPES[source.type]})"
-        steps.append(body(task, src, [f"src = mx.reshape(src, {shape})" for shape, _ in function_calls(task)]))
+        steps.append(body(step, src, [f"src = mx.reshape(src, {shape})" for shape, _ in function_calls(step)]))
     imports = ["import mlx.core as mx", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))

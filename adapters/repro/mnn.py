@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.plan.rows import Row
 
-from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
+from . import Parts, body, constant_steps, function_calls, numpy_array, numpy_imports, script
 from .literals import python
 
 TYPES = {"f32": "float", "s32": "int", "u8": "uint8"}
@@ -23,14 +23,14 @@ def look(answer):
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     steps = []
-    for task in constant_tasks(row, TYPES):
-        source = task.source
+    for step in constant_steps(row, TYPES):
+        source = step.source
         array = f'np.array({numpy_array(source)}, order="C")'
         src = f"mnn.const({array}, {python(list(source.dims))}, mnn.NCHW, mnn.{TYPES[source.type]})"
-        calls = [f"src = reshape(src, list({shape}))" for shape, _ in function_calls(task, mapped=False)]
-        steps.append(body(task, src, calls))
+        calls = [f"src = reshape(src, list({shape}))" for shape, _ in function_calls(step, mapped=False)]
+        steps.append(body(step, src, calls))
     imports = ["import math", "import MNN.expr as mnn", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError)", LOOK, steps, BEFORE))

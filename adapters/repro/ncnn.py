@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model import Unsupported
 from conformance.plan.rows import Row
 
-from . import Parts, body, constant_tasks, function_calls, numpy_array, numpy_imports, script
+from . import Parts, body, constant_steps, function_calls, numpy_array, numpy_imports, script
 
 BEFORE = """
 AXES = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}  # the numbers of the lengths: w 0, h 1, d 11, c 2
@@ -40,16 +40,16 @@ def look(answer):
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     steps = []
-    for task in constant_tasks(row, ("f32",)):
-        source = task.source
+    for step in constant_steps(row, ("f32",)):
+        source = step.source
         if source.layout not in ("dense", "offset"):
             raise Unsupported(f"layout:{source.layout}")
         if len(source.dims) > 12:
             raise Unsupported("rank")
-        shapes = "".join(f", {shape}" for shape, _ in function_calls(task, mapped=False))
-        steps.append(body(task, numpy_array(source), [f"src = reshape(src{shapes})"]))
+        shapes = "".join(f", {shape}" for shape, _ in function_calls(step, mapped=False))
+        steps.append(body(step, numpy_array(source), [f"src = reshape(src{shapes})"]))
     imports = ["import math", "import ncnn", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, TypeError)", LOOK, steps, BEFORE))

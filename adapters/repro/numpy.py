@@ -6,7 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan.rows import Row
 
 from . import Parts, body, function_calls, numpy_array, numpy_imports, script
-from .plain import tasks_of
+from .plain import checked_steps
 
 LOOK = """
 def look(answer):
@@ -31,22 +31,22 @@ KINDS = {
 """Imports, src, the call and the answer of each backend."""
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     backend = backend.partition("@")[0]
     if backend not in KINDS:
         raise Unsupported("a backend that is not the suite’s own reference")
     imports, src, call, answer = KINDS[backend]
     steps = []
-    for task in tasks_of(row):
-        if backend == "array-api-strict" and task.source.type in ("f16", "bf16"):
-            raise Unsupported(f"type:{task.source.type}")  # the standard has neither
-        if backend == "cupy" and task.source.type == "bf16":
+    for step in checked_steps(row):
+        if backend == "array-api-strict" and step.source.type in ("f16", "bf16"):
+            raise Unsupported(f"type:{step.source.type}")  # the standard has neither
+        if backend == "cupy" and step.source.type == "bf16":
             raise Unsupported("type:bf16")
-        if backend == "ndonnx" and (task.source.type == "bf16" or row.given == "runtime"):
-            raise Unsupported("type:bf16" if task.source.type == "bf16" else "runtime-shape")
-        calls = [call.format(shape) for shape, _ in function_calls(task, mapped=backend != "numpy-raw")]
-        steps.append(body(task, src.format(numpy_array(task.source)), calls, answer))
+        if backend == "ndonnx" and (step.source.type == "bf16" or row.given == "runtime"):
+            raise Unsupported("type:bf16" if step.source.type == "bf16" else "runtime-shape")
+        calls = [call.format(shape) for shape, _ in function_calls(step, mapped=backend != "numpy-raw")]
+        steps.append(body(step, src.format(numpy_array(step.source)), calls, answer))
     own = ", shape_inference.InferenceError" if backend == "ndonnx" else ""
     refusals = f"(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError{own})"
     return script(Parts([*numpy_imports(row), *imports], refusals, LOOK, steps))

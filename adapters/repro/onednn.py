@@ -7,10 +7,10 @@ from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from ..onednn import Attribute, Blueprint, Op, Said, blueprint
-from . import Parts, laid, memory, script
+from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
+from . import Parts, memory, memory_layout, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 API = '''
 LIBRARY = os.environ.get("ONEDNN_LIBRARY", "libdnnl.so.3")
@@ -106,9 +106,9 @@ def compiled(known, *ops):
         part = new("graph_compiled_partition_create", each)
         given = (len(inputs), pointers(inputs), len(outputs), pointers(outputs))
         call("graph_partition_compile", each, part, *given, engine)
-        for said in outputs:
-            call("graph_compiled_partition_query_logical_tensor", part, said.id, c.byref(known[said.id]))
-        parts.append((part, inputs, [known[said.id] for said in outputs]))
+        for fields in outputs:
+            call("graph_compiled_partition_query_logical_tensor", part, fields.id, c.byref(known[fields.id]))
+        parts.append((part, inputs, [known[fields.id] for fields in outputs]))
     return parts
 
 
@@ -133,35 +133,35 @@ TYPES = {1: ("f16", 2), 2: ("bf16", 2), 3: ("f32", 4), 4: ("s32", 4), 5: ("s8", 
 
 
 def look(answer):
-    said, memory = answer
-    type_, width = TYPES[said.data_type]
-    dims = list((c.c_int64 * said.ndims).from_buffer(said, LogicalTensor.dims.offset))  # past 12 it reads on, as C does
+    fields, memory = answer
+    type_, width = TYPES[fields.data_type]
+    dims = list((c.c_int64 * fields.ndims).from_buffer(fields, LogicalTensor.dims.offset))  # past 12 as C reads
     size = 0 if 0 in dims else prod(dims) * width
     return type_, dims, memory.raw[:size]
 """
 SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     graphs: dict[str, str] = {}
     steps, functions = [], []
-    for task in tasks_of(row):
-        plan = blueprint_of(task)
+    for step in checked_steps(row):
+        plan = blueprint_of(step)
         key = repr(plan)
         if key not in graphs:
             graphs[key] = f"graph_{len(graphs) + 1}"
-            functions.append(graph(plan, graphs[key]))
-        steps.append(step(task, plan, graphs[key]))
+            functions.append(graph_code(plan, graphs[key]))
+        steps.append(step_code(step, plan, graphs[key]))
     imports = ["import ctypes as c", "import os", "from functools import cache", "from math import prod"]
     return script(Parts(imports, "Refused", LOOK, steps, API + "\n" + "".join(functions)))
 
 
-def blueprint_of(task: RowStep) -> Blueprint:
+def blueprint_of(step: RowStep) -> Blueprint:
     """The graph in the library's numbers."""
-    if task.large:
+    if step.large:
         raise Unsupported("large")
-    return blueprint(task.graph)
+    return blueprint(step.graph)
 
 
 def sources(plan: Blueprint) -> list[int]:
@@ -170,25 +170,25 @@ def sources(plan: Blueprint) -> list[int]:
     return list(dict.fromkeys(id_ for op in plan.ops for id_ in op.inputs if id_ not in made))
 
 
-def graph(plan: Blueprint, name: str) -> str:
+def graph_code(plan: Blueprint, name: str) -> str:
     """The function that compiles a graph."""
     lines = ["known = {"]
-    lines += [f"    {id_}: {tensor(said)}," for id_, said in plan.tensors.items()]
+    lines += [f"    {id_}: {tensor_code(fields)}," for id_, fields in plan.tensors.items()]
     lines += ["}"]
-    lines += [f"op_{each.id} = {op(each)}" for each in plan.ops]
+    lines += [f"op_{each.id} = {op_code(each)}" for each in plan.ops]
     lines.append(f"return compiled(known, {', '.join(f'op_{each.id}' for each in plan.ops)})")
     return f"\n@cache\ndef {name}():\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def tensor(said: Said) -> str:
-    if said.dims is None:
-        return f"tensor({said.id}, {said.type})"
-    dims = "[" + ", ".join("UNKNOWN" if length is None else python(length) for length in said.dims) + "]"
-    strides = "" if said.strides is None else f", {python(list(said.strides))}"
-    return f"tensor({said.id}, {said.type}, {dims}{strides})"
+def tensor_code(fields: TensorFields) -> str:
+    if fields.dims is None:
+        return f"tensor({fields.id}, {fields.type})"
+    dims = "[" + ", ".join("UNKNOWN" if length is None else python(length) for length in fields.dims) + "]"
+    strides = "" if fields.strides is None else f", {python(list(fields.strides))}"
+    return f"tensor({fields.id}, {fields.type}, {dims}{strides})"
 
 
-def op(op: Op) -> str:
+def op_code(op: Op) -> str:
     told = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
     for each in op.attributes:
         if each.type == "string":
@@ -207,13 +207,13 @@ def text_of(attribute: Attribute) -> bytes:
     return "".join(map(str, attribute.values)).encode()
 
 
-def step(task: RowStep, plan: Blueprint, name: str) -> str:
+def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
     """A call."""
-    at = laid(task.source)
+    at = memory_layout(step.source)
     place = "c.c_void_p(words.buffer_info()[0])"
     if at:
         place = f"c.c_void_p(memory.buffer_info()[0] + {at.offset} * words.itemsize)"
-    elif not volume_of(task.source.dims):
+    elif not volume_of(step.source.dims):
         place = "bytes(64)"  # no elements, and yet no null pointer
     ids = "".join(f", {id_}" for id_ in sources(plan))
-    return "\n".join([memory(task.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])
+    return "\n".join([memory(step.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])

@@ -10,11 +10,11 @@ from conformance.plan.memory import Source, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from ..onednn import Attribute, Blueprint, Op, Said, blueprint
-from . import cycle_of, laid
+from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
+from . import cycle_of, memory_layout
 from .literals import c_float, c_integer, c_list, c_string
 from .onednn import sources, text_of
-from .plain import tasks_of
+from .plain import checked_steps
 
 MOST = 16
 """Tensors in a graph for which the program has room."""
@@ -176,17 +176,17 @@ static char *elements(size_t volume, int width, size_t count, const struct run *
 %LAID_OUT%static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
     static const char *types[] = {"?", "f16", "bf16", "f32", "s32", "s8", "u8", "f64"};
     static const int widths[] = {1, 2, 2, 4, 4, 1, 1, 8};
-    tensor_t *said = &g->known[place(g, dst)];
+    tensor_t *fields = &g->known[place(g, dst)];
     const char *got = g->held[place(g, dst)];
-    int64_t count = 1, *dims = said->dims; /* past 12 the library reads on in the struct, and so does this */
-    printf("answered %s [", types[said->data_type & 7]);
-    for (int k = 0; k < said->ndims; k++) {
+    int64_t count = 1, *dims = fields->dims; /* past 12 the library reads on in the struct, and so does this */
+    printf("answered %s [", types[fields->data_type & 7]);
+    for (int k = 0; k < fields->ndims; k++) {
         int64_t length;
         memcpy(&length, (char *)dims + 8 * k, 8);
         printf("%s%" PRId64, k ? ", " : "", length);
         count *= length;
     }
-    size_t size = (size_t)count * widths[said->data_type & 7], changed = 0, first = 0;
+    size_t size = (size_t)count * widths[fields->data_type & 7], changed = 0, first = 0;
     if (size != volume * width) {
         printf("], %" PRId64 " elements of %zu\n", count, volume);
         return;
@@ -234,18 +234,18 @@ int main(void) {{
 """
 
 
-def of(row: Row) -> str:
+def write_script(row: Row) -> str:
     """The program of a row, but for the comment at its head."""
     graphs: dict[str, int] = {}
     functions, steps = [], []
-    for number, task in enumerate(tasks_of(row), 1):
-        plan = blueprint(task.graph)
+    for number, step in enumerate(checked_steps(row), 1):
+        plan = blueprint(step.graph)
         if len(plan.tensors) > MOST:
             raise Unsupported(f"more than {MOST} tensors in a graph")
         if repr(plan) not in graphs:
             graphs[repr(plan)] = len(graphs) + 1
-            functions.append(graph(plan, graphs[repr(plan)]))
-        steps.append(step(task, plan, number, graphs[repr(plan)]))
+            functions.append(graph_code(plan, graphs[repr(plan)]))
+        steps.append(step_code(step, plan, number, graphs[repr(plan)]))
     strided = any("laid_out(" in each for each in steps)
     api = API.lstrip().replace("%MOST%", str(MOST)).replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
     calls = "\n".join(f'    printf("step {number}: ");\n    step_{number}();' for number in range(1, len(steps) + 1))
@@ -255,41 +255,41 @@ def of(row: Row) -> str:
 # ── the graph ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def graph(plan: Blueprint, number: int) -> str:
+def graph_code(plan: Blueprint, number: int) -> str:
     lines = [
         f"static struct graph g = {{.tensors = {len(plan.tensors)}}};",
         "if (g.built) return &g;",
         "handle whole, op;",
     ]
-    for place, said in enumerate(plan.tensors.values()):
-        lines += tensor(said, f"&g.known[{place}]")
+    for place, fields in enumerate(plan.tensors.values()):
+        lines += tensor_lines(fields, f"&g.known[{place}]")
     places = {id_: place for place, id_ in enumerate(plan.tensors)}
     lines.append("TRY(dnnl_graph_graph_create, &whole, 1);")
     for each in plan.ops:
-        lines += op(each, places)
+        lines += op_lines(each, places)
     lines += ["g.built = compile(&g, whole);", "return g.built ? &g : NULL;"]
     return f"\nstatic struct graph *graph_{number}(void) {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
-def tensor(said: Said, place: str) -> list[str]:
-    if said.dims is None:
-        return [f"TRY(dnnl_graph_logical_tensor_init, {place}, {said.id}, {said.type}, -1, 2, 0);"]
-    dims = longs("UNKNOWN" if length is None else c_integer(length) for length in said.dims)
-    begin = f"{place}, {said.id}, {said.type}, {len(said.dims)}, {dims}"
-    if said.strides is None:
+def tensor_lines(fields: TensorFields, place: str) -> list[str]:
+    if fields.dims is None:
+        return [f"TRY(dnnl_graph_logical_tensor_init, {place}, {fields.id}, {fields.type}, -1, 2, 0);"]
+    dims = longs("UNKNOWN" if length is None else c_integer(length) for length in fields.dims)
+    begin = f"{place}, {fields.id}, {fields.type}, {len(fields.dims)}, {dims}"
+    if fields.strides is None:
         return [f"TRY(dnnl_graph_logical_tensor_init_with_dims, {begin}, 2, 0);"]
-    return [f"TRY(dnnl_graph_logical_tensor_init_with_strides, {begin}, {longs(map(c_integer, said.strides))}, 0);"]
+    return [f"TRY(dnnl_graph_logical_tensor_init_with_strides, {begin}, {longs(map(c_integer, fields.strides))}, 0);"]
 
 
-def op(op: Op, places: dict[int, int]) -> list[str]:
+def op_lines(op: Op, places: dict[int, int]) -> list[str]:
     lines = [f'TRY(dnnl_graph_op_create, &op, {op.id}, 72 /* static_reshape */, "reshape");']
-    lines += [f"TRY(dnnl_graph_op_set_attr_{attribute(each)});" for each in op.attributes]
+    lines += [f"TRY(dnnl_graph_op_set_attr_{attribute_code(each)});" for each in op.attributes]
     lines += [f"TRY(dnnl_graph_op_add_input, op, &g.known[{places[id_]}]);" for id_ in op.inputs]
     lines += [f"TRY(dnnl_graph_op_add_output, op, &g.known[{places[id_]}]);" for id_ in op.outputs]
     return [*lines, "TRY(dnnl_graph_add_op, whole, op);"]
 
 
-def attribute(each: Attribute) -> str:
+def attribute_code(each: Attribute) -> str:
     if each.type == "string":
         text = text_of(each)
         return f"str, op, {each.id:#x}, {c_string(text)}, {len(text)}"
@@ -310,11 +310,11 @@ def longs(values: Iterable[str]) -> str:
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step(task: RowStep, plan: Blueprint, number: int, graph: int) -> str:
-    source = task.source
+def step_code(step: RowStep, plan: Blueprint, number: int, graph: int) -> str:
+    source = step.source
     volume, width = volume_of(source.dims), WIDTH[source.type]
     lines = [f"char *words = elements({c_integer(volume)}, {width}, {runs(source, volume)});", "char *memory = words;"]
-    if at := laid(source):
+    if at := memory_layout(source):
         dims, strides = longs(map(c_integer, source.dims)), longs(map(c_integer, at.strides))
         rank = len(source.dims)
         lines.append(f"memory = laid_out(words, {width}, {rank}, {dims}, {strides}, {c_integer(at.size - at.offset)});")

@@ -15,7 +15,7 @@ from conformance.plan.steps import RowStep
 
 from . import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "string": "STRING",
@@ -82,14 +82,14 @@ def run(model, *given):
 LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-plain": "ORT_DISABLE_ALL"}
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     level = LEVELS.get(backend)
-    graphs = list(dict.fromkeys(task.graph for task in tasks_of(row)))
+    graphs = list(dict.fromkeys(step.graph for step in checked_steps(row)))
     models = [model(graph, f"model_{number}") for number, graph in enumerate(graphs, 1)]
     if backend in CONSTANT:
-        return of_constants(row, backend, models, graphs)
-    steps = [step(task, f"model_{graphs.index(task.graph) + 1}", level is not None) for task in tasks_of(row)]
+        return write_constant_script(row, backend, models, graphs)
+    steps = [step_code(step, f"model_{graphs.index(step.graph) + 1}", level is not None) for step in checked_steps(row)]
     imports = ["from functools import cache", *numpy_imports(row), "from onnx import TensorProto, helper"]
     if level:
         own = ["from ctypes import string_at", "from math import prod", "import onnxruntime as ort"]
@@ -101,18 +101,18 @@ def of(row: Row, backend: str) -> str:
     return script(Parts(imports, refusals, LOOK, steps, "".join(models) + EVALUATOR))
 
 
-def of_constants(row: Row, backend: str, models: list[str], graphs: list[Graph]) -> str:
+def write_constant_script(row: Row, backend: str, models: list[str], graphs: list[Graph]) -> str:
     """The script of a row where every shape is part of the model."""
     if row.given == "runtime":
         raise Unsupported("runtime-shape")
     own, refusals, run = CONSTANT[backend]
     steps = []
-    for task in tasks_of(row):
-        if backend == "tract" and task.source.type == "bf16":
+    for step in checked_steps(row):
+        if backend == "tract" and step.source.type == "bf16":
             raise Unsupported("type:bf16")
-        given = ", ".join(["src"] * most_inputs(task.graph))
-        call = f"run(model_{graphs.index(task.graph) + 1}, {given})"
-        steps.append(body(task, numpy_array(task.source), (), call))
+        given = ", ".join(["src"] * most_inputs(step.graph))
+        call = f"run(model_{graphs.index(step.graph) + 1}, {given})"
+        steps.append(body(step, numpy_array(step.source), (), call))
     imports = [*numpy_imports(row), "from onnx import TensorProto, helper", *own]
     return script(Parts(imports, refusals, LOOK, steps, "".join(models) + run))
 
@@ -182,18 +182,18 @@ def most_inputs(graph: Graph) -> int:
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step(task: RowStep, name: str, runtime: bool) -> str:
+def step_code(step: RowStep, name: str, runtime: bool) -> str:
     """A call of a session or of the evaluator."""
-    feeds = [("src", source_of(task.source, runtime))]
-    feeds += [(f"extra{k}", feeds[0][1]) for k in range(1, most_inputs(task.graph))]
-    for number, (type_, dims, values) in enumerate(task.shapes):
+    feeds = [("src", source_of(step.source, runtime))]
+    feeds += [(f"extra{k}", feeds[0][1]) for k in range(1, most_inputs(step.graph))]
+    for number, (type_, dims, values) in enumerate(step.shapes):
         feeds.append((f"arriving{number}", f"np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)})"))
     if not runtime:
         told = ", ".join(f'"{each}": {code}' for each, code in feeds)
-        return f"{memory(task.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
-    lines = [memory(task.source), f"program = session({name})", "binding, held = program.io_binding(), []"]
+        return f"{memory(step.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
+    lines = [memory(step.source), f"program = session({name})", "binding, held = program.io_binding(), []"]
     for each, code in feeds:
-        lines += bound(each, code, task)
+        lines += binding_lines(each, code, step)
     lines += ['binding.bind_output("dst", "cpu")', "program.run_with_iobinding(binding)"]
     return "\n".join([*lines, "return words, binding.get_outputs()[0]"])
 
@@ -207,15 +207,15 @@ def source_of(source: Source, runtime: bool) -> str:
     return numpy_array(source)
 
 
-def bound(name: str, code: str, task: RowStep) -> Iterator[Any]:
+def binding_lines(name: str, code: str, step: RowStep) -> Iterator[Any]:
     """The lines that bind an input to memory that stays."""
-    source = task.source
+    source = step.source
     if not name.startswith("arriving") and source.layout not in ("dense", "offset") and volume_of(source.dims):
         yield f'binding.bind_ortvalue_input("{name}", ort.OrtValue.ortvalue_from_numpy({code}))'
         return
     type_, dims = (source.type, source.dims)
     if name.startswith("arriving"):
-        type_, dims, _ = task.shapes[int(name.removeprefix("arriving"))]
+        type_, dims, _ = step.shapes[int(name.removeprefix("arriving"))]
     assert WIDTH[type_]
     yield f"held.append({code})"
     given = f'"{name}", "cpu", 0, TensorProto.{TYPES[type_]}, {python(list(dims))}, held[-1].ctypes.data'

@@ -11,9 +11,9 @@ from conformance.plan.memory import Source
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from . import NUMPY, Parts, first, laid, memory, numpy_imports, script
+from . import NUMPY, Parts, first, memory, memory_layout, numpy_imports, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 TYPES = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",
@@ -28,20 +28,22 @@ def look(answer):
 REFUSALS = "(RuntimeError, ValueError, OverflowError, OVError)"
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     threads = THREADS.get(backend)
-    tasks = tasks_of(row)
-    graphs = list(dict.fromkeys(in_common(task.graph) for task in tasks))
+    checked = checked_steps(row)
+    graphs = list(dict.fromkeys(in_common(step.graph) for step in checked))
     models = "".join(model(graph, f"model_{number}", threads) for number, graph in enumerate(graphs, 1))
-    steps = [step(task, f"model_{graphs.index(in_common(task.graph)) + 1}", threads is not None) for task in tasks]
+    steps = [
+        step_code(step, f"model_{graphs.index(in_common(step.graph)) + 1}", threads is not None) for step in checked
+    ]
     imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
     imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
     return script(Parts(imports, REFUSALS, LOOK, steps, models))
 
 
 def in_common(graph: Graph) -> Graph:
-    """What the model is made from; of src only the rank is told where shapes arrive with the call."""
+    """Return the graph that the model depends on; if shapes arrive with the call, only the rank of src is known."""
     dims = graph.src.dims
     if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
         dims = (None,) * len(dims)
@@ -110,18 +112,18 @@ def constant(operand: Operand) -> str:
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step(task: RowStep, name: str, plugin: bool) -> str:
+def step_code(step: RowStep, name: str, plugin: bool) -> str:
     """An inference, or an evaluation."""
-    inputs = ["src"] * max(1, *(node.inputs for node in task.graph.nodes))
-    for type_, dims, values in task.shapes:
+    inputs = ["src"] * max(1, *(node.inputs for node in step.graph.nodes))
+    for type_, dims, values in step.shapes:
         inputs.append(f"ov.Tensor(np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)}))")
-    lines = [memory(task.source), f"src = {tensor(task.source)}"]
+    lines = [memory(step.source), f"src = {src_code(step.source)}"]
     if plugin:
         lines.append(f"request = {name}().create_infer_request()")
         lines += [f"request.set_input_tensor({index}, {each})" for index, each in enumerate(inputs)]
         lines += ["request.infer()", "return words, request.get_output_tensor(0)"]
     else:
-        lines.append(f"answers = [ov.Tensor(ov.Type.{TYPES[task.source.type]}, ov.Shape([0]))]")
+        lines.append(f"answers = [ov.Tensor(ov.Type.{TYPES[step.source.type]}, ov.Shape([0]))]")
         lines += [
             f"if not {name}().evaluate(answers, [{', '.join(inputs)}]):",
             '    raise RuntimeError("evaluate returned false")',
@@ -130,10 +132,10 @@ def step(task: RowStep, name: str, plugin: bool) -> str:
     return "\n".join(lines)
 
 
-def tensor(source: Source) -> str:
+def src_code(source: Source) -> str:
     """src in the memory that it lies in, where the library can say so; else its elements in a row."""
     type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
-    at = laid(source) if source.layout in ("offset", "padded", "cropped") else None
+    at = memory_layout(source) if source.layout in ("offset", "padded", "cropped") else None
     if at is None or at.strides[-1:] != (1,):
         return f"ov.Tensor(np.array(words), ov.Shape({python(dims)}), {type_})"
     around = [dims[0], *(outer // inner for outer, inner in pairwise(at.strides))]

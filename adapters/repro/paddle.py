@@ -7,7 +7,7 @@ from conformance.plan.rows import Row
 
 from . import NUMPY, Parts, body, function_calls, numpy_array, numpy_imports, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
@@ -21,11 +21,11 @@ def look(answer):
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     steps = []
-    for task in tasks_of(row):
-        source, calls = task.source, []
+    for step in checked_steps(row):
+        source, calls = step.source, []
         if source.type not in TYPES:
             raise Unsupported(f"type:{source.type}")
         src = f"paddle.to_tensor(np.array({numpy_array(source)}))"
@@ -33,12 +33,12 @@ def of(row: Row, backend: str) -> str:
             src = f'paddle.zeros({python(source.dims)}, "{TYPES[source.type]}")'
         elif source.type == "bf16":
             src = f'paddle.to_tensor(np.array({numpy_array(source)}).view(np.int16)).view("bfloat16")'
-        for shape, type_ in function_calls(task, mapped=False):
+        for shape, type_ in function_calls(step, mapped=False):
             if type_ not in TYPES:
                 raise Unsupported(f"shape-type:{type_}")
             if row.given == "runtime":
                 shape = f"paddle.to_tensor(np.array({shape}, {NUMPY[type_]}))"  # noqa: PLW2901 - as it is given
             calls.append(f"src = paddle.reshape(src, {shape})")
-        steps.append(body(task, src, calls))
+        steps.append(body(step, src, calls))
     imports = ["import math", *numpy_imports(row), "import paddle"]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, OSError, SystemError)", LOOK, steps))

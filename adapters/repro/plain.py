@@ -1,4 +1,4 @@
-"""A row's steps, of which every value is known to be of its kind: no text where a script needs a number or a name."""
+"""Check that every value of a row has its kind, so that no text reaches a script in place of a number or a name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BITS = re.compile(r"[0-9a-f]+( [0-9a-f]+)*")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
-def tasks_of(row: Row) -> tuple[RowStep, ...]:
-    """The steps of a row; Unsupported where a value is of another kind than a case file may hold."""
-    for task in row.steps:
-        _check_source(task.source)
-        _check_graph(task.graph)
-        for type_, dims, values in task.shapes:
+def checked_steps(row: Row) -> tuple[RowStep, ...]:
+    """Return the steps of a row; Unsupported if a value is of a kind that a case file cannot hold."""
+    for step in row.steps:
+        _check_source(step.source)
+        _check_graph(step.graph)
+        for type_, dims, values in step.shapes:
             _check(type_ in WIDTH, "shape-type")
             _check(_are_lengths(dims) and _are_integers(values), "form:shape")
     return row.steps
@@ -57,7 +57,7 @@ def _check_source(source: Source) -> None:
 
 
 def _check_graph(graph: Graph) -> None:
-    _check_declared(graph.src)
+    _check_declaration(graph.src)
     for node in graph.nodes:
         _check_node(node)
 
@@ -70,12 +70,12 @@ def _check_node(node: Node) -> None:
         _check(_NAME.fullmatch(name) is not None, "form:attributes")
         _check_operand(operand)
     if node.result is not None:
-        _check_declared(node.result)
+        _check_declaration(node.result)
     _check(isinstance(node.inputs, int), "form:inputs")
     _check(isinstance(node.outputs, int), "form:outputs")
 
 
-def _check_declared(declared: Declared) -> None:
+def _check_declaration(declared: Declared) -> None:
     _check(declared.type in WIDTH, "type")
     _check(_are_lengths(declared.dims or ()), "declared")
     _check(_are_integers(declared.strides or ()), "layout")

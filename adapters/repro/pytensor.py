@@ -8,7 +8,7 @@ from conformance.plan.steps import RowStep
 
 from . import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
 LEFT_OUT = ("u8", "u16", "u32", "u64")
@@ -23,21 +23,21 @@ def look(answer):
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
-    steps = [step(task, MODES[backend]) for task in tasks_of(row)]
+    steps = [step_code(step, MODES[backend]) for step in checked_steps(row)]
     imports = [*numpy_imports(row), "import pytensor", "import pytensor.tensor as pt"]
     before = ZEROS_COPY if any("zeros_copy(" in step for step in steps) else ""
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, AssertionError)", LOOK, steps, before))
 
 
-def step(task: RowStep, mode: str) -> str:
+def step_code(step: RowStep, mode: str) -> str:
     """A call; where the shape comes with it, of src only the rank is told beforehand."""
-    if task.source.type == "bf16":
+    if step.source.type == "bf16":
         raise Unsupported("type:bf16")
-    calls, arriving = [*function_calls(task)], iter(task.shapes)
+    calls, arriving = [*function_calls(step)], iter(step.shapes)
     inputs, given, lines = ["first"], ["tensor"], []
-    for number, (node, (shape, type_)) in enumerate(zip(task.graph.nodes, calls, strict=True)):
+    for number, (node, (shape, type_)) in enumerate(zip(step.graph.nodes, calls, strict=True)):
         if type_ in LEFT_OUT:
             raise Unsupported(f"shape-type:{type_}")
         assert node.shape is not None
@@ -50,8 +50,8 @@ def step(task: RowStep, mode: str) -> str:
             given.append(f"np.array({python(list(values))}, {NUMPY[type_]})")
             lengths = f"zeros_copy(src, {lengths}, {rank})" if flag(node) else lengths
         lines.append(f"src = pt.reshape(src, {lengths}, ndim={rank})")
-    dims = (None,) * len(task.source.dims) if task.shapes else "tensor.shape"
-    before = [memory(task.source), f"tensor = {numpy_array(task.source)}"]
+    dims = (None,) * len(step.source.dims) if step.shapes else "tensor.shape"
+    before = [memory(step.source), f"tensor = {numpy_array(step.source)}"]
     before.append(f'src = first = pt.tensor("src", dtype=tensor.dtype, shape={dims})')
     lines.append(f'program = pytensor.function([{", ".join(inputs)}], src, mode="{mode}", on_unused_input="ignore")')
     return "\n".join([*before, *lines, f"return words, program({', '.join(given)})"])

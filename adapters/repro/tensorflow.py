@@ -5,9 +5,9 @@ from __future__ import annotations
 from conformance.model import Unsupported
 from conformance.plan.rows import Row
 
-from . import NUMPY, Parts, body, compiled, function_calls, numpy_array, numpy_imports, script
+from . import NUMPY, Parts, body, compile_calls, function_calls, numpy_array, numpy_imports, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 LOOK = """
 def look(answer):
@@ -25,30 +25,30 @@ def reshape(src, shape):  # one for every rank, as where shapes arrive with the 
 """
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     decorator, runtime = COMPILED.get(backend, ""), row.given == "runtime"
     steps = []
-    for task in tasks_of(row):
-        source, calls = task.source, []
+    for step in checked_steps(row):
+        source, calls = step.source, []
         src = f"tf.convert_to_tensor({numpy_array(source)})"
         if 0 in source.dims:
             src = f"tf.zeros({python(source.dims)}, {NUMPY[source.type]})"
-        for shape, type_ in function_calls(task):
+        for shape, type_ in function_calls(step):
             if type_ not in SHAPE_TYPES:
                 raise Unsupported(f"shape-type:{type_}")
             constant = f"tf.constant({shape}, {SHAPE_TYPES[type_]})"
             calls.append(f"src = {'reshape' if decorator and runtime else 'tf.reshape'}(src, {constant})")
         if decorator and not runtime:
-            calls = compiled(decorator, calls)
-        steps.append(body(task, src, calls))
+            calls = compile_calls(decorator, calls)
+        steps.append(body(step, src, calls))
     quiet = 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")'
     imports = ["import os", quiet, *numpy_imports(row), "import tensorflow as tf"]
-    before = ANY_RANK.format(decorator=signed(decorator, row)) if decorator and runtime else ""
+    before = ANY_RANK.format(decorator=add_signature(decorator, row)) if decorator and runtime else ""
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, tf.errors.OpError)", LOOK, steps, before))
 
 
-def signed(decorator: str, row: Row) -> str:
+def add_signature(decorator: str, row: Row) -> str:
     """The decorator with a signature of any rank."""
     type_ = f"tf.as_dtype({NUMPY[row.steps[0].source.type]})"
     signature = f"[tf.TensorSpec(None, {type_}), tf.TensorSpec([None], {SHAPE_TYPES.get(row.shape_type, 'tf.int64')})]"

@@ -6,9 +6,9 @@ from conformance.model import Unsupported
 from conformance.plan.memory import Source, volume_of
 from conformance.plan.rows import Row
 
-from . import Parts, body, compiled, dense, function_calls, laid, script
+from . import Parts, body, compile_calls, dense, function_calls, memory_layout, script
 from .literals import python
-from .plain import tasks_of
+from .plain import checked_steps
 
 TYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "s8": "int8",
@@ -22,32 +22,32 @@ def look(answer):
 COMPILED = {"torch-compile": "aot_eager", "torch-inductor": "inductor"}
 
 
-def of(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> str:
     """The script of a row; what follows an @ is a device."""
     name, _, device = backend.partition("@")
     steps = []
-    for task in tasks_of(row):
-        src = tensor(task.source) + (f".to({python(device)})" if device else "")
-        calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(task, mapped=name != "torch-raw")]
+    for step in checked_steps(row):
+        src = src_code(step.source) + (f".to({python(device)})" if device else "")
+        calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(step, mapped=name != "torch-raw")]
         if name in COMPILED:
             if row.given == "runtime":
                 raise Unsupported("runtime-shape")
             decorator = f'@torch.compile(fullgraph=True, dynamic=False, backend="{COMPILED[name]}")'
-            steps.append(body(task, src, ["torch.set_grad_enabled(False)", *compiled(decorator, calls)]))
+            steps.append(body(step, src, ["torch.set_grad_enabled(False)", *compile_calls(decorator, calls)]))
         elif name == "torch-mkldnn":
-            steps.append(body(task, f"{src}.to_mkldnn()", calls, "src.to_dense()"))
+            steps.append(body(step, f"{src}.to_mkldnn()", calls, "src.to_dense()"))
         else:
-            steps.append(body(task, src, calls))
+            steps.append(body(step, src, calls))
     return script(Parts(["import torch"], "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))
 
 
-def tensor(source: Source) -> str:
+def src_code(source: Source) -> str:
     """src as PyTorch code, of any rank."""
     if source.layout == "reversed":
         raise Unsupported("layout:reversed")
     type_ = f"torch.{TYPES[source.type]}"
     if not volume_of(source.dims):
         return f"torch.empty({python(source.dims)}, dtype={type_})"
-    at = laid(source)
+    at = memory_layout(source)
     memory, strides, offset = ("memory", at.strides, at.offset) if at else ("words", dense(source.dims), 0)
     return f"torch.as_strided(torch.frombuffer({memory}, dtype={type_}), {python(source.dims)}, {strides}, {offset})"

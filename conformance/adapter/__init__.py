@@ -1,4 +1,4 @@
-"""What an adapter author imports, and how a backend is found by name."""
+"""The names that an adapter author imports, and the search for a backend by name."""
 
 from ..model import (
     Adapter,
@@ -18,7 +18,7 @@ from .bundled import Bundled, bundled_backends, bundled_folder
 from .check import FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter
 from .find import import_adapter, is_own, load_adapter, name_and_device, place_in
-from .function import FunctionAdapter, FunctionProgram, array_of, rank_in_numpy
+from .function import FunctionAdapter, FunctionProgram, array_of, check_rank_in_numpy
 
 __all__ = [
     "FAMILIES",
@@ -43,12 +43,12 @@ __all__ = [
     "bundled_backends",
     "bundled_folder",
     "check_description",
+    "check_rank_in_numpy",
     "digest_of_adapter",
     "import_adapter",
     "is_own",
     "load_adapter",
     "name_and_device",
     "place_in",
-    "rank_in_numpy",
     "resolve_claims",
 ]

@@ -25,7 +25,7 @@ class Bundled(NamedTuple):
 
     @property
     def version(self) -> str | None:
-        """The version of the installed library, or where it is; None if it is missing. Nothing is imported to tell."""
+        """The version of the installed library, or its path; None if it is missing. Nothing is imported."""
         from importlib import metadata  # slow to import, and only needed here
 
         wanted = (self.install or "numpy").removeprefix("pip install").strip(" \"'")

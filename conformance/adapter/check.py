@@ -1,4 +1,4 @@
-"""Check that an adapter says who it is and claims only what exists."""
+"""Check that an adapter has a well-formed identity and claims only what exists."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .function import FunctionAdapter
 
 
 class CannotStart(Exception):
-    """The adapter cannot be started: what is wrong and what to do, for exit code 3."""
+    """The adapter cannot be started (exit code 3); the message says what is wrong and what to do."""
 
 
-def checked(adapter: Any, backend: str) -> Adapter:
-    """The adapter, if it has what the protocol asks for and claims nothing that does not exist."""
+def check_adapter(adapter: Any, backend: str) -> Adapter:
+    """Return the adapter if it has every member and claims only what exists; otherwise CannotStart."""
     for member in ("identity", "claims", "compile"):
         if not hasattr(adapter, member):
             what = f"the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md"
@@ -48,13 +48,13 @@ _MOST_DETAILS, _MOST_CLAIMS = 100, 200
 
 
 def check_description(identity: Any, claims: Any, backend: str) -> None:
-    """CannotStart where a backend does not say who it is, or claims what does not exist."""
+    """Raise CannotStart if a backend's identity is malformed or it claims what does not exist."""
     _check_identity(identity, backend)
     _check_claims(claims, backend)
 
 
 def resolve_claims(adapter: Adapter, operations: Collection[str]) -> Claims:
-    """Return an adapter's claims with the suite's own operations; CannotStart if it claims one that there is not."""
+    """Return an adapter's claims with the suite's operations by name; CannotStart if it claims an unknown one."""
     claims = adapter.claims
     if claims.operations == EVERY:
         return claims._replace(operations=tuple(operations))
@@ -66,12 +66,12 @@ def resolve_claims(adapter: Adapter, operations: Collection[str]) -> Claims:
 
 
 def _check_identity(identity: Any, backend: str) -> None:
-    said: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
-    if len(said) != 3 or not all(isinstance(part, str) for part in said[:2]) or not said[0]:
+    parts: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
+    if len(parts) != 3 or not all(isinstance(part, str) for part in parts[:2]) or not parts[0]:
         raise CannotStart(
             f"{backend}: `identity` is {short(identity)}; give Identity(name, version), both text, and a name not empty"
         )
-    for what, part in zip(("name", "version"), said[:2], strict=True):
+    for what, part in zip(("name", "version"), parts[:2], strict=True):
         if len(part) > _LONGEST_NAME:
             raise CannotStart(
                 f"{backend}: the {what} has {len(part):,} characters: {short(part)}; give at most {_LONGEST_NAME}"
@@ -81,12 +81,14 @@ def _check_identity(identity: Any, backend: str) -> None:
                 f"{backend}: `identity` has {part!r}, with a line break or a character that does not show; "
                 "give one line of plain text"
             )
-    pairs = isinstance(said[2], tuple) and all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in said[2])
+    pairs = isinstance(parts[2], tuple) and all(
+        isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in parts[2]
+    )
     if not pairs:
-        raise CannotStart(f"{backend}: the detail of `identity` is {short(said[2])}; give pairs of text, a tuple each")
-    if len(said[2]) > _MOST_DETAILS:
-        raise CannotStart(f"{backend}: the detail has {len(said[2]):,} entries; give at most {_MOST_DETAILS}")
-    for key, value in said[2]:
+        raise CannotStart(f"{backend}: the detail of `identity` is {short(parts[2])}; give pairs of text, a tuple each")
+    if len(parts[2]) > _MOST_DETAILS:
+        raise CannotStart(f"{backend}: the detail has {len(parts[2]):,} entries; give at most {_MOST_DETAILS}")
+    for key, value in parts[2]:
         if len(key) > _LONGEST_NAME or len(value) > _LONGEST_DETAIL:
             raise CannotStart(
                 f"{backend}: the detail {short(key)} has {len(value):,} characters: {short(value)}; "

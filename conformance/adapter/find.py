@@ -1,4 +1,4 @@
-"""Find an adapter by the name that a person gave."""
+"""Find an adapter by name, class or file."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from typing import Any
 
 from ..model import Adapter
 from .bundled import bundled_backends
-from .check import CannotStart, checked
+from .check import CannotStart, check_adapter
 
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
-"""`torch@cuda`, `package.module:Class@cuda:1`."""
+"""A backend and its device: `torch@cuda`, `package.module:Class@cuda:1`."""
 
 
 def load_adapter(backend: str) -> Adapter:
-    """A backend by bundled name, `package.module:Class` or `path/to/file.py:Class`; checked to be an adapter.
+    """Return a backend by bundled name, `package.module:Class` or `path/to/file.py:Class`; otherwise CannotStart.
 
-    What follows an `@` is a device, which the class gets as its argument.
+    The text after an `@` is a device, the argument of the class.
     """
     name, device = name_and_device(backend)
     try:
         adapter_class = _class(name)
         if device is None:
-            return checked(adapter_class(), backend)
+            return check_adapter(adapter_class(), backend)
         if not inspect.signature(adapter_class).parameters:
             raise CannotStart(f"{backend}: {name} has no choice of device")
-        return checked(adapter_class(device), backend)
+        return check_adapter(adapter_class(device), backend)
     except CannotStart:
         raise
     except ImportError as error:
-        known = bundled_backends().get(name)
-        remedy = (known and known.install) or "install what it needs"
+        bundled = bundled_backends().get(name)
+        remedy = (bundled and bundled.install) or "install what it needs"
         raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy}") from error
     except KeyboardInterrupt:
         raise
@@ -48,7 +48,7 @@ def load_adapter(backend: str) -> Adapter:
 
 
 def import_adapter(backend: str) -> None:
-    """Imports what `load_adapter` imports, and makes no adapter."""
+    """Import what `load_adapter` imports, without making an adapter."""
     _class(name_and_device(backend)[0])
 
 
@@ -58,7 +58,7 @@ def name_and_device(backend: str) -> tuple[str, str | None]:
 
 
 def place_in(file: Path | str | None, error: BaseException) -> str:
-    """` (mine.py:25)`: where in a file an exception went through last; nothing where it did not."""
+    """Return the last line of a file that an exception passed, as ` (mine.py:25)`; an empty text if there is none."""
     line, trace = 0, error.__traceback__
     while trace is not None and file is not None:
         if os.path.abspath(trace.tb_frame.f_code.co_filename) == os.path.abspath(file):
@@ -80,10 +80,10 @@ def file_of(backend: str) -> Path | None:
     if module.endswith(".py"):
         return Path(module)
     try:
-        found = importlib.util.find_spec(module) if module else None
+        spec = importlib.util.find_spec(module) if module else None
     except (ImportError, ValueError):
         return None
-    return Path(found.origin) if found is not None and found.origin else None
+    return Path(spec.origin) if spec is not None and spec.origin else None
 
 
 def _class(backend: str) -> Any:
@@ -93,45 +93,45 @@ def _class(backend: str) -> Any:
     if not separator:
         if backend not in bundled_backends():
             raise CannotStart(_unknown(backend))
-        known = bundled_backends()[backend]
-        module, name = f"conformance.adapters.{known.module}", known.class_name
+        bundled = bundled_backends()[backend]
+        module, name = f"conformance.adapters.{bundled.module}", bundled.class_name
     if separator and not module.endswith(".py") and _beside(module):
         raise CannotStart(f"{backend}: no module {module!r}, but a file; write {_beside(module)}:{name}")
-    found = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
-    if not hasattr(found, name):
-        own = {n: value for n, value in vars(found).items() if isinstance(value, type) and n[0] != "_"}
-        near = ", ".join(sorted(n for n, value in own.items() if value.__module__ == found.__name__)) or "none"
+    imported = _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    if not hasattr(imported, name):
+        own = {n: value for n, value in vars(imported).items() if isinstance(value, type) and n[0] != "_"}
+        near = ", ".join(sorted(n for n, value in own.items() if value.__module__ == imported.__name__)) or "none"
         raise CannotStart(f"{backend}: {module} has no class {name!r}; its classes are {near}")
-    if inspect.isfunction(getattr(found, name)):
+    if inspect.isfunction(getattr(imported, name)):
         raise CannotStart(
             f"{backend}: {name!r} is a function; an adapter is a class, as `conformance new-adapter` writes"
         )
-    if not callable(getattr(found, name)):
+    if not callable(getattr(imported, name)):
         raise CannotStart(f"{backend}: {name!r} is no class; name the adapter's class")
-    return getattr(found, name)
+    return getattr(imported, name)
 
 
 def is_own(backend: str) -> bool:
-    """True for the reference and the planted backends, plain Python of ours that a run may hold in its own process."""
+    """True for the reference and the planted backends, which are plain Python and safe in the process of a run."""
     return backend == "numpy" or backend.startswith("broken:")
 
 
 def _beside(module: str) -> str:
-    """The file that is meant where there is no module of that name, such as ./mine.py; else nothing."""
+    """Return the file of that name, such as ./mine.py, if there is no such module; else an empty text."""
     path = Path(f"{module}.py")
     return f"./{path}" if module.isidentifier() and path.is_file() and not importlib.util.find_spec(module) else ""
 
 
 def _broken(name: str) -> Any:
-    """A backend with one false belief, by name: `broken:zero-flag-ignored`."""
-    known = importlib.import_module("conformance.adapters.broken").BROKEN
-    if name not in known:
+    """Return the class of a planted backend by name: `zero-flag-ignored` of `broken:zero-flag-ignored`."""
+    planted = importlib.import_module("conformance.adapters.broken").BROKEN
+    if name not in planted:
         import difflib
 
-        near = difflib.get_close_matches(name, known, n=1)
+        near = difflib.get_close_matches(name, planted, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`conformance mutants` shows them"
         raise CannotStart(f"unknown planted backend {name!r}; {hint}")
-    return known[name]
+    return planted[name]
 
 
 def _unknown(backend: str) -> str:
@@ -144,7 +144,7 @@ def _unknown(backend: str) -> str:
     return f"unknown backend {backend!r}; {hint}; or give package.module:Class or path/to/file.py:Class"
 
 
-def _from_file(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise CannotStart(f"{path}: no such file; give the path of the adapter, then :Class")
     spec = importlib.util.spec_from_file_location(f"adapter_{path.stem}", path)

@@ -13,13 +13,13 @@ class FunctionAdapter:
     name: str = ""
     version: str = ""
     operations: tuple[str, ...] = EVERY
-    """The operations that it offers; every one of the suite unless you say otherwise."""
+    """The operations that it supports; by default every one of the suite."""
     leaves_out: tuple[str, ...] = ("declared", "form", "rank:65")
     """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
     answers_special_zero: bool = False
     """True if `reshape` answers special_zero itself, because the library has no such flag."""
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
-    """The exceptions by which the library refuses a call; never Exception, TypeError or AttributeError."""
+    """The exceptions by which the library rejects a call; never Exception, TypeError or AttributeError."""
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         raise NotImplementedError(f"{type(self).__name__} does not define reshape(self, src, shape, special_zero)")
@@ -30,11 +30,8 @@ class FunctionAdapter:
 
     @property
     def claims(self) -> Claims:
-        listed: Mapping[str, object] = {
-            "operations": self.operations,
-            "leaves_out": self.leaves_out,
-        }
-        for name, names in listed.items():
+        lists: Mapping[str, object] = {"operations": self.operations, "leaves_out": self.leaves_out}
+        for name, names in lists.items():
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
         return Claims(tuple(self.operations), tuple(self.leaves_out), self.answers_special_zero)
@@ -69,15 +66,15 @@ class FunctionProgram:
 
 
 def array_of(src: Tensor) -> Array:
-    """src as a NumPy array, which some cannot be; lengths that NumPy refuses are refused by all that takes arrays."""
-    rank_in_numpy(src.dims)
+    """Return src as a NumPy array; Rejected if its lengths are too large for NumPy, Unsupported if its rank is."""
+    check_rank_in_numpy(src.dims)
     try:
         return src.array()
     except ValueError as refusal:
         raise Rejected("run", f"src cannot be a NumPy array: {refusal}") from refusal
 
 
-def rank_in_numpy(dims: Sequence[int]) -> None:
-    """Past 64 dims nothing goes in or out through NumPy."""
+def check_rank_in_numpy(dims: Sequence[int]) -> None:
+    """Raise Unsupported for more than 64 dims, the most that a NumPy array has."""
     if len(dims) > 64:
         raise Unsupported(f"rank:{len(dims)}")

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ..load.schema import validated, without_secrets
+from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import Map, quote, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Malformed, Place, Problem, Result, Verdict
 from ..plan.rows import Row
@@ -59,7 +59,7 @@ def load_for(path: Path, identity: Identity) -> tuple[Waiver, ...]:
 
 def load_all(path: Path) -> list[Waiver]:
     """Load every waiver of a file, for any backend; Malformed if the file cannot be used."""
-    content, problems = validated(path, "waivers")
+    content, problems = read_file(path, "waivers")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     waivers = []
     for number, entry in enumerate(content["waivers"], 1):

@@ -12,7 +12,8 @@ from ..adapter import load_adapter
 from ..load.cases import with_cases
 from ..load.folders import cases_folder, spec_folder
 from ..load.spec import load_spec
-from ..meaning.contract import clauses, contracts
+from ..meaning.clauses import compile_clauses
+from ..meaning.contract import contracts
 from ..model import Malformed, Problem, Spec
 from ..plan.rows import plan_of
 from ..prove import check_cases
@@ -49,7 +50,7 @@ class _Findings(NamedTuple):
 def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Findings:
     try:
         spec = load_spec(folder)
-        clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
+        compile_clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
     except Malformed as malformed:
         return _Findings(None, 0, None, list(malformed.problems))

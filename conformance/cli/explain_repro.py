@@ -54,7 +54,7 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
         raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
     if in_c and writer != "onednn":
         raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
-    write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").of
+    write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").write_script
     facets = []
     for row in rows:
         try:

@@ -20,12 +20,12 @@ from ..certify.standing import in_target
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
-from ..load.schema import validated
+from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import BAD, VERDICTS, WAIVED, Claims, Place, Result, fails
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, Row
-from ..plan.select import BadExpression, chooser, ids
+from ..plan.select import BadExpression, ids, parse_selection
 from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, count_noun, paint, say, table, wrap
 from .arguments import Usage, emit, load_plan, unknown
@@ -128,7 +128,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
     if args.out is not None and args.resume is not None:
         raise Usage("--resume names the folder already; drop --out")
     try:
-        chosen = chooser(args.select, ids(plan.rows)) if args.select is not None else lambda row: True
+        chosen = parse_selection(args.select, ids(plan.rows)) if args.select is not None else lambda row: True
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
     return Order(
@@ -183,7 +183,7 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
 
 def read_claims(path: Path) -> Claims:
     """Read the claims in a file."""
-    content, problems = validated(path, "claims")
+    content, problems = read_file(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     return Claims.of(content)
 

@@ -11,7 +11,8 @@ from .. import __version__
 from ..adapter import resolve_claims
 from ..isolate.backend import open_backend
 from ..load.spec import load_spec
-from ..meaning.contract import Clauses, Contract, clauses, contracts
+from ..meaning.clauses import Clauses, compile_clauses
+from ..meaning.contract import Contract, contracts
 from ..model import Adapter, Claims, Identity, Isolated, Operation, Spec
 from .blocks import Order
 
@@ -43,7 +44,7 @@ def _readings(spec: Spec, operation: Operation) -> list[tuple[Clauses, tuple[str
     """Pair the different sets of rules of an operation with the documents that have them."""
     readings: dict[Clauses, list[str]] = {}
     for document in operation.documents:
-        of_document = clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        of_document = compile_clauses(rule for rule in spec.rules.values() if document in rule.documents)
         readings.setdefault(of_document, []).append(document)
     return [(rules, tuple(documents)) for rules, documents in readings.items()]
 

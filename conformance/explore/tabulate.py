@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..meaning.contract import Clause, Clauses
+from ..meaning.clauses import Clause, Clauses
 from ..model import Array
 
 LEGAL, ILLEGAL, UNSPECIFIED = 0, 1, 2

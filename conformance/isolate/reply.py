@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import Rejected, RemoteError, Tensor, Unsupported
 from ..model.types import WIDTH
-from ..plan.memory import unfit, unreal, volume_of
+from ..plan.memory import dims_error, has_no_memory, volume_of
 from ..system.text import short
 from .protocol import Fault, parse_integer
 
@@ -52,9 +52,9 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
         whole = tuple([n if type(n) is int else parse_integer(n) for n in dims])
     except Fault as fault:
         return RemoteError(f"the result's dims: {fault}")
-    if problem := unfit(whole):
+    if problem := dims_error(whole):
         return RemoteError(f"the result has {problem}")
-    due = 0 if unreal(whole) else volume_of(whole) * WIDTH[type_]
+    due = 0 if has_no_memory(whole) else volume_of(whole) * WIDTH[type_]
     if size != due:
         return RemoteError(f"the result has {size} bytes for {type_}{short(list(whole))}, which takes {due}")
     return type_, whole

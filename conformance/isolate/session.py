@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..adapter import CannotStart, check_description
 from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH
-from ..plan.memory import strides_of, unreal, volume_of
+from ..plan.memory import strides_of, has_no_memory, volume_of
 from ..system.text import cut, short
 from . import protocol
 from .process import Bytes, Process
@@ -288,7 +288,7 @@ class Session:
                 raise Fault(f"{announced}; a payload of {size} bytes is not read for that")
             return
         src = call.tensors[0].dims
-        most = max(_MOST, 2 * _WIDEST * (0 if unreal(src) else volume_of(src)))
+        most = max(_MOST, 2 * _WIDEST * (0 if has_no_memory(src) else volume_of(src)))
         if size > most:
             type_, dims = announced
             raise Fault(f"the result {type_}{short(list(dims))} has {size} bytes, where at most {most} are read")

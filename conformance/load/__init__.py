@@ -1,4 +1,4 @@
-"""YAML → Suite: strict, and every error names the file and the line."""
+"""Load the YAML files of spec/ and cases/ into a Suite; every error names the file and the line."""
 
 from .cases import load_cases, load_suite
 from .folders import cases_folder, spec_folder

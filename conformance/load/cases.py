@@ -1,4 +1,4 @@
-"""cases/*.yaml → Cases, and with a Spec the Suite; as strict as `load`."""
+"""Read cases/*.yaml into Cases, and with a Spec into the Suite."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from typing import Any
 from ..model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
 from ..model.types import WIDTH
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
-from .schema import validated, without_secrets
-from .spec import extending, load_spec, tensor
+from .schema import read_file, without_secrets
+from .spec import check_extends, load_spec, parse_tensor
 from .strict_yaml import Map, quote, require
 
 
 def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
-    """Spec and cases from two folders; the bundled ones where none is given."""
+    """Load spec and cases from two folders; the bundled ones if none is given."""
     return with_cases(load_spec(spec), spec or spec_folder(), cases or cases_folder())
 
 
 def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
-    """The suite of a spec already loaded and a folder of cases."""
+    """Load a folder of cases into the suite of a spec that is already loaded."""
     folders = layers(cases_path, cases_folder())
     digest = digest_of([*layers(spec_path, spec_folder()), *folders])
     cases, own = _load(folders, spec)
     bundled = [spec_folder(), cases_folder()]
     whole = [layers(spec_path, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
-    lost = tuple(name for name in locked(cases_folder()) or [LOCK] if name not in cases) if whole else ()
+    lost = tuple(name for name in read_lock(cases_folder()) or [LOCK] if name not in cases) if whole else ()
     return Suite(spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost)
 
 
 LOCK = "ids.lock"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-"""What a case file may be called; its name is part of the names of its rows."""
+"""The names that a case file may have; its name is part of the names of its rows."""
 _MOST_ELEMENTS = 1 << 28
-"""Elements that src may have where a case does not say `large`: 1 GiB of f32."""
+"""Elements that src may have in a case without `large`: 1 GiB of f32."""
 _MOST_ENTRIES = 1000
 """Dims of src, entries of shape, nodes of a chain, and steps of a case."""
 _MOST_EXTRA = 100
 """Inputs or outputs beyond those of an operation."""
 
 
-def locked(folder: Path) -> list[str]:
-    """The ids that the cases of a folder have had."""
+def read_lock(folder: Path) -> list[str]:
+    """Return the ids that the cases of a folder have ever had."""
     path = folder / LOCK
     return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
 
 
 def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
-    """Every case of a folder by id, in file order; Malformed, with every problem, where anything is wrong."""
+    """Load every case of a folder by id, in file order; Malformed, with every problem, if anything is wrong."""
     return _load(layers(folder, cases_folder()), spec)[0]
 
 
 def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozenset[str]]:
-    """The cases of some folders, each of which adds to the one before it; and the ids that the last one adds."""
+    """Load the cases of some folders, each of which adds to the one before; and the ids that the last one adds."""
     problems: list[Problem] = []
     cases: dict[str, Case] = {}
     before: set[str] = set()
@@ -74,10 +74,10 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozens
 
 
 def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) -> list[Problem]:
-    """Puts the cases of a file beside the others; what is wrong with them."""
-    content, problems = validated(path, "cases")
+    """Add the cases of a file to `cases`; return the problems found."""
+    content, problems = read_file(path, "cases")
     name = f"{path.parent.name}/{path.name}"
-    if content is None or problems or (problems := extending(content, extends, name)):
+    if content is None or problems or (problems := check_extends(content, extends, name)):
         return problems
     for entry in content["cases"]:
         reader = _CaseReader(entry, name, spec)
@@ -117,7 +117,7 @@ class _CaseReader:
             shape_type=entry.get("shape_type"),
             shape_rank=entry.get("shape_rank", 1),
             dst_type=entry.get("dst_type"),
-            declared=self.declared(),
+            declared=self.read_declaration(),
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
             inputs=self.counts("inputs", ("src", "shape", "extra")),
             outputs=self.counts("outputs", ("dst", "extra")),
@@ -125,33 +125,33 @@ class _CaseReader:
         )
 
     def check_lengths(self) -> None:
-        """More entries, steps or operands than any call needs would only take memory and time."""
+        """Report more entries, steps or operands than any call needs; they would only take memory and time."""
         steps = self.entry.get("steps", ())
-        for written in (self.entry, *steps):
+        for entry in (self.entry, *steps):
             for key in ("shape", "declared", "chain", "steps"):
-                value = written.get(key)
+                value = entry.get(key)
                 if isinstance(value, list) and len(value) > _MOST_ENTRIES:
                     what = f"{key} has {len(value):,} entries; at most {_MOST_ENTRIES:,} are tried"
-                    self.wrong(key, what, written)
+                    self.wrong(key, what, entry)
         for link in self.entry.get("chain", ()):
             if len(link["shape"]) > _MOST_ENTRIES:
                 what = f"shape has {len(link['shape']):,} entries; at most {_MOST_ENTRIES:,} are tried"
                 self.wrong("shape", what, link)
 
-    def declared(self) -> Any:
+    def read_declaration(self) -> Any:
         value = self.entry.get("declared")
         return tuple(value) if isinstance(value, list) else value
 
     def operand(self, name: str, value: Any) -> Operand | None:
         if value == "missing":
             return None
-        written = value["values"]
-        values = tuple(written) if isinstance(written, list) else (written,)
+        content = value["values"]
+        values = tuple(content) if isinstance(content, list) else (content,)
         dims = (len(values),) if value["type"].endswith("[]") else ()
         type_ = value["type"].removesuffix("[]")
-        for each in values:
-            if isinstance(each, str) and type_ != "string":
-                self.wrong("attributes", f"{name}: the text {each!r} is no {type_}; write a number, or type: string")
+        for element in values:
+            if isinstance(element, str) and type_ != "string":
+                self.wrong("attributes", f"{name}: the text {element!r} is no {type_}; write a number, or type: string")
         return Operand(type_, dims, values)
 
     def counts(self, key: str, names: tuple[str, ...]) -> dict[str, int]:
@@ -164,12 +164,12 @@ class _CaseReader:
             result[name] = 0 if value == "missing" else value
         return result
 
-    def step(self, written: Map) -> Step:
-        whole = {**self.entry, **written} if written is not self.entry else written
+    def step(self, entry: Map) -> Step:
+        whole = {**self.entry, **entry} if entry is not self.entry else entry
         for key in ("src", "shape", "special_zero", "expect"):
             if key not in whole:
-                self.wrong(key, f"missing key {key!r}; add it to the case or to the step", written)
-        src_type, src = self.tensor(whole, "src", written)
+                self.wrong(key, f"missing key {key!r}; add it to the case or to the step", entry)
+        src_type, src = self.read_tensor(whole, "src", entry)
         chain = whole.get("chain", [])
         shapes = [whole.get("shape", []), *(link["shape"] for link in chain)]
         zeros = [whole.get("special_zero", False), *(link["special_zero"] for link in chain)]
@@ -178,45 +178,45 @@ class _CaseReader:
             src=src,
             shapes=tuple(tuple(shape) for shape in shapes),
             special_zero=tuple(zeros),
-            expect=self.expected(whole.get("expect", "unspecified"), written, src_type),
+            expect=self.read_expectations(whole.get("expect", "unspecified"), entry, src_type),
             bits=whole.get("bits"),
             layout=whole.get("layout", "dense"),
             in_place=whole.get("in_place", False),
         )
 
-    def tensor(self, whole: Mapping[str, Any], key: str, written: Map) -> tuple[str, tuple[int, ...]]:
+    def read_tensor(self, whole: Mapping[str, Any], key: str, entry: Map) -> tuple[str, tuple[int, ...]]:
         text = whole.get(key, "T[]")
-        found = tensor(text)
-        if found is None or (found[0] != "T" and found[0] not in WIDTH):
-            self.wrong(key, f"{quote(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", written)
+        tensor = parse_tensor(text)
+        if tensor is None or (tensor[0] != "T" and tensor[0] not in WIDTH):
+            self.wrong(key, f"{quote(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", entry)
             return "T", ()
-        place = written if key in written else self.entry
-        if len(found[1]) > _MOST_ENTRIES:
-            self.wrong(key, f"{key} has {len(found[1]):,} dims; at most {_MOST_ENTRIES:,} are tried", place)
+        place = entry if key in entry else self.entry
+        if len(tensor[1]) > _MOST_ENTRIES:
+            self.wrong(key, f"{key} has {len(tensor[1]):,} dims; at most {_MOST_ENTRIES:,} are tried", place)
             return "T", ()
-        if (volume := math.prod(found[1])) > _MOST_ELEMENTS and not self.entry.get("large", False):
+        if (volume := math.prod(tensor[1])) > _MOST_ELEMENTS and not self.entry.get("large", False):
             what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
             self.wrong(key, f"{key} has {what} elements; write `large: true`, or fewer", place)
-        return found
+        return tensor
 
-    def expected(self, value: Any, written: Map, src_type: str) -> dict[str, Expected]:
+    def read_expectations(self, value: Any, entry: Map, src_type: str) -> dict[str, Expected]:
         by_document = value if isinstance(value, Map) else {"*": value}
         result = {}
         for document, text in by_document.items():
             if document != "*" and document not in self.spec.documents:
                 self.wrong(
-                    "expect", f"unknown document {quote(document)}; `conformance list documents` shows them", written
+                    "expect", f"unknown document {quote(document)}; `conformance list documents` shows them", entry
                 )
-            result[document] = self.one_expected(text, written, src_type)
+            result[document] = self.read_expectation(text, entry, src_type)
         return result
 
-    def one_expected(self, text: str, written: Map, src_type: str) -> Expected:
+    def read_expectation(self, text: str, entry: Map, src_type: str) -> Expected:
         if text == "reject":
             return Expected("illegal")
         if text == "unspecified":
             return Expected("unspecified")
-        found = tensor(text)
-        if found is None or found[0] != src_type:
-            self.wrong("expect", f"{quote(text)} is neither {src_type}[…], reject nor unspecified", written)
+        tensor = parse_tensor(text)
+        if tensor is None or tensor[0] != src_type:
+            self.wrong("expect", f"{quote(text)} is neither {src_type}[…], reject nor unspecified", entry)
             return Expected("unspecified")
-        return Expected("legal", *found)
+        return Expected("legal", *tensor)

@@ -16,17 +16,17 @@ _EXTENDS = re.compile(rb"^extends:", re.MULTILINE)
 
 
 def spec_folder() -> Path:
-    """The bundled spec/."""
+    """Return the bundled spec/."""
     return Path(import_module("conformance.spec").__path__[0])
 
 
 def cases_folder() -> Path:
-    """The bundled cases/."""
+    """Return the bundled cases/."""
     return Path(import_module("conformance.cases").__path__[0])
 
 
 def layers(folder: Path | None, bundled: Path) -> list[Path]:
-    """The folders to read: the bundled one, another in its place, or both where the other says `extends: bundled`."""
+    """Return the folders to read: the bundled one, another in its place, or both if that says `extends: bundled`."""
     if folder is None:
         return [bundled]
     extends = any(_EXTENDS.search(content_of(path)) for path in folder.glob("*.yaml"))
@@ -34,7 +34,7 @@ def layers(folder: Path | None, bundled: Path) -> list[Path]:
 
 
 def content_of(path: Path) -> bytes:
-    """The bytes of a file of a folder that somebody named; Malformed if it is a pipe, a device or far too large."""
+    """Return the bytes of a file of a user's folder; Malformed if it is a pipe, a device or far too large."""
     try:
         return read_bytes(path, MOST)
     except OSError as error:
@@ -43,7 +43,7 @@ def content_of(path: Path) -> bytes:
 
 
 def digest_of(folders: Iterable[Path]) -> str:
-    """One sha256 over the names and bytes of every YAML file of some folders."""
+    """Return one sha256 over the names and bytes of every YAML file of some folders."""
     total = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.glob("*.yaml")):

@@ -22,8 +22,8 @@ CHECKED = "checked.lock"
 @cache
 def schema_of(name: str) -> Mapping[str, Any]:
     """Return a JSON Schema without references."""
-    written = json.loads(_schema_text(name))
-    inlined: Mapping[str, Any] = _inlined(written, written.get("$defs", {}))
+    schema = json.loads(_schema_text(name))
+    inlined: Mapping[str, Any] = _inline(schema, schema.get("$defs", {}))
     return inlined
 
 
@@ -51,11 +51,11 @@ def digest_with_schema(text: str, schema: str) -> str:
 
 
 _MOST_ERRORS = 1000
-"""Errors of a schema that are explained of one file."""
+"""Schema errors that are explained for one file."""
 
 
 def checked_digests() -> list[str]:
-    """Return what checked.lock is to hold: the digests of the bundled files, which the caller knows to be right."""
+    """Return the lines of checked.lock: digests of the bundled files, which the caller has checked."""
     spec = [(path, path.stem) for path in spec_folder().glob("*.yaml")]
     cases = [(path, "cases") for path in cases_folder().glob("*.yaml")]
     return sorted(digest_with_schema(path.read_text(encoding="utf-8"), schema) for path, schema in spec + cases)
@@ -66,22 +66,22 @@ def checked_lock() -> Path:
     return spec_folder() / "schema" / CHECKED
 
 
-def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """A schema with each definition in its place; to follow references takes the validator half of its time."""
+def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Replace references by their definitions: a validator spends half of its time on following them."""
     if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
+        return [_inline(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         own = {key: value for key, value in schema.items() if key != "$ref"}
-        return _inlined({**definitions[schema["$ref"].rpartition("/")[2]], **own}, definitions)
-    inlined = {key: _inlined(value, definitions) for key, value in schema.items() if key != "$defs"}
-    if isinstance(pattern := inlined.get("pattern"), str):  # to Python alone `$` is also before a last line feed
+        return _inline({**definitions[schema["$ref"].rpartition("/")[2]], **own}, definitions)
+    inlined = {key: _inline(value, definitions) for key, value in schema.items() if key != "$defs"}
+    if isinstance(pattern := inlined.get("pattern"), str):  # in Python `$` also matches before a last line feed
         inlined["pattern"] = pattern.replace("$", r"\Z")
     return inlined
 
 
-def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
+def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
     """Return a file's content, read strictly and checked against its JSON Schema, and every problem found."""
     name = f"{path.parent.name}/{path.name}"
     if not name.isprintable() or "::" in name:
@@ -92,13 +92,13 @@ def validated(path: Path, schema: str) -> tuple[Any, list[Problem]]:
         content, problems = parse(text, name)
         if content is None:
             problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
-        elif not problems:  # with gaps in the content the schema would only complain of the gaps
+        elif not problems:  # else the schema would only complain of what could not be read
             problems = schema_problems(text, content, schema, name)
     return content, without_secrets(problems, [path])
 
 
 def schema_problems(text: str, content: Any, schema: str, name: str) -> list[Problem]:
-    """Return what a schema finds wrong in a file; nothing if checked.lock says that it passes."""
+    """Return the problems that a schema finds in a file; none if checked.lock says that it passes."""
     if digest_with_schema(text, schema) in _checked_digests():
         return []
     problems: list[Problem] = []
@@ -108,10 +108,10 @@ def schema_problems(text: str, content: Any, schema: str, name: str) -> list[Pro
 
 
 def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str = "") -> list[Problem]:
-    """The problems, but only one, which quotes nothing, for a file that is a symbolic link to another folder.
+    """Return the problems, with a single one that quotes nothing for a symbolic link to another folder.
 
-    Such a file may be no input of ours at all, but a secret that a stranger linked to in the hope that it is printed.
-    `called`: what problems call the file, if not by its folder and name.
+    A stranger may have linked to a secret so that an error message prints it.
+    `called`: the name of the file in `problems`, if not its folder and name.
     """
     if not problems:
         return problems
@@ -122,7 +122,7 @@ def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str 
 
 
 def _explain(error: Any, content: Any, name: str) -> list[Problem]:
-    """A schema error in words a person can act on."""
+    """Turn a schema error into problems that a person can act on."""
     path = tuple(error.absolute_path)
     named = "propertyNames" in error.absolute_schema_path  # then the instance is a key
     line = line_of(content, (*path, error.instance) if named else path)
@@ -130,9 +130,9 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
     match error.validator:
         case "additionalProperties" | "unevaluatedProperties":
             known = error.schema.get("properties", {})
-            unknown = [key for key in error.instance if key not in known]
-            places = {key: Place(name, line_of(content, (*path, key))) for key in unknown}
-            return [Problem(places[key], _unknown("key", key, known)) for key in unknown]
+            keys = [key for key in error.instance if key not in known]
+            places = {key: Place(name, line_of(content, (*path, key))) for key in keys}
+            return [Problem(places[key], unknown("key", key, known)) for key in keys]
         case "required":
             missing = [key for key in error.validator_value if key not in error.instance]
             return [Problem(Place(name, line), f"missing key {quote(key)}; add it") for key in missing]
@@ -145,7 +145,7 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             what = error.schema.get("description", "one of the forms that the schema lists")
             return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
         case "enum":
-            return [Problem(Place(name, line), f"{where}{_unknown('value', error.instance, error.validator_value)}")]
+            return [Problem(Place(name, line), f"{where}{unknown('value', error.instance, error.validator_value)}")]
         case "pattern":
             what = error.schema.get("description", f"text of the form {error.validator_value}")
             return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
@@ -168,14 +168,14 @@ _WRITE: Mapping[str, str] = {
     "object": "write keys and values",
     "string": "put it in quotes",
 }
-"""What to write where a value is of another type."""
+"""Advice for a value that has the wrong type, by the type that is due."""
 
 
 def _short(value: Any) -> str:
     return shorten(value if isinstance(value, str) and " " in value and value.isprintable() else repr(value))
 
 
-def _unknown(what: str, value: Any, known: Iterable[Any]) -> str:
+def unknown(what: str, value: Any, known: Iterable[Any]) -> str:
     import difflib
 
     names = [str(name) for name in known]

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conformance.load.folders import digest_of, layers, spec_folder
-from conformance.load.schema import _unknown, validated, without_secrets
-
 from ..model import Document, Expression, Finding, Malformed, Operation, Place, Pointer, Problem, Prose, Rule, Spec
 from ..model.types import WIDTH
+from .folders import digest_of, layers, spec_folder
+from .schema import read_file, unknown, without_secrets
 from .strict_yaml import Map, line_of, quote, require
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
@@ -23,15 +22,15 @@ LEVELS = ("must", "may", "silent", "decided")
 
 
 def load_spec(folder: Path | None = None) -> Spec:
-    """The specification in a folder; Malformed, with every problem, where anything is wrong with it."""
+    """Load the specification in a folder; Malformed, with every problem, if anything is wrong with it."""
     folder = folder or spec_folder()
     if not folder.is_dir():
         raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
     folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
     folders = layers(folder, spec_folder())
-    files = [path for each in folders for path in each.glob("*.yaml")]
+    files = [path for layer in folders for path in layer.glob("*.yaml")]
     problems: list[Problem] = []
-    reader = _SpecReader([_layer(each, number > 0, problems) for number, each in enumerate(folders)], problems)
+    reader = _SpecReader([_read_layer(layer, number > 0, problems) for number, layer in enumerate(folders)], problems)
     spec = Spec(
         documents=reader.documents(),
         operations=reader.operations(),
@@ -40,7 +39,7 @@ def load_spec(folder: Path | None = None) -> Spec:
         digest=digest_of(folders),
         added=frozenset(name for layer in reader.layers if layer.extends for name in layer.documents),
     )
-    require(without_secrets(reader.problems + list(_unused(spec)), files))
+    require(without_secrets(reader.problems + list(_find_loose_ends(spec)), files))
     return spec
 
 
@@ -59,21 +58,21 @@ class _Layer(NamedTuple):
         return [entry["id"] for entry in self.entries("sources")]
 
 
-def _layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
-    """The files of a folder, which are all there unless they extend the bundled ones."""
+def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
+    """Read the files of a folder; only a folder that extends the bundled one may lack some."""
     content: dict[str, Any] = {}
     for file in SPEC_FILES:
         if not extends or (folder / f"{file}.yaml").is_file():
-            content[file], found = validated(folder / f"{file}.yaml", file)
-            problems += found or extending(content[file], extends, f"{folder.name}/{file}.yaml")
+            content[file], wrong = read_file(folder / f"{file}.yaml", file)
+            problems += wrong or check_extends(content[file], extends, f"{folder.name}/{file}.yaml")
     for path in folder.glob("*.yaml") if extends else ():
         if path.stem not in SPEC_FILES:
-            problems.append(Problem(Place(f"{folder.name}/{path.name}", 1), _unknown("file", path.stem, SPEC_FILES)))
+            problems.append(Problem(Place(f"{folder.name}/{path.name}", 1), unknown("file", path.stem, SPEC_FILES)))
     return _Layer(folder.name, extends, content)
 
 
-def extending(content: Map, extends: bool, name: str) -> list[Problem]:
-    """A problem where one file of a folder says `extends` and another does not."""
+def check_extends(content: Map, extends: bool, name: str) -> list[Problem]:
+    """Return a problem if a file says `extends` and its folder does not, or the other way round."""
     if ("extends" in content) == extends:
         return []
     what = "says nothing of `extends`, and its neighbours do; write `extends: bundled` into each file or into none"
@@ -81,43 +80,45 @@ def extending(content: Map, extends: bool, name: str) -> list[Problem]:
 
 
 class _SpecReader:
-    """Turns validated content into values; collects what a schema cannot see."""
+    """Turns read_file content into values; collects what a schema cannot see."""
 
     def __init__(self, layers: list[_Layer], problems: list[Problem]) -> None:
         require(problems)
         self.layers = layers
         self.problems: list[Problem] = []
-        self.lines = {entry["id"]: entry["lines"] for entry in self.every("sources")}
-        self.known_rules = {entry["id"] for entry in self.every("rules")}
-        self.known_operations = {entry["id"] for entry in self.every("operations")}
+        self.lines = {entry["id"]: entry["lines"] for entry in self.all_entries("sources")}
+        self.rule_ids = {entry["id"] for entry in self.all_entries("rules")}
+        self.operation_ids = {entry["id"] for entry in self.all_entries("operations")}
         self.models = {
-            entry["id"]: (entry["like"], entry.get("without", ())) for entry in self.every("sources") if "like" in entry
+            entry["id"]: (entry["like"], entry.get("without", ()))
+            for entry in self.all_entries("sources")
+            if "like" in entry
         }
 
-    def every(self, file: str) -> Iterable[Map]:
+    def all_entries(self, file: str) -> Iterable[Map]:
         return (entry for layer in self.layers for entry in layer.entries(file))
 
     def entries(self, file: str) -> Iterable[tuple[Map, Place, _Layer]]:
         """The entries of a file, each once."""
-        seen: dict[str, tuple[Place, _Layer]] = {}
+        first_places: dict[str, tuple[Place, _Layer]] = {}
         for layer in self.layers:
             for entry in layer.entries(file):
                 place = Place(f"{layer.folder}/{file}.yaml", entry.line)
-                if entry["id"] in seen:
-                    first, whose = seen[entry["id"]]
+                if entry["id"] in first_places:
+                    first, whose = first_places[entry["id"]]
                     where = f"line {first.line}" if whose is layer else f"the bundled {first}"
                     self.wrong(place, f"the id {quote(entry['id'])} is taken by {where}; choose another")
                     continue
-                seen[entry["id"]] = place, layer
+                first_places[entry["id"]] = place, layer
                 yield entry, place, layer
 
     def wrong(self, place: Place, what: str) -> None:
         self.problems.append(Problem(place, what))
 
-    def known(self, what: str, name: str, names: Iterable[str], place: Place) -> bool:
+    def is_known(self, what: str, name: str, names: Iterable[str], place: Place) -> bool:
         if name in names:
             return True
-        self.wrong(place, _unknown(what, name, names))
+        self.wrong(place, unknown(what, name, names))
         return False
 
     def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:
@@ -125,7 +126,7 @@ class _SpecReader:
         result = []
         for document, at in (value or {}).items():
             here = Place(place.path, value.lines[document]) if isinstance(value, Map) else place
-            if not self.known("document", document, self.lines, here):
+            if not self.is_known("document", document, self.lines, here):
                 continue
             for line, words in [at] if isinstance(at[0], int) else at:
                 if not 1 <= line <= self.lines[document]:
@@ -137,7 +138,7 @@ class _SpecReader:
         result = {}
         for entry, place, layer in self.entries("sources"):
             self.check_model(entry, place, layer)
-            self.known("operation", entry["operation"], self.known_operations, _at(place, entry, "operation"))
+            self.is_known("operation", entry["operation"], self.operation_ids, _at(place, entry, "operation"))
             prose = []
             for item in entry["prose"]:
                 here = Place(place.path, item.line)
@@ -150,29 +151,29 @@ class _SpecReader:
         return result
 
     def check_model(self, entry: Map, place: Place, layer: _Layer) -> None:
-        """`like` and `without`: the document that an added one follows, and the rules in which it does not."""
+        """Check `like` and `without`: the document that an added one follows, and the rules that it leaves out."""
         if "like" in entry and not layer.extends:
             self.wrong(
                 _at(place, entry, "like"), "`like` is for documents that extend the bundled ones; state the rules"
             )
         elif "like" in entry:
-            self.known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
+            self.is_known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
         for number, rule in enumerate(entry.get("without", ())):
-            self.known("rule", rule, self.known_rules, _at(place, entry, "without", number))
+            self.is_known("rule", rule, self.rule_ids, _at(place, entry, "without", number))
 
     def operations(self) -> dict[str, Operation]:
         result = {}
         for entry, place, layer in self.entries("operations"):
-            others = (each for other in self.layers if other is not layer for each in other.entries("sources"))
-            added = [each["id"] for each in others if each["operation"] == entry["id"]]
+            others = (source for other in self.layers if other is not layer for source in other.entries("sources"))
+            added = [source["id"] for source in others if source["operation"] == entry["id"]]
             for number, document in enumerate(entry["documents"]):
-                self.known("document", document, self.lines, _at(place, entry, "documents", number))
+                self.is_known("document", document, self.lines, _at(place, entry, "documents", number))
             for key in ("types", "shape_types"):
                 for number, type_ in enumerate(entry[key]):
-                    self.known("type", type_, WIDTH, _at(place, entry, key, number))
+                    self.is_known("type", type_, WIDTH, _at(place, entry, key, number))
             for key in ("names", "written"):
                 for document in entry.get(key, {}):
-                    self.known("document", document, entry["documents"], _at(place, entry, key, document))
+                    self.is_known("document", document, entry["documents"], _at(place, entry, key, document))
             result[entry["id"]] = Operation(
                 entry["id"], (*entry["documents"], *added), tuple(entry["given"]), tuple(entry["types"]),
                 tuple(entry["shape_types"]), entry, place,
@@ -194,9 +195,9 @@ class _SpecReader:
         decided_for = dict(entry.get("decided_for", {}))
         documents = entry.get("documents", layer.documents)
         for document in decided_for:
-            self.known("document", document, self.lines, _at(place, entry, "decided_for", document))
+            self.is_known("document", document, self.lines, _at(place, entry, "decided_for", document))
         for number, document in enumerate(documents):
-            self.known("document", document, self.lines, _at(place, entry, "documents", number))
+            self.is_known("document", document, self.lines, _at(place, entry, "documents", number))
         self.check_level(entry, level, stated, place)
         if level == "must":
             binding = {pointer.document for pointer in stated} | set(decided_for)
@@ -248,14 +249,14 @@ class _SpecReader:
         elif level != "may":
             allowed += [{"requires"}, {"where", "gives"}, {"ensures"}]
         if forms not in allowed:
-            written = " or ".join("+".join(sorted(form, reverse=True)) for form in allowed if form) or "no expression"
-            self.wrong(place, f"rule {quote(rule)} has {sorted(forms)}; a {level} rule takes {written}")
+            right = " or ".join("+".join(sorted(form, reverse=True)) for form in allowed if form) or "no expression"
+            self.wrong(place, f"rule {quote(rule)} has {sorted(forms)}; a {level} rule takes {right}")
 
     def findings(self) -> dict[str, Finding]:
         result = {}
         for entry, place, _ in self.entries("findings"):
             for number, rule in enumerate(entry["rules"]):
-                self.known("rule", rule, self.known_rules, _at(place, entry, "rules", number))
+                self.is_known("rule", rule, self.rule_ids, _at(place, entry, "rules", number))
             call = entry.get("example")
             example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
             result[entry["id"]] = Finding(
@@ -266,12 +267,12 @@ class _SpecReader:
 
 
 def _at(place: Place, entry: Map, *path: str | int) -> Place:
-    """The place of something inside of an entry."""
+    """Return the place of a value inside an entry."""
     return Place(place.path, line_of(entry, path))
 
 
-def _unused(spec: Spec) -> Iterable[Problem]:
-    """Rules that bind nowhere, and operations and documents that do not know each other."""
+def _find_loose_ends(spec: Spec) -> Iterable[Problem]:
+    """Report rules that bind nowhere, and operations and documents that do not list each other."""
     for rule in spec.rules.values():
         if rule.level != "may" and not rule.documents:
             yield Problem(rule.place, f"rule {rule.id!r} binds in no document; state it, decide it or delete it")
@@ -289,8 +290,8 @@ def _unused(spec: Spec) -> Iterable[Problem]:
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)\[([0-9, ]*)\]")
 
 
-def tensor(text: str) -> tuple[str, tuple[int, ...]] | None:
-    """`T[2, 3]` as a type and dims, or None where it is not written so."""
+def parse_tensor(text: str) -> tuple[str, tuple[int, ...]] | None:
+    """Return the type and dims of text such as `T[2, 3]`, or None if it has another form."""
     match = _TENSOR.fullmatch(text)
     if not match:
         return None

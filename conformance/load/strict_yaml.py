@@ -1,8 +1,8 @@
-"""Reads YAML strictly: every value knows its line, and nothing is silently taken for something else.
+"""Read YAML strictly: every value knows its line, and no text is silently taken for another type.
 
-Refused, because PyYAML or another reader would guess: duplicate keys, anchors, aliases, merges, tags, `yes`/`on`/`010`/
-`1:30`/`1e3`/dates and other plain text that some reader takes for a boolean or a number. A byte order mark in front is
-allowed, as YAML itself allows it. Read as events, so that no depth of nesting can overflow a stack.
+Problems, because PyYAML or another reader would guess: duplicate keys, anchors, aliases, merges, tags, `yes`/`on`,
+`010`/`1:30`/`1e3`, dates and other plain text that some reader takes for a boolean or a number. A byte order mark at
+the beginning is allowed, as in YAML itself. The reader works on events: deep nesting cannot overflow a stack.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..system.files import read_bytes
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MOST = 16 << 20
-"""Bytes that are read of one file of text."""
+"""The most bytes that are read of one file."""
 _MOST_PROBLEMS = 1000
 _DEEPEST = 40
 _LONGEST_INTEGER = 40
@@ -56,7 +56,7 @@ class Seq(list[Any]):
 
 
 def read(path: Path, name: str) -> tuple[Any, list[Problem]]:
-    """Return the content of a file and everything that is wrong with its YAML; `name` is what messages call it."""
+    """Return the content of a file and every problem with its YAML; `name` stands for the file in messages."""
     text, problems = read_text(path, name)
     return (None, problems) if text is None else parse(text, name)
 
@@ -74,7 +74,7 @@ def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
 
 
 def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
-    """Like `read`, of text already at hand."""
+    """Return the content of YAML text and every problem with it; `name` stands for the file in messages."""
     if bad := _NOT_TEXT.search(text):
         line = text.count("\n", 0, bad.start()) + 1
         return None, [Problem(Place(name, line), f"not YAML: character {bad[0]!r} is not allowed; remove it")]
@@ -106,7 +106,7 @@ _TOO_DEEP = f"nested more than {_DEEPEST} levels deep; nothing here needs that"
 
 
 def _too_deep(text: str) -> int:
-    """The line on which brackets nest far too deep, or 0: libyaml takes quadratic time over them."""
+    """Return the line on which brackets nest far too deep, or 0; libyaml takes quadratic time for such text."""
     depth, line = 0, 1
     for bracket in _BRACKETS.findall(text):
         if bracket == "\n":
@@ -119,7 +119,7 @@ def _too_deep(text: str) -> int:
 
 
 class _Hopeless(Exception):
-    """Reading cannot go on."""
+    """The problem after which reading cannot go on."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -145,7 +145,7 @@ class _Reader:
         return _Hopeless(Problem(Place(self.name, event.start_mark.line + 1), what))
 
     def file(self, events: Iterator[Any]) -> Any:
-        """The one document of a file."""
+        """Return the content of a file, which holds one YAML document."""
         self.events = events
         next(events)
         if isinstance(start := next(events), yaml.StreamEndEvent):
@@ -203,8 +203,9 @@ class _Reader:
             value = self.value(next(self.events), depth + 1)
             if not isinstance(key, str):
                 if len(self.problems) == problems:
-                    written = quote(key_event.value) if isinstance(key_event, yaml.ScalarEvent) else "before this colon"
-                    self.wrong(key_event, f"the key {written} is not text; put it in quotes")
+                    is_scalar = isinstance(key_event, yaml.ScalarEvent)
+                    name = quote(key_event.value) if is_scalar else "before this colon"
+                    self.wrong(key_event, f"the key {name} is not text; put it in quotes")
             elif key in result:
                 self.wrong(
                     key_event, f"the key {quote(key)} stands twice, first on line {result.lines[key]}; remove one"
@@ -224,17 +225,17 @@ class _Reader:
 
 
 def quote(value: object) -> str:
-    """A value as messages quote it: on one line, and only the beginning of what is long."""
+    """Return a value as messages quote it: on one line, cut if it is long."""
     return shorten(repr(value))
 
 
 def shorten(text: str, most: int = 80) -> str:
-    """The beginning of a long text."""
+    """Return a text, cut to `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def line_of(root: Any, path: tuple[str | int, ...]) -> int:
-    """The line of the value that stands at a path of keys and indices."""
+    """Return the line of the value at a path of keys and indices."""
     line = getattr(root, "line", 1)
     for step in path:
         in_map = isinstance(root, Map) and step in root.lines
@@ -246,6 +247,6 @@ def line_of(root: Any, path: tuple[str | int, ...]) -> int:
 
 
 def require(problems: list[Problem]) -> None:
-    """Raises Malformed where there is any problem."""
+    """Raise Malformed if there is any problem."""
     if problems:
         raise Malformed(tuple(problems))

@@ -1,1 +1,1 @@
-"""What a call means in a document: the rule language, contracts, and a bounded domain of calls."""
+"""The meaning of calls in a document: the rule language, contracts, chains, and bounded domains of calls."""

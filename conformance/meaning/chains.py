@@ -1,4 +1,4 @@
-"""What a chain of reshapes means in a document: one contract after the other."""
+"""The meaning of a chain of reshapes in a document: its contract, applied to one node after the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..model import Form, Meaning
 from .contract import Contract
 
 
-@lru_cache(4096)  # the rows of a case ask the same of the same documents, for each of its types
+@lru_cache(4096)  # the rows of a case, one for each type, ask for the same meanings
 def meaning_of(
     contract: Contract,
     src: tuple[int, ...],
@@ -22,7 +22,7 @@ def meaning_of(
         return contract.meaning(src, shapes[0], special_zero[0], form)
     volume = prod(src)
     meaning = Meaning("legal", src, ())
-    silent: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()  # "" stands for an unspecified node without a silent rule
     for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
         assert meaning.dst is not None
         last = k == len(shapes) - 1
@@ -30,7 +30,7 @@ def meaning_of(
         copied = {i for i, d in enumerate(shape) if zero and d == 0 and i < len(meaning.dst) and meaning.dst[i] is None}
         meaning = contract.meaning(fill_unknown(meaning.dst, volume), shape, zero, form_of_node)
         if copied and (meaning.kind != "illegal" or set(meaning.rules) & contract.of_answer):
-            return Meaning("unspecified", None, silent)  # it depends on a length that nobody knows
+            return Meaning("unspecified", None, silent)  # dst depends on a length that is not known
         if meaning.kind == "illegal":
             return meaning._replace(rules=(*meaning.rules, *filter(None, silent)))
         silent += tuple(rule for rule in meaning.rules if rule not in silent)
@@ -41,7 +41,7 @@ def meaning_of(
 
 
 def fill_unknown(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:
-    """Return dims of that volume that agree with the known lengths. Nothing that is asked depends on the others."""
+    """Return dims of that volume that agree with the known lengths; the caller may not depend on the other lengths."""
     rest = prod(length for length in dims if length is not None)
     lengths = []
     for length in dims:

@@ -22,7 +22,7 @@ class Domain(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many calls there are."""
+        """The number of calls."""
         sources: int = sum((self.longest + 1) ** rank for rank in range(self.ranks + 1))
         shapes: int = sum((self.highest - self.lowest + 1) ** count for count in range(self.entries + 1))
         return 2 * sources * shapes
@@ -35,17 +35,17 @@ class Domain(NamedTuple):
 
 
 FULL = Domain(ranks=3, longest=4, entries=4, lowest=-2, highest=4)
-"""Every kind of call that the documents tell apart, several times over: what the proofs run through."""
+"""Every kind of call that the documents tell apart, several times over; proofs by exhaustion run through it."""
 SMALL = Domain(ranks=2, longest=3, entries=3, lowest=-2, highest=3)
-"""Searched in a blink."""
+"""For searches that must be fast."""
 TINY = Domain(ranks=1, longest=2, entries=2, lowest=-2, highest=2)
-"""For searches that go through every form of a call as well."""
+"""For searches that also try every form of a call."""
 
 Lengths = tuple[int, ...]
 
 
 def calls(domain: Domain = FULL) -> Iterator[tuple[Lengths, Lengths, bool]]:
-    """(src, shape, special_zero) of a domain, each once: fewer entries first, then smaller ones."""
+    """Yield (src, shape, special_zero) of every call of a domain: fewer entries first, then smaller ones."""
     sources = _by_size(domain.ranks, range(domain.longest + 1))
     shapes = _by_size(domain.entries, range(domain.lowest, domain.highest + 1))
     pairs = sorted(itertools.product(sources, shapes), key=lambda pair: (_sum(pair), pair))
@@ -63,9 +63,9 @@ def _sum(pair: tuple[_Size, _Size]) -> _Size:
 
 
 def _by_size(most: int, values: range) -> dict[_Size, list[Lengths]]:
-    """Every tuple of up to `most` values, by its length and the sum of its magnitudes."""
-    found: dict[_Size, list[Lengths]] = {}
-    for length in range(most + 1):
-        for each in itertools.product(values, repeat=length):
-            found.setdefault((length, sum(map(abs, each))), []).append(each)
-    return found
+    """Return every tuple of up to `most` values, by its length and the sum of its magnitudes."""
+    by_size: dict[_Size, list[Lengths]] = {}
+    for count in range(most + 1):
+        for lengths in itertools.product(values, repeat=count):
+            by_size.setdefault((count, sum(map(abs, lengths))), []).append(lengths)
+    return by_size

@@ -1,28 +1,28 @@
-"""What a backend is to the suite: its identity, its claims, and what it may raise."""
+"""The interface of a backend: its identity, its claims, its programs, and the exceptions that it may raise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from conformance.model.graphs import Array, Graph, Tensor
+from .graphs import Array, Graph, Tensor
 
 
 class Identity(NamedTuple):
-    """Who is on the stand."""
+    """The name and version of a backend."""
 
     name: str
     version: str
     detail: tuple[tuple[str, str], ...] = ()
-    """More facts that pin it: build, instruction set, device."""
+    """Further facts that identify it: build, instruction set, device."""
 
 
 EVERY = ("*",)
-"""In place of the names of operations: every operation of the suite."""
+"""Stands for every operation of the suite."""
 
 
 class Claims(NamedTuple):
-    """What a backend says it does; read before the first row and frozen."""
+    """The operations and facets that a backend says it supports; read once, before the first row."""
 
     operations: tuple[str, ...]
     leaves_out: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Claims(NamedTuple):
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Claims:
-        """What a header or a file of claims says."""
+        """Make claims from a header of evidence or a file of claims."""
         operations, leaves_out = (tuple(record.get(key, ())) for key in ("operations", "leaves_out"))
         return Claims(operations, leaves_out, record.get("answers_special_zero", False))
 
@@ -46,7 +46,7 @@ class Claims(NamedTuple):
 
 
 class Rejected(Exception):
-    """The backend's own refusal of a call, and the stage at which it came: compile or run."""
+    """The backend rejects the call, at a stage: compile or run."""
 
     __slots__ = ("message", "stage")
 
@@ -63,11 +63,11 @@ class Unsupported(Exception):
 
 
 class Crashed(Exception):
-    """The process that answered for the backend ended in the middle of a call."""
+    """The process of the backend ended in the middle of a call."""
 
 
 class RemoteError(Exception):
-    """What went wrong in the adapter in a process of its own, which said what it was."""
+    """An error of the adapter, reported by the process that holds it."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
@@ -86,7 +86,7 @@ class Program(Protocol):
 
 @runtime_checkable
 class Adapter(Protocol):
-    """What a backend must offer to be run."""
+    """The members that a backend must have."""
 
     @property
     def identity(self) -> Identity: ...

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-# ── what a call means ─────────────────────────────────────────────────────────────────────────────
-
 
 class Form(NamedTuple):
-    """All about a call that is not its src dims, shape and special_zero."""
+    """The properties of a call other than the dims of src, shape and special_zero."""
 
     src_type: str
     dst_type: str
@@ -20,11 +18,11 @@ class Form(NamedTuple):
     extra_attributes: tuple[str, ...] = ()
     extra_operands: tuple[str, ...] = ()
     declared: tuple[int | None, ...] | None = None
-    """Lengths that the graph states for dst beforehand; None where nothing is said."""
+    """Dims that the graph declares for dst; None if it declares none, and for each length that it leaves out."""
 
     @property
     def of_types(self) -> Form:
-        """What holds of the nodes before the last too: what is declared, lacking or too much is so of the last."""
+        """The form of the nodes before the last: types and rank only, since all else concerns the last node."""
         return Form(self.src_type, self.src_type, self.shape_type, self.shape_rank)
 
 
@@ -41,10 +39,10 @@ Kind = Literal["legal", "illegal", "unspecified"]
 
 
 class Meaning(NamedTuple):
-    """What a call means in one document."""
+    """The meaning of a call in one document."""
 
     kind: Kind
     dst: tuple[int | None, ...] | None
-    """Legal: the answer. Unspecified: what is known of it, None where free. Illegal: None."""
+    """Legal: the answer. Unspecified: the known lengths, None for a free one. Illegal: None."""
     rules: tuple[str, ...]
-    """Illegal: the broken rules, and in a chain the silent ones of the nodes before. Unspecified: the silent ones."""
+    """Illegal: the broken rules, and in a chain the silent rules of earlier nodes. Unspecified: the silent rules."""

@@ -1,4 +1,4 @@
-"""Cases: what a person wrote in cases/."""
+"""The cases of cases/, as a person wrote them, and the suite."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
-from conformance.model.calls import Kind
-from conformance.model.graphs import Operand
-from conformance.model.places import Place
-from conformance.model.rules import Spec
-
-# ── cases ─────────────────────────────────────────────────────────────────────────────────────────
+from .calls import Kind
+from .graphs import Operand
+from .places import Place
+from .rules import Spec
 
 Layout = Literal["dense", "transposed", "channels-last", "padded", "cropped", "offset", "broadcast", "reversed"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 class Expected(NamedTuple):
-    """What a person expects of a call: a tensor's type and dims, `reject` or `unspecified`."""
+    """The expected result of a call: a tensor's type and dims, `reject` or `unspecified`."""
 
     kind: Kind
     type: str | None = None
@@ -45,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Case:
-    """One vector: runs for every operation whose signature can express it."""
+    """One case, which runs for every operation whose signature can express it."""
 
     id: str
     file: str
@@ -53,17 +51,17 @@ class Case:
     steps: tuple[Step, ...]
     place: Place
     shape_type: str | None = None
-    """Set where the case is about that type; None: every type the operation lists."""
+    """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = 1
     dst_type: str | None = None
     declared: tuple[int | None, ...] | Literal["unknown"] | None = None
     """Dims declared of dst; `unknown`: declared without a rank; None: nothing is declared."""
     attributes: Mapping[str, Operand | None] = field(default_factory=dict)
-    """What is written instead of an attribute, or beside them; None: missing."""
+    """Attributes that replace the usual ones or are added to them; None: missing."""
     inputs: Mapping[str, int] = field(default_factory=dict)
-    """How many there are of `src`, `shape` (1 is right) and `extra` ones (0 is right)."""
+    """The counts of `src`, `shape` (1 is right) and `extra` inputs (0 is right)."""
     outputs: Mapping[str, int] = field(default_factory=dict)
-    """The same of `dst` and `extra`."""
+    """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
     large: bool = False
 
 
@@ -75,8 +73,8 @@ class Suite:
     cases: Mapping[str, Case]
     digest: str
     added: frozenset[str] = frozenset()
-    """Ids of the cases that a folder adds to those that come along."""
+    """Ids of the cases that a folder adds to the bundled ones."""
     whole: bool = True
-    """Whether specification and cases are the bundled ones, perhaps with others beside them."""
+    """True if the bundled specification and cases are part of the suite, perhaps with additions."""
     lost: tuple[str, ...] = ()
-    """Ids that the bundled cases have had and have not."""
+    """Ids that bundled cases once had and that are missing now."""

@@ -1,4 +1,4 @@
-"""Graphs and tensors, as a backend gets them."""
+"""Graphs and tensors, as a backend receives them."""
 
 from __future__ import annotations
 
@@ -13,30 +13,27 @@ from .types import dtype_of
 Array = NDArray[Any]
 
 
-# ── what a backend sees ───────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """Elements in memory that may have guards around them; bytes, not an ndarray, which stops at 64 dims."""
+    """Elements in memory that may have guards around them. It is no ndarray, because NumPy has at most 64 dims."""
 
     type: str
     dims: tuple[int, ...]
     strides: tuple[int, ...]
-    """In bytes, as NumPy counts them."""
+    """In bytes, as in NumPy."""
     memory: bytearray | memoryview
     offset: int
-    """Where the element with every index 0 begins."""
+    """The byte at which the element with every index 0 begins."""
     shares_src: bool = False
-    """Of an answer from another process: whether it lay in src's memory there."""
+    """True for an answer from another process that lay in src's memory there."""
 
     def array(self) -> Array:
-        """A NumPy view of the very memory, rank 64 at most."""
+        """Return a NumPy view of the memory; the rank is 64 at most."""
         return np.ndarray(self.dims, dtype_of(self.type), self.memory, self.offset, self.strides)
 
 
 class Declared(NamedTuple):
-    """What a graph says of a tensor before it exists."""
+    """The type, dims and strides that a graph declares for a tensor."""
 
     type: str
     dims: tuple[int | None, ...] | None
@@ -59,7 +56,7 @@ INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 
 
 class Node(NamedTuple):
-    """One operation of a graph. `shape` is the attribute of StaticReshape and the second input of the others."""
+    """One operation of a graph. `shape` is its attribute or its second input."""
 
     operation: str
     shape: Operand | None
@@ -67,16 +64,16 @@ class Node(NamedTuple):
     special_zero: Operand | None
     """None: missing. Well-formed: Operand('bool', (), (True,))."""
     result: Declared | None = None
-    """What is declared of the output; None: nothing."""
+    """The declaration of the output; None: there is none."""
     attributes: tuple[tuple[str, Operand], ...] = ()
     """Attributes that the operation does not have."""
     inputs: int = 1
-    """How many tensors are connected as data inputs (shape not counted): 1 is right, 0 lacks src, 2 is one too many."""
+    """Data inputs, not counting shape: 1 is right, 0 lacks src, 2 is one too many."""
     outputs: int = 1
 
     @property
     def well_formed(self) -> bool:
-        """Whether a plain function call can express the node; an integer of any type becomes one of the language's."""
+        """True if a plain function call can express the node; the integer type of shape does not matter."""
         return (
             self.shape is not None
             and len(self.shape.dims) == 1

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# ── places ────────────────────────────────────────────────────────────────────────────────────────
-
 
 class Place(NamedTuple):
-    """Where a value was written, for messages: `cases/zero.yaml:14`."""
+    """The file and line of a value, for messages: `cases/zero.yaml:14`."""
 
     path: str
     line: int
@@ -18,7 +16,7 @@ class Place(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something wrong in a file of ours or of a user: what it is, and what to do."""
+    """A problem in a file: its place, what is wrong, and what to do."""
 
     place: Place
     what: str
@@ -28,7 +26,7 @@ class Problem(NamedTuple):
 
 
 class Malformed(Exception):
-    """Files that cannot be used; carries every problem found, not only the first."""
+    """Files cannot be used; carries every problem found, not only the first."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(map(str, problems)))

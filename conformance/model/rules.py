@@ -1,4 +1,4 @@
-"""What spec/ holds: documents, operations, rules and findings."""
+"""The content of spec/: documents, operations, rules and findings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from conformance.model.places import Place
-
-# ── what the documents say ────────────────────────────────────────────────────────────────────────
+from .places import Place
 
 
 class Pointer(NamedTuple):
-    """A line of a document and a few words that stand there."""
+    """A line of a document and a few words of that line."""
 
     document: str
     line: int
@@ -20,7 +18,7 @@ class Pointer(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """A statement of a document that binds nobody, with the reason why not."""
+    """A statement of a document that is not a rule, with the reason."""
 
     pointer: Pointer
     reason: str
@@ -29,7 +27,7 @@ class Prose(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """One source text, pinned by digest."""
+    """One published text, identified by its digest."""
 
     id: str
     operation: str
@@ -49,7 +47,7 @@ Given = Literal["attribute", "constant", "runtime"]
 
 @dataclass(frozen=True)
 class Operation:
-    """A signature: where shape is given, and which types documents list."""
+    """The signature of an operation: how shape is given, and the listed types."""
 
     id: str
     documents: tuple[str, ...]
@@ -66,7 +64,7 @@ Level = Literal["must", "may", "silent", "decided"]
 
 
 class Expression(NamedTuple):
-    """Source text of one expression and where it stands."""
+    """The text of one expression, and its place."""
 
     text: str
     place: Place
@@ -74,7 +72,7 @@ class Expression(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """One normative sentence of our own, who states it, and where possible a contract."""
+    """One normative sentence in our words, the documents that state it, and a contract if there can be one."""
 
     id: str
     level: Level
@@ -117,7 +115,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Spec:
-    """All that spec/ holds."""
+    """The whole content of spec/."""
 
     documents: Mapping[str, Document]
     operations: Mapping[str, Operation]
@@ -125,4 +123,4 @@ class Spec:
     findings: Mapping[str, Finding]
     digest: str
     added: frozenset[str] = frozenset()
-    """Ids of the documents that a folder adds to those that come along."""
+    """Ids of the documents that a folder adds to the bundled ones."""

@@ -1,1 +1,1 @@
-"""Cases → rows that can be executed: graphs, memory, selection."""
+"""Turn cases into rows that can be run: graphs, memory, selection."""

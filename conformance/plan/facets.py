@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from ..model import Case, Given, Operation
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
-"""Types of attributes for which oneDNN Graph has a function; the others are the facet `form:attribute-types`."""
+"""Attribute types that the usual C interface can set; the others are the facet `form:attribute-types`."""
 RUNTIME_SHAPE = "runtime-shape"
-"""shape arrives with run, where the operation also takes a constant."""
+"""The facet of a shape that arrives with run, if the operation also takes a constant."""
 _USUAL_RANK = 12
-"""The most dimensions that the specification's own library takes; each larger rank is a facet."""
+"""The largest rank that is no facet; the specification's own library takes no more."""
 
 
 def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
@@ -31,7 +31,7 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
         if rank > _USUAL_RANK:
             yield f"rank:{rank}"
     if given == "runtime" and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case)):
-        yield f"{RUNTIME_SHAPE}:changing-rank"  # one program for all steps has to take what no document promises
+        yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.declared is not None:
         yield "declared"
     if case.large:

@@ -20,7 +20,7 @@ _OWN_ATTRIBUTES = ("shape", "special_zero")
 
 def lower(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row, ready to be called."""
-    start = zlib.crc32(row.case.id.encode()) % 251  # so that the elements of one case are not those of the next
+    start = zlib.crc32(row.case.id.encode()) % 251  # so that two cases have different elements
     return tuple(_lower_step(row, step, start + 977 * index) for index, step in enumerate(row.case.steps))
 
 
@@ -54,7 +54,7 @@ def _graph(row: Row, step: Step) -> Graph:
 
 
 def _node(row: Row, step: Step, k: int, last: bool) -> Node:
-    """Return one node of the graph. What a case says of attributes, inputs and outputs it says of the last."""
+    """Return one node of the graph. The attributes, inputs and outputs of a case are those of the last node."""
     case = row.case
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
     if not last:
@@ -84,7 +84,7 @@ def _shape_operand(row: Row, step: Step, k: int) -> Operand | None:
 
 
 def _shape_vector(row: Row, step: Step, k: int) -> Operand:
-    """Return shape as it should be, but for the type and the rank, which a case may choose."""
+    """Return a well-formed shape of the type and rank that the case chooses."""
     if row.given != "runtime":
         return Operand(row.shape_type, _shape_dims(row, step.shapes[k]), step.shapes[k])
     dims = _common_dims([_shape_dims(row, other.shapes[k]) for other in row.case.steps])
@@ -105,7 +105,7 @@ def _declared_dst(row: Row, step: Step) -> Declared | None:
 
 
 def _common_dims(all_dims: list[tuple[int, ...]]) -> tuple[int | None, ...] | None:
-    """Return what can be declared of dims that differ from step to step; None if they differ in rank."""
+    """Return the lengths that all steps share, None for the others; None if the ranks differ."""
     if len({len(dims) for dims in all_dims}) > 1:
         return None
     return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*all_dims, strict=True))
@@ -124,7 +124,7 @@ def _meanings(row: Row, step: Step) -> tuple[StepMeaning, ...]:
 
 
 def _form(row: Row, step: Step) -> Form | None:
-    """Return the form of the call; None for an ordinary one, which contracts decide faster."""
+    """Return the form of the call; None for a well-formed call of listed types, which contracts decide faster."""
     case, type_, signature = row.case, _src_type(row, step), row.signature
     listed = type_ in signature.types and row.shape_type in signature.shape_types
     plain = not (case.attributes or case.inputs or case.outputs or case.dst_type) and case.shape_rank == 1

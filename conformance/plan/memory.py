@@ -1,4 +1,4 @@
-"""Tensors of a case laid out in guarded memory, and the bytes that an answer must hold."""
+"""Lay out the tensors of a case in guarded memory, and make the bytes that a right answer holds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..model import Layout, Tensor
 from ..model.types import WIDTH, dtype_of
 
 GUARD = 64
-"""Bytes before and after the elements, and between them where a layout leaves gaps, that nobody may write."""
+"""Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
 _MARK = 0xA5
 HUGE = 1 << 24
-"""Bytes from which elements are looked at in place rather than copied once more."""
+"""Tensors of this many bytes or more are compared in place, without another copy."""
 MOST_DIMS, _FAR = 256, 1 << 64
-"""Dims of an answer that are taken, and how far from 0 a length may be."""
+"""The largest rank of an answer, and the largest distance of a length from 0."""
 _NORMAL = {
     "f32": (0x00800000, 0x3F800000, 0x7F800000),
     "bf16": (0x0080, 0x3F80, 0x7F80),
@@ -45,28 +45,28 @@ EDGES: Mapping[str, tuple[int, ...]] = {
         0xFC00, 0x7E00, 0x7C01, 0x7FFF, 0x1400, 0x77FF,
     ),
 }  # fmt: skip
-"""The short list of bit patterns by type: zeros, subnormals, limits, infinities, NaNs, what rounding would change."""
+"""Bit patterns worth a test, by type: zeros, subnormals, limits, infinities, NaNs, values that rounding changes."""
 
 
 class Source(NamedTuple):
-    """What a tensor is to hold and how it lies in memory."""
+    """The elements of a tensor to be made, and their layout in memory."""
 
     type: str
     dims: tuple[int, ...]
     layout: Layout = "dense"
     bits: str | None = None
     start: int = 0
-    """How far from 1.0 the default elements begin."""
+    """The distance of the first default element from the pattern of 1.0."""
 
 
 def digest_of(elements: bytes | memoryview) -> str:
-    """The first 8 bytes of the SHA-256 of a tensor's elements, by which evidence tells contents apart."""
+    """Return the first 8 bytes of the SHA-256 of a tensor's elements, as evidence holds it."""
     return hashlib.sha256(elements).hexdigest()[:16]
 
 
 @dataclass(eq=False)
 class Image:
-    """A tensor ready for a call, what its memory held before, and its elements in row-major order."""
+    """A tensor ready for a call, a copy of its memory, and its elements in row-major order."""
 
     tensor: Tensor
     before: bytes
@@ -79,16 +79,16 @@ class Image:
 
     @property
     def touched(self) -> bool:
-        """Whether a call wrote anything into the memory, guards and gaps included."""
+        """True if a call changed the memory, guards and gaps included."""
         return bool(self.tensor.memory != self.before)  # type: ignore[comparison-overlap]
 
     def restore(self) -> None:
-        """Puts the memory back as it was, after a call that wrote into it."""
+        """Restore the memory after a call that changed it."""
         self.tensor.memory[:] = self.before
 
 
 def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, ...]:
-    """The byte strides of a layout."""
+    """Return the byte strides of a layout."""
     padding = 3 if layout == "padded" and len(dims) > 1 else 0
     step = width * (2 if layout == "padded" and len(dims) == 1 else 1)
     order = [*range(len(dims) - 1, -1, -1)]  # from the axis that runs fastest
@@ -107,13 +107,13 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
     return tuple(strides)
 
 
-def unreal(dims: tuple[int, ...]) -> bool:
-    """Whether no memory can hold a tensor of such dims, though a library may say that it has one; or need hold none."""
+def has_no_memory(dims: tuple[int, ...]) -> bool:
+    """True if such dims have no elements in memory: a length is 0 or less, or there are 2^60 elements or more."""
     return any(length <= 0 for length in dims) or bool(volume_of(dims) >> 60)
 
 
-def unfit(dims: tuple[int, ...]) -> str | None:
-    """Why an answer's dims are not kept: there are too many, or one is past what any library can hold."""
+def dims_error(dims: tuple[int, ...]) -> str | None:
+    """Return what is wrong with an answer's dims: too many, or a length of more than 64 bits; None if nothing is."""
     if len(dims) > MOST_DIMS:
         return f"{len(dims):,} dims, where at most {MOST_DIMS:,} are taken"
     far = next((length for length in dims if abs(length) > _FAR), None)
@@ -121,12 +121,12 @@ def unfit(dims: tuple[int, ...]) -> str | None:
 
 
 def volume_of(dims: tuple[int, ...]) -> int:
-    """How many elements there are."""
+    """Return the number of elements."""
     return math.prod(dims)
 
 
 def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
-    """The elements of a source as unsigned integers, flat, in row-major order."""
+    """Return the elements of a source as unsigned integers, flat, in row-major order."""
     volume = volume_of(source.dims)
     width = WIDTH[source.type]
     kind = np.dtype(f"<u{width}")
@@ -138,20 +138,20 @@ def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
     repeats = source.dims[0] if source.layout == "broadcast" and source.dims else 1
     distinct = volume // repeats if repeats else 0
     if source.bits == "edges":
-        flat = np.resize(np.array(edges(source.type, source.start), kind), distinct)
+        flat = np.resize(np.array(edge_patterns(source.type, source.start), kind), distinct)
         return np.tile(flat, repeats) if repeats > 1 else flat
     low, one, high = _normal(source.type)
-    span = around(source.type)
+    span = count_patterns(source.type)
     begin = (one - low + source.start) % span
     if begin + distinct <= span:
         flat = np.arange(begin + low, begin + low + distinct, dtype=kind)
-    else:  # round and round through the patterns, by copying
+    else:  # the patterns repeat; copying is fast
         flat = np.resize(np.roll(np.arange(low, high, dtype=kind), -begin), distinct)
     return np.tile(flat, repeats) if repeats > 1 else flat
 
 
-def around(type_: str) -> int:
-    """How many elements there are before they begin anew."""
+def count_patterns(type_: str) -> int:
+    """Return how many default elements there are before they repeat."""
     low, _, high = _normal(type_)
     return high - low
 
@@ -160,15 +160,15 @@ def _normal(type_: str) -> tuple[int, int, int]:
     return _NORMAL.get(type_) or (0, 1, 2 if type_ == "bool" else 1 << (8 * WIDTH[type_] - 1))
 
 
-def edges(type_: str, start: int) -> list[int]:
-    """The short list of a type, begun elsewhere by `start`."""
+def edge_patterns(type_: str, start: int) -> list[int]:
+    """Return the EDGES of a type, rotated by `start`."""
     words = EDGES[type_]
     at = start % len(words)
     return [*words[at:], *words[:at]]
 
 
 def image_of(source: Source) -> Image:
-    """A source in memory of its own, between guards."""
+    """Lay out a source in memory of its own, between guards."""
     width = WIDTH[source.type]
     flat = patterns(source)
     strides = strides_of(source.dims, source.layout, width)
@@ -194,7 +194,7 @@ def image_of(source: Source) -> Image:
 
 
 def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...]) -> Image:
-    """A shape operand in guarded memory."""
+    """Lay out a shape operand in guarded memory."""
     elements = np.array(values, dtype=dtype_of(type_)).tobytes()
     memory = bytearray([_MARK]) * GUARD + bytearray(elements) + bytearray([_MARK]) * GUARD
     return Image(Tensor(type_, dims, strides_of(dims, "dense", WIDTH[type_]), memory, GUARD), bytes(memory), elements)

@@ -72,9 +72,9 @@ def plan_of(suite: Suite) -> Plan:
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:
     """Yield the rows of some cases."""
     for case in cases:
-        written = case.steps[0].src_type
+        src_type = case.steps[0].src_type
         for operation in spec.operations.values():
-            types = operation.types if written == "T" else (written,)
+            types = operation.types if src_type == "T" else (src_type,)
             for given in operation.given:
                 for shape_type in (case.shape_type,) if case.shape_type else operation.shape_types:
                     if is_expressible(case, operation, given, shape_type):
@@ -120,7 +120,7 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
         return False
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (given, shape_type) != (operation.given[0], operation.shape_types[0]):
-        return False  # a missing shape is missing in one way only
+        return False  # there is only one way to leave shape out
     if shape_type[0] in "su" and shape_type[1:].isdigit():
         bits = 8 * WIDTH[shape_type]
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if shape_type[0] == "s" else (0, (1 << bits) - 1)

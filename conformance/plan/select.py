@@ -1,4 +1,4 @@
-"""`-k EXPR`: chooses rows by words of their ids, joined by and, or, not and brackets."""
+"""`-k EXPR`: select rows by words of their ids, joined by and, or, not and brackets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Chooser = Callable[[Row], bool]
 
 
 class BadExpression(Exception):
-    """What cannot be read in an expression."""
+    """An expression cannot be read; the message says why."""
 
 
-def chooser(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
-    """A test for rows. A whole row id or case id chooses exactly that; a word any row whose id, file or rule has it."""
+def parse_selection(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
+    """Return a test for rows. A row id or case id selects just that; a word, each row whose id, file or rule has it."""
     whole = expression.strip()
     if whole.rpartition("::")[2] in plan_ids:
         wanted = whole.rpartition("::")[2]
@@ -31,12 +31,12 @@ def chooser(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
 
 
 def ids(rows: tuple[Row, ...]) -> frozenset[str]:
-    """Every row id and case id."""
+    """Return every row id and case id."""
     return frozenset(name for row in rows for name in (row.id, row.case.id))
 
 
 def nearest(expression: str, rows: Iterable[Row]) -> list[str]:
-    """Ids of cases, rules or words of ids that somebody may have meant who wrote one that there is not."""
+    """Return ids of cases, rules or words of ids that are close to an expression without a match."""
     import difflib  # only for what is misspelt
 
     meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0].lower()

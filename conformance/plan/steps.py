@@ -13,7 +13,7 @@ _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
 _shape_image = lru_cache(_CACHED_IMAGES)(shape_image)
 GREAT = 1 << 21
-"""Elements from which only the latest image is kept; cases of the same dims and type share it."""
+"""Only the latest image of this many elements or more is kept; cases of the same dims and type share it."""
 _great_image = lru_cache(1)(image_of)
 
 
@@ -43,13 +43,13 @@ class RowStep:
 
     @cached_property
     def src(self) -> Image:
-        """src in memory, shared by all steps that begin with the very same bytes."""
+        """src in memory, shared by all steps with the same source."""
         if self.large:
             return image_of(self.source)
         return _great_image(self.source) if self.great else _image(self.source)
 
     def free_memory(self) -> None:
-        """Drop src if it is too large to keep; it is made again when it is asked for."""
+        """Drop src if it is too large to keep; the next use makes it again."""
         if self.large or self.great:
             self.__dict__.pop("src", None)
 

@@ -14,7 +14,7 @@ from ..plan.memory import Source, strides_of
 from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
-from ..run.diagnose import content
+from ..run.diagnose import diagnose_elements
 from .check_claims import Check, check_claims, note_unclaimed
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, 1 << 40))
@@ -239,7 +239,7 @@ def _problem(task: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | No
         return f"{', '.join(outcome.faults)}: hand the library a copy, or memory that it cannot write into"
     if outcome.data != task.src.elements:
         assert outcome.data is not None
-        diagnosis = content(task.source, task.src.elements, outcome.data, ())
+        diagnosis = diagnose_elements(task.source, task.src.elements, outcome.data, ())
         swapped = _swap_bytes(task.src.elements, WIDTH[task.source.type])
         how = "the bytes of every element are in the wrong order" if bytes(outcome.data) == swapped else diagnosis.text
         return f"the bytes are not src's: {how}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ..load.cases import LOCK, locked
+from ..load.cases import LOCK, read_lock
 from ..load.folders import cases_folder
 from ..load.schema import CHECKED, checked_digests, checked_lock
 from ..load.strict_yaml import quote
@@ -221,8 +221,8 @@ def _findings(suite: Suite) -> Iterator[Problem]:
 
 
 def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
-    """Find locked ids that are gone, and new ids that are not locked."""
-    name, known = f"{cases_path.name}/{LOCK}", locked(cases_path)
+    """Find read_lock ids that are gone, and new ids that are not read_lock."""
+    name, known = f"{cases_path.name}/{LOCK}", read_lock(cases_path)
     if leaves_its_folder(cases_path / LOCK) and not set(known) <= (suite.added or suite.cases.keys()):
         what = "is a symbolic link to another folder, and not a list of cases that are there; its content is not shown"
         yield Problem(Place(name, 1), what)
@@ -240,7 +240,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
 
 def lock(suite: Suite, cases_path: Path) -> int:
     """Add the new ids to the lock file and return their number."""
-    known = set(locked(cases_path))
+    known = set(read_lock(cases_path))
     new = [case for case in suite.added or suite.cases if case not in known]
     replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
     if cases_path == cases_folder():

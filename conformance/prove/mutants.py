@@ -30,7 +30,7 @@ _SETTLED_LATER = "dst is then settled at the run, where the same check rejects o
 _NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
 _MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
 _EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
-_EARLY = 'return Compiled(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
+_EARLY = 'return ReferenceProgram(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
 _KNOWN_TOGETHER = (
     "a graph that knows every shape beforehand knows src's lengths too, and one without them knows no shape"
 )
@@ -49,13 +49,13 @@ EQUIVALENTS: Mapping[str, str] = {
     " · `early` dropped": _KNOWN_TOGETHER,
     "src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False"
     " · False became True": "a call of the operation always gives the argument; the default is for people",
-    "for said, length in zip(declared.dims, dims, strict=True): · True became False": (
+    "for want, length in zip(declared.dims, dims, strict=True): · True became False": (
         "two lines above, dims of different ranks have been told apart"
     ),
     "step *= max(length, 1) · 1 became 0": (
         "it differs where a length is 0, and then no element is reached by any stride"
     ),
-    "kept = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]"
+    "axes = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]"
     " · True became False": "a tensor has as many strides as dims",
 }
 """Mutants of the reference that no call can tell from it, each with the proof."""

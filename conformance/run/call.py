@@ -1,4 +1,4 @@
-"""Make one call of a backend, and record what came of it and what it changed."""
+"""Make one call of a backend, and record its outcome and the memory that it changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH, dtype_of, name_of
-from ..plan.memory import HUGE, Image, unfit, unreal
+from ..plan.memory import HUGE, Image, dims_error, has_no_memory
 from ..plan.steps import RowStep
 from ..system.text import cut
 from .contain import remove_places
@@ -28,7 +28,7 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
             if programs is not None:
                 programs[step.graph] = program
         answer = program.run(src.tensor, tuple([shape.tensor for shape in arriving]), step.may_overwrite)
-        if isinstance(answer, np.generic):  # what NumPy itself makes of a tensor of rank 0
+        if isinstance(answer, np.generic):  # NumPy turns an array of rank 0 into a scalar
             answer = np.asarray(answer)
         outcome = _answer_outcome(answer, src)
     except Rejected as rejected:
@@ -86,7 +86,7 @@ def _answer_outcome(answer: Any, src: Image) -> Outcome:
     if isinstance(type_, Exception):
         return Outcome("error", message=message_text(str(type_)))
     if isinstance(answer, Tensor):
-        if why := unfit(tuple(map(index, answer.dims))):
+        if why := dims_error(tuple(map(index, answer.dims))):
             return Outcome("error", message=f"run returned a Tensor of {why}")
         shares = answer.shares_src or answer.memory is src.tensor.memory
         return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
@@ -125,22 +125,22 @@ def elements_of(answer: Any) -> bytes | memoryview:
             return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
         data: bytes = answer.tobytes()
         return data
-    if unreal(answer.dims):
+    if has_no_memory(answer.dims):
         return b""
-    kept = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
+    axes = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
     view = np.ndarray(
-        tuple(n for n, _ in kept), dtype_of(answer.type), answer.memory, answer.offset, tuple(s for _, s in kept)
+        tuple(n for n, _ in axes), dtype_of(answer.type), answer.memory, answer.offset, tuple(s for _, s in axes)
     )
     return view.tobytes()
 
 
 def _faults(step: RowStep, src: Image, arriving: tuple[Image, ...]) -> tuple[str, ...]:
-    """Name the memory that the call changed without leave, and put it right for the next call."""
+    """Name the memory that the call changed and may not change, and restore it for the next call."""
     faults = []
     if src.touched:
         if not step.may_overwrite:
-            faults.append("src changed" if _only_elements_changed(src) else "wrote outside src")
-        elif not _only_elements_changed(src):
+            faults.append("src changed" if _is_outside_intact(src) else "wrote outside src")
+        elif not _is_outside_intact(src):
             faults.append("wrote outside src")
         src.restore()
     for shape in arriving:
@@ -150,7 +150,7 @@ def _faults(step: RowStep, src: Image, arriving: tuple[Image, ...]) -> tuple[str
     return tuple(faults)
 
 
-def _only_elements_changed(src: Image) -> bool:
+def _is_outside_intact(src: Image) -> bool:
     """True if nothing but elements of src changed, so that the memory around them is as it was."""
     tensor = src.tensor
     if not src.elements or len(tensor.memory) != len(src.before):
@@ -158,8 +158,8 @@ def _only_elements_changed(src: Image) -> bool:
     after = bytearray(tensor.memory)
     was = Tensor(tensor.type, tensor.dims, tensor.strides, bytearray(src.before), tensor.offset)
     kind = np.dtype(f"<u{WIDTH[tensor.type]}")
-    kept = [(n, s) for n, s in zip(tensor.dims, tensor.strides, strict=True) if n != 1]
-    dims, strides = tuple(n for n, _ in kept), tuple(s for _, s in kept)
+    axes = [(n, s) for n, s in zip(tensor.dims, tensor.strides, strict=True) if n != 1]
+    dims, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
     now = np.ndarray(dims, kind, after, tensor.offset, strides)
     now[...] = np.ndarray(dims, kind, was.memory, tensor.offset, strides)
     return after == src.before

@@ -1,4 +1,4 @@
-"""Compares an answer with what was due, by type, then dims, then bytes, and says in words what is wrong with it."""
+"""Compare an answer with the expected one by type, dims and bytes, and name the difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bits = np.ndarray[Any, np.dtype[Any]]
 
 
 class Diagnosis(NamedTuple):
-    """What is wrong: a few fixed words to group by, and a sentence."""
+    """A wrong answer: a fixed name for its kind, and a sentence."""
 
     name: str
     text: str
@@ -33,7 +33,7 @@ def compare(
     elements: bytes | memoryview,
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Diagnosis | None:
-    """None where the tensor is right (legal), or breaks nothing that is known of it (unspecified)."""
+    """Return what is wrong with a tensor; None if it is right, or if it agrees with all that is specified."""
     assert outcome.dims is not None
     assert outcome.data is not None
     if outcome.type != source.type:
@@ -42,7 +42,7 @@ def compare(
     if wrong:
         return wrong
     if outcome.data != elements:
-        return content(source, elements, outcome.data, earlier)
+        return diagnose_elements(source, elements, outcome.data, earlier)
     return None
 
 
@@ -62,22 +62,22 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
     return None
 
 
-def content(
+def diagnose_elements(
     source: Source, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()
 ) -> Diagnosis:
-    """Names the way in which the elements differ."""
+    """Name the way in which the elements differ."""
     if len(got) < len(want):
         return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")
     if len(got) > len(want):
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
-    wanted, gotten = np.frombuffer(want, kind), np.frombuffer(got, kind)
-    name = _stale(got, earlier) or _moved(source, wanted, gotten) or _changed(source.type, wanted, gotten)
-    return Diagnosis(name, f"{name}: {first_difference(wanted, gotten)}")
+    right, wrong = np.frombuffer(want, kind), np.frombuffer(got, kind)
+    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
+    return Diagnosis(name, f"{name}: {first_difference(right, wrong)}")
 
 
 def first_difference(want: Bits, got: Bits) -> str:
-    """Where the elements part first, in hex."""
+    """Return the number of different elements, and the first of them in hex."""
     different = np.flatnonzero(want != got)
     at, digits = int(different[0]), 2 * want.dtype.itemsize
     return (
@@ -89,11 +89,11 @@ def first_difference(want: Bits, got: Bits) -> str:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> str | None:
+def _find_stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> str | None:
     return "stale: an earlier answer" if any(got == old and old for old in earlier) else None
 
 
-def _moved(source: Source, want: Bits, got: Bits) -> str | None:
+def _find_move(source: Source, want: Bits, got: Bits) -> str | None:
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
         return "offset ignored" if source.layout == "offset" else "strides ignored"
@@ -113,7 +113,7 @@ def _moved(source: Source, want: Bits, got: Bits) -> str | None:
 
 
 def _as_if_dense(source: Source, got: Bits) -> bool:
-    """Whether the answer is src's memory read in a row, its strides or its offset not looked at."""
+    """True if the answer is src's memory read in a row, as if src had no strides or no offset."""
     from ..plan.memory import image_of  # the memory as it was; rare, so made again
 
     image = image_of(source)
@@ -125,8 +125,8 @@ def _as_if_dense(source: Source, got: Bits) -> bool:
 # ── elements changed on the way ───────────────────────────────────────────────────────────────────
 
 
-def _changed(type_: str, want: Bits, got: Bits) -> str:
-    """The mixture of the ways in which single elements changed."""
+def _name_changes(type_: str, want: Bits, got: Bits) -> str:
+    """Name the ways in which single elements changed, the most frequent first."""
     if type_ not in _FLOAT:
         return "wrong elements"
     different = np.flatnonzero(want != got)[:4096]
@@ -150,7 +150,7 @@ def _way(type_: str, want: int, got: int) -> str:
     if got == want ^ sign:
         return "sign changed"
     for other in ("bf16", "f16", "f32"):
-        if other != type_ and _rounded(type_, want, other) == got:
+        if other != type_ and _round_through(other, type_, want) == got:
             return f"rounded through {other}"
     return "wrong elements" if same else "elements lost"
 
@@ -165,8 +165,8 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     return "NaN payload lost"
 
 
-def _rounded(type_: str, bits: int, other: str) -> int:
-    """A pattern after a conversion to another type and back."""
+def _round_through(other: str, type_: str, bits: int) -> int:
+    """Return a pattern after a conversion to another type and back."""
     from ..model.types import dtype_of
 
     kind = np.dtype(f"<u{WIDTH[type_]}")

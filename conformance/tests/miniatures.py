@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from conformance.adapter import FunctionAdapter
-from conformance.adapters.numpy_reference import Illegal, NumpyReference, Open, resolve
+from conformance.adapters.numpy_reference import Illegal, NumpyReference, Unspecified, resolve
 from conformance.model import Array, Claims, Crashed, Graph, Identity, Program, Rejected, Tensor, Unsupported
 
 ALL = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
@@ -19,7 +19,7 @@ class Plain(FunctionAdapter):
     """Right in everything that a plain function can express."""
 
     name, version = "plain", "1.4"
-    refusals = (*FunctionAdapter.refusals, Illegal, Open)
+    refusals = (*FunctionAdapter.refusals, Illegal, Unspecified)
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         return src.reshape(resolve(src.shape, shape, special_zero))

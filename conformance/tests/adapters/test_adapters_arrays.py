@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.adapter import CannotStart, bundled_backends, load_adapter
-from conformance.adapters.shared import Call, copied_zeros
+from conformance.adapters.shared import NodeCall, resolve_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.model.types import name_of
 from conformance.plan.memory import Source, image_of, patterns, shape_image
@@ -157,7 +157,7 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Any, type_: str) -> 
     ],
 )
 def test_only_zeros_that_copy_are_resolved(shape: tuple[int, ...], special_zero: bool, want: tuple[int, ...]) -> None:
-    assert copied_zeros((2, 3), Call(shape, special_zero, "s64", runtime=False)) == want
+    assert resolve_zeros((2, 3), NodeCall(shape, special_zero, "s64", runtime=False)) == want
 
 
 @pytest.mark.parametrize("type_", ["u8", "s16", "u64"])

@@ -48,9 +48,9 @@ def answer(adapter: onednn.OneDnn, graph: Graph, source: Source, may_overwrite: 
 def test_a_graph_is_put_down_in_the_librarys_numbers() -> None:
     plan = onednn.blueprint(graph((2, 6), node((3, 4)), node((0, -1), Operand("bool", (), (True,)))))
     assert plan.tensors == {
-        0: onednn.Said(0, 3, (2, 6)),
-        1: onednn.Said(1, 3, None),
-        2: onednn.Said(2, 3, None),
+        0: onednn.TensorFields(0, 3, (2, 6)),
+        1: onednn.TensorFields(1, 3, None),
+        2: onednn.TensorFields(2, 3, None),
     }
     first, second = plan.ops
     assert (first.inputs, first.outputs, second.inputs, second.outputs) == ((0,), (1,), (1,), (2,))
@@ -67,7 +67,7 @@ def test_strides_are_counted_in_elements() -> None:
 
 def test_what_is_declared_of_dst_is_told_as_it_is() -> None:
     plan = onednn.blueprint(graph((12,), node((3, 4), result=Declared("f16", (3, None)))))
-    assert plan.tensors[1] == onednn.Said(1, 1, (3, None))
+    assert plan.tensors[1] == onednn.TensorFields(1, 1, (3, None))
 
 
 def test_a_missing_attribute_is_not_set() -> None:
@@ -198,7 +198,7 @@ def test_a_refusal_names_the_status_and_the_function(adapter: onednn.OneDnn, giv
 
 
 def test_what_is_written_beside_an_output_is_noticed() -> None:
-    memory = onednn.Memory.fresh(8)
+    memory = onednn.Memory.allocate(8)
     memory.check()
     memory.memory[memory.offset + 8] = 0
     with pytest.raises(onednn.WroteOutside, match="after the 8 bytes"):

@@ -92,7 +92,7 @@ def test_padded_rows_are_handed_over_in_the_very_memory() -> None:
     loaded("openvino")
     from conformance.adapters import openvino
 
-    tensor = openvino.tensor(image_of(Source("f32", (2, 6), "padded")).tensor)
+    tensor = openvino.to_ov_tensor(image_of(Source("f32", (2, 6), "padded")).tensor)
     assert (tuple(tensor.shape), tuple(tensor.strides), tensor.is_continuous()) == ((2, 6), (36, 4), False)
 
 

@@ -68,7 +68,7 @@ def chosen(backend: str) -> dict[Row, str]:
         key = (row.case.id, row.given)
         if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
             try:
-                found[key] = row, writer(backend).of(row, backend)
+                found[key] = row, writer(backend).write_script(row, backend)
             except Unsupported:
                 continue
     return dict(found.values())
@@ -88,7 +88,7 @@ def test_a_script_holds_the_very_words_of_src() -> None:
 def test_every_script_is_python(backend: str) -> None:
     for row in {row.case.id: row for row in rows() if not row.case.large}.values():
         try:
-            text = writer(backend).of(row, backend)
+            text = writer(backend).write_script(row, backend)
         except Unsupported:
             continue
         ast.parse(text)
@@ -161,7 +161,9 @@ def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
     seen = outcomes("onednn", list(scripts))
     for number, row in enumerate(scripts):
         source, program = tmp_path / f"{number}.c", tmp_path / str(number)
-        source.write_text(importlib.import_module("conformance.adapters.repro.onednn_c").of(row), encoding="utf-8")
+        source.write_text(
+            importlib.import_module("conformance.adapters.repro.onednn_c").write_script(row), encoding="utf-8"
+        )
         rpath = f"-Wl,-rpath,{Path(library).parent}"
         subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, library, rpath], check=True)
         told = steps(said([str(program)]))

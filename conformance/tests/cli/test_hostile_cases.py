@@ -58,7 +58,7 @@ class Script(NamedTuple):
     in_c: bool = False
 
     def of(self, row: Row) -> str:
-        text: str = onednn_c.of(row) if self.in_c else writer(self.backend).of(row, self.backend)
+        text: str = onednn_c.write_script(row) if self.in_c else writer(self.backend).write_script(row, self.backend)
         return text
 
     @property
@@ -174,7 +174,7 @@ def test_a_text_stays_a_literal_of_that_very_text(script: Script, place: str) ->
 
 @pytest.mark.skipif(CC is None, reason="needs a C compiler")
 def test_a_c_program_with_any_text_compiles() -> None:
-    program = onednn_c.of(row_of({f"a{number}": text(each) for number, each in enumerate(TEXTS)}))
+    program = onednn_c.write_script(row_of({f"a{number}": text(each) for number, each in enumerate(TEXTS)}))
     compiled(program)
 
 
@@ -254,7 +254,7 @@ def test_code_in_the_place_of_a_number_or_a_name_makes_no_script(script: Script)
     assert script.of(row)
     for what, task in hostile_tasks(row.steps[0]):
         hostile = copy.copy(row)
-        hostile.__dict__["tasks"] = (task,)
+        hostile.__dict__["steps"] = (task,)
         try:
             program = script.of(hostile)
         except Unsupported as unsupported:
@@ -266,8 +266,8 @@ def test_code_in_the_place_of_a_number_or_a_name_makes_no_script(script: Script)
 @pytest.mark.parametrize("backend", ["torch", "torch-raw", "jax", "jax-jit", "cupy"])
 def test_a_device_stays_a_literal(backend: str) -> None:
     row = row_of({})
-    plain = writer(backend).of(row, f"{backend}@cuda")
-    hostile = writer(backend).of(row, f'{backend}@") + {IN_PYTHON} + ("')
+    plain = writer(backend).write_script(row, f"{backend}@cuda")
+    hostile = writer(backend).write_script(row, f'{backend}@") + {IN_PYTHON} + ("')
     script = Script(backend)
     assert shape(script, hostile) == shape(script, plain)
 

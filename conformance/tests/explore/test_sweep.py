@@ -30,7 +30,8 @@ from conformance.explore.write_case import call_case, case_text
 from conformance.isolate.distribute import run_here
 from conformance.load.cases import with_cases
 from conformance.load.spec import load_spec
-from conformance.meaning.contract import clauses, contracts
+from conformance.meaning.clauses import compile_clauses
+from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
 from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
 from conformance.plan.rows import row_of
@@ -58,7 +59,7 @@ def differences(spec: Spec, domain: Domain) -> list[Any]:
         if contract.source in sources:  # the same rules in other clothes
             continue
         sources[contract.source] = document
-        rules = clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        rules = compile_clauses(rule for rule in spec.rules.values() if document in rule.documents)
         for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
             src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
             shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
@@ -98,7 +99,7 @@ def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: st
 
     meaning = Contract(rest).meaning
     src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
-    table = tabulate(clauses(rest), src, shape)
+    table = tabulate(compile_clauses(rest), src, shape)
     whole = contracts(spec)["static-2021"].meaning
     changed = 0
     for a, b, flag in itertools.product(range(16), range(36), (False, True)):

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.load.cases import load_cases
 from conformance.load.folders import digest_of, spec_folder
-from conformance.load.spec import SPEC_FILES, load_spec, tensor
+from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem
 from conformance.tests.folders import TINY, bundled, one_rule, problems_of, tiny
 
@@ -471,7 +471,7 @@ def test_every_file_names_its_schema_in_its_first_line(file: str) -> None:
     ],
 )  # fmt: skip
 def test_a_tensor_is_written_as_a_type_and_lengths(text: str, want: object) -> None:
-    assert tensor(text) == want
+    assert parse_tensor(text) == want
 
 
 # ── cases ─────────────────────────────────────────────────────────────────────────────────────────

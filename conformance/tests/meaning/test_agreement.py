@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.adapters.numpy_reference import Illegal, Open, resolve
+from conformance.adapters.numpy_reference import Illegal, Unspecified, resolve
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL, SMALL, calls
@@ -82,7 +82,7 @@ def resolved(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
         return "dst", resolve(*call, zero_may_meet_infer)
     except Illegal as illegal:
         return "illegal", str(illegal)
-    except Open as open_:
+    except Unspecified as open_:
         return "open", open_.args
 
 

@@ -18,7 +18,7 @@ import pytest
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL, SMALL, TINY, calls
-from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, Refused, parse, parse_number
+from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
 from conformance.model import Expression, Form, Level, Malformed, Meaning, Place, Rule, Spec
 from conformance.tests.folders import one_rule, problems_of, quoted, tiny
 
@@ -191,7 +191,7 @@ REFUSED = {
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text)[:60])
 @pytest.mark.filterwarnings("error")
 def test_an_expression_outside_of_the_language_is_refused(text: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Invalid) as refused:
         parse(text, NAMES)
     assert REFUSED[text] in str(refused.value)
     assert len(str(refused.value)) < 2 * len(text) + 400
@@ -768,12 +768,12 @@ def test_documents_whose_rules_and_types_are_the_same_share_a_contract(spec: Spe
 
 
 def test_numbers_and_names_of_an_entry_have_their_own_doors() -> None:
-    assert isinstance(parse_number("d", CALL_NAMES | ENTRY_NAMES), ast.Name)
-    with pytest.raises(Refused, match="where a number is wanted"):
-        parse_number("special_zero", CALL_NAMES)
-    with pytest.raises(Refused, match="unknown name 'i'"):
-        parse_number("i", CALL_NAMES)
-    with pytest.raises(Refused, match="hides the name 'd'"):
+    assert isinstance(parse("d", CALL_NAMES | ENTRY_NAMES, NUMBER), ast.Name)
+    with pytest.raises(Invalid, match="where a number is wanted"):
+        parse("special_zero", CALL_NAMES, NUMBER)
+    with pytest.raises(Invalid, match="unknown name 'i'"):
+        parse("i", CALL_NAMES, NUMBER)
+    with pytest.raises(Invalid, match="hides the name 'd'"):
         parse("any(d == 1 for d in shape)", CALL_NAMES | ENTRY_NAMES)
 
 

@@ -1,4 +1,4 @@
-"""What lies around the elements, and what is seen of a call that writes where it may not."""
+"""What lies count_patterns the elements, and what is seen of a call that writes where it may not."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from conformance.plan.memory import (
     EDGES,
     GUARD,
     Source,
+    has_no_memory,
     image_of,
     patterns,
     shape_image,
     strides_of,
-    unreal,
     volume_of,
 )
 from conformance.plan.rows import Plan, Row
@@ -87,7 +87,7 @@ def test_a_tensor_without_elements_has_strides_as_if_its_empty_axis_had_one() ->
     [((), False), ((2, 3), False), ((2**60 - 1,), False), ((2**30, 2**30), True), ((2, 0), True), ((-2, -3), True)],
 )
 def test_what_holds_nothing_or_more_than_there_is_has_no_memory(dims: tuple[int, ...], unheard_of: bool) -> None:
-    assert unreal(dims) == unheard_of
+    assert has_no_memory(dims) == unheard_of
 
 
 def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:

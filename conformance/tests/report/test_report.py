@@ -28,7 +28,7 @@ from conformance.load.cases import load_cases, load_suite
 from conformance.load.spec import load_spec
 from conformance.model import IDLE, VERDICTS, Array, Outcome, Result, Suite, Verdict
 from conformance.plan.rows import Plan, plan_of
-from conformance.plan.select import chooser, ids
+from conformance.plan.select import ids, parse_selection
 from conformance.report import badge, ctrf, junit, markdown, report_page
 from conformance.report.embedded import lines_in, records_in
 from conformance.report.finished_run import FinishedRun
@@ -368,7 +368,7 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
     failing = next(line for line in Page(WRITERS["page"](*answers)).text.splitlines() if "conformance run" in line)
     words = shlex.split(failing[failing.index("conformance run") :])
     assert words[2] == "my adapter.py:It"
-    chosen = [row.id for row in plan.rows if chooser(words[4], ids(plan.rows))(row)]
+    chosen = [row.id for row in plan.rows if parse_selection(words[4], ids(plan.rows))(row)]
     assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
 
 

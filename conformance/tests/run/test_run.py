@@ -21,7 +21,7 @@ from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
 from conformance.model import Claims, Crashed, Outcome, Result
 from conformance.plan.rows import plan_of
-from conformance.plan.select import BadExpression, chooser, ids
+from conformance.plan.select import BadExpression, ids, parse_selection
 from conformance.run.row import run_row
 
 from .. import miniatures, small
@@ -514,7 +514,7 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
 def chosen(expression: str, folder: Path) -> set[str]:
     """The cases of the rows that an expression chooses."""
     rows = small.plan(folder).rows
-    return {row.case.id for row in rows if chooser(expression, ids(rows))(row)}
+    return {row.case.id for row in rows if parse_selection(expression, ids(rows))(row)}
 
 
 @pytest.mark.parametrize(
@@ -539,7 +539,7 @@ def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> 
 )
 def test_an_expression_that_cannot_be_read_is_told(expression: str) -> None:
     with pytest.raises(BadExpression):
-        chooser(expression)
+        parse_selection(expression)
 
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,139 @@
+"""Clauses: the expressions of rules, checked and turned into source text for a contract's function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+from ..model import Expression, Malformed, Problem, Rule
+from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
+
+_ANY_INDEX = 2**64
+_Text = TypeVar("_Text")
+
+
+class Clause(NamedTuple):
+    """One checked rule, as source text ready to be put into the function."""
+
+    rule: str
+    text: str
+    of_form: bool
+    """True if it asks about the form of the call; calls without a form skip it."""
+    where: str = ""
+    copies: str | None = None
+    """The index of src whose length it copies."""
+
+
+class Clauses(NamedTuple):
+    """The rules of one document by what they do."""
+
+    requires: tuple[Clause, ...]
+    gives: tuple[Clause, ...]
+    volumes: tuple[Clause, ...]
+    agreements: tuple[Clause, ...]
+    silences: tuple[Clause, ...]
+
+
+def compile_clauses(rules: Iterable[Rule]) -> Clauses:
+    """Return the clauses of some rules; Malformed, with every problem, if an expression is not in the language."""
+    by_kind: dict[str, list[Clause]] = {"requires": [], "gives": [], "volumes": [], "agreements": [], "silences": []}
+    problems = []
+    for rule in rules:
+        try:
+            for kind, clause in _rule_clauses(rule):
+                by_kind[kind].append(clause)
+        except _Misplaced as misplaced:  # noqa: PERF203 - every problem is wanted, not the first
+            problems.append(Problem(misplaced.expression.place, f"rule {rule.id!r}: {misplaced}"))
+    if problems:
+        raise Malformed(tuple(problems))
+    return Clauses(**{kind: tuple(clauses) for kind, clauses in by_kind.items()})
+
+
+class _Misplaced(Exception):
+    """An expression that is not in the language, and its place."""
+
+    def __init__(self, expression: Expression, why: Invalid) -> None:
+        super().__init__(str(why))
+        self.expression = expression
+
+
+def _translate(expression: Expression, translate: Callable[[str], _Text]) -> _Text:
+    try:
+        return translate(expression.text)
+    except Invalid as error:
+        raise _Misplaced(expression, error) from None
+
+
+def _rule_clauses(rule: Rule) -> Iterable[tuple[str, Clause]]:
+    if rule.requires:
+        yield "requires", Clause(rule.id, *_translate(rule.requires, _condition))
+    if rule.when:
+        yield "silences", Clause(rule.id, *_translate(rule.when, _condition))
+    if rule.gives and rule.where:
+        where = _translate(rule.where, _where)
+        text, copies = _translate(rule.gives, _gives)
+        yield "gives", Clause(rule.id, text, False, where, copies)
+    if rule.ensures:
+        text, of_form = _translate(rule.ensures, _ensures)
+        yield "agreements" if of_form else "volumes", Clause(rule.id, text, of_form)
+
+
+@lru_cache(1024)
+def _condition(text: str) -> tuple[str, bool]:
+    tree = parse(text, CALL_NAMES | FORM_NAMES)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return _lower(tree), bool(used & FORM_NAMES)
+
+
+@lru_cache(1024)
+def _where(text: str) -> str:
+    return _lower(parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")]))
+
+
+@lru_cache(1024)
+def _gives(text: str) -> tuple[str, str | None]:
+    read: list[tuple[str, str | int]] = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
+    tree = parse(text, CALL_NAMES | ENTRY_NAMES, NUMBER, in_range=read)
+    guards = {
+        f"{ast.unparse(node.slice)} < rank"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "src" and _of_entry(node.slice)
+    }
+    length = f"({_lower(tree)}) if {' and '.join(sorted(guards))} else None" if guards else _lower(tree)
+    if isinstance(tree, ast.Subscript) and ast.unparse(tree.value) == "src":
+        return length, ast.unparse(tree.slice)
+    return length, None
+
+
+def _of_entry(index: ast.expr) -> bool:
+    """True if an index is a constant or `i`; the index of a loop stays in range by itself."""
+    return isinstance(index, ast.Constant) or (isinstance(index, ast.Name) and index.id == "i")
+
+
+@lru_cache(1024)
+def _ensures(text: str) -> tuple[str, bool]:
+    tree = parse(text, CALL_NAMES | {"dst", "declared"})
+    match tree:
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="product"), args=[ast.Name(id="dst")]), ops=[ast.Eq()], comparators=[volume]
+        ) if not {"dst", "declared"} & {node.id for node in ast.walk(volume) if isinstance(node, ast.Name)}:
+            return _lower(volume), False
+        case ast.Call(func=ast.Name(id="agrees"), args=[ast.Name(id="dst"), ast.Name(id="declared")]):
+            return ast.unparse(tree), True
+    what = "has no closed form; write product(dst) == (something without dst), or agrees(dst, declared)"
+    raise Invalid(f"`ensures: {text}` {what}")
+
+
+class _Lowering(ast.NodeTransformer):
+    """Replace `product(src)` by `_volume`, which is computed once; no rule can bind a name that begins with _."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if ast.unparse(node) == "product(src)":
+            return ast.Name("_volume", ast.Load())
+        return self.generic_visit(node)
+
+
+def _lower(tree: ast.expr) -> str:
+    return ast.unparse(_Lowering().visit(tree))
