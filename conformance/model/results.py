@@ -1,4 +1,4 @@
-"""What a backend did with a row, and the verdicts on it."""
+"""Outcomes of calls, and results of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OutcomeKind = Literal["tensor", "rejected", "unsupported", "crash", "timeout", "
 
 
 class Outcome(NamedTuple):
-    """What a backend did in one step of a row, before anyone judges it."""
+    """One call of a backend, before anyone judges it."""
 
     kind: OutcomeKind
     type: str | None = None

@@ -18,7 +18,7 @@ NOT_RUN: Verdict = "not run"
 
 
 class Entry(NamedTuple):
-    """What a verdict looks like and what it means."""
+    """The look and the meaning of a verdict."""
 
     mark: str
     """A shape, so that no reader depends on colour."""

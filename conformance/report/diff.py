@@ -1,4 +1,4 @@
-"""What changed between two runs, and why: by comparing what their headers pin, and the rows one by one."""
+"""Find what changed between two runs, and why: compare their headers, then their rows one by one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Change(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What was shown of a document for a type, then and now."""
+    """The words about a document and a type, before and after."""
 
     document: str
     type: str
@@ -102,7 +102,7 @@ class Difference:
 
 def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compares two runs. `plan`: of the suite at hand, which names the rules."""
-    pinned = tuple(_pinned(old.header, new.header))
+    pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
     rules = {row.id: row.case.rule for row in plan.rows}
     changes: list[Change] = []
@@ -132,7 +132,7 @@ _PARTS: Mapping[str, Cause] = {
 }  # fmt: skip
 
 
-def _pinned(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pinned]:
+def _compare_headers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pinned]:
     for key, cause in _PARTS.items():
         was, now = _flat(old.get(key), key), _flat(new.get(key), key)
         for name in dict.fromkeys((*was, *now)):
@@ -141,21 +141,21 @@ def _pinned(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pinned]:
 
 
 def _flat(value: Any, name: str) -> dict[str, str]:
-    """Names and values, however deep; a list of names is one value."""
+    """Return names and values of all levels; a list of names is one value."""
     if isinstance(value, Mapping):
         return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
     if name == "waivers":
-        return {f"waiver of {_waived(each)}": _told(each) for each in value or ()}
+        return {f"waiver of {_name_waiver(each)}": _format_waiver(each) for each in value or ()}
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
     return {name: "none" if value is None else str(value)}
 
 
-def _waived(waiver: Mapping[str, Any]) -> str:
+def _name_waiver(waiver: Mapping[str, Any]) -> str:
     return str(next((waiver[key] for key in ("case", "rule", "row") if key in waiver), "?"))
 
 
-def _told(waiver: Mapping[str, Any]) -> str:
+def _format_waiver(waiver: Mapping[str, Any]) -> str:
     return "; ".join(f"{key}: {value}" for key, value in waiver.items() if key not in ("number", "place"))
 
 
@@ -179,7 +179,7 @@ def _standings(old: Evidence, new: Evidence, plan: Plan) -> tuple[Verdicts, ...]
 def _changes(
     row: str, rule: str, was: Result | None, now: Result | None, pinned: tuple[Pinned, ...], plan: Plan
 ) -> Iterator[Change]:
-    """The changes of a row: one for all documents that changed alike."""
+    """Yield the changes of a row: one for all documents that changed in the same way."""
     case = row.partition("[")[0]
     if was is None or now is None:
         there = now or was
@@ -199,12 +199,12 @@ def _changes(
     for (old, new), documents in alike.items():
         if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
             continue  # a message in other words, or a step beside the one that decided
-        causes = _causes((old, new), was, now, same, pinned, _ruled(plan, rule, documents))
+        causes = _causes((old, new), was, now, same, pinned, _is_our_ruling(plan, rule, documents))
         yield Change(row, case, rule, tuple(documents), direction(old, new), old, new, answer(was), answer(now), causes)
 
 
 def direction(was: str, now: str) -> Direction:
-    """Whether a verdict is worse than another."""
+    """Return how a row changed from one verdict to another."""
     if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
     if _RANK[was] == _RANK[now]:
@@ -213,11 +213,11 @@ def direction(was: str, now: str) -> Direction:
 
 
 def _outcome(result: Result) -> tuple[Any, ...]:
-    """What came of a row, without words that a judge or a waiver added."""
+    """Return the part of a result that verdicts and waivers do not change."""
     return result.outcomes, result.step, result.content, result.diagnosis, result.detail
 
 
-def _ruled(plan: Plan, rule: str, documents: list[str]) -> bool:
+def _is_our_ruling(plan: Plan, rule: str, documents: list[str]) -> bool:
     known = plan.suite.spec.rules.get(rule)
     return known is not None and any(document in known.decided_for for document in documents)
 
@@ -225,7 +225,7 @@ def _ruled(plan: Plan, rule: str, documents: list[str]) -> bool:
 def _causes(
     verdicts: tuple[str, str], was: Result, now: Result, same: bool, pinned: tuple[Pinned, ...], ruled: bool
 ) -> tuple[Cause, ...]:
-    """Why a row may have changed: as few causes as what is pinned leaves room for."""
+    """Return the likely causes of a change: as few as the headers allow."""
     before, after = verdicts
     differs = dict.fromkeys(each.cause for each in pinned)
     if "(flaky" in f"{was.outcome.message} {now.outcome.message}":

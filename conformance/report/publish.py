@@ -90,13 +90,13 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
 
 
 def folders(reports: Path) -> list[Path]:
-    """Those that hold published results."""
+    """Return the folders that hold published results."""
     return sorted(path.parent for path in reports.glob(f"*/{PUBLISHED}"))
 
 
 def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
-    """Writes the page of all published results that are of this suite; these, and the folders that are not."""
-    found = list(_gathered(reports, plan))
+    """Write the page of the published results of this suite; return them, and the folders of other suites."""
+    found = list(_read_runs(reports, plan))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
@@ -107,7 +107,7 @@ def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     return [facts for _, facts in runs], stale
 
 
-def _gathered(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
+def _read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
         try:
             evidence = read(folder / PUBLISHED)

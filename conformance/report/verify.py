@@ -39,7 +39,7 @@ class Mismatch(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What was looked at, what it comes to, and what does not match."""
+    """The files that were read, the conclusion, and the mismatches."""
 
     files: tuple[str, ...]
     conclusion: Conclusion | None
@@ -48,7 +48,7 @@ class Verified(NamedTuple):
 
 
 def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | None:
-    """Why true evidence shows no conformity: of the whole target, or of every type that a document lists.
+    """Return why true evidence shows no conformity: of the whole target, or of every type that a document lists.
 
     None if it does. A backend of others that ran in the suite's own process shows nothing, for it could have written
     its verdict itself.
@@ -77,7 +77,7 @@ def verify(path: Path, plan: Plan) -> Verified:
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
         return _page(path, text.decode("utf-8", "replace"), plan)
-    return _judged(path, text, plan, {})
+    return _verify_lines(path, text, plan, {})
 
 
 def _folder(folder: Path, plan: Plan) -> Verified:
@@ -90,15 +90,15 @@ def _folder(folder: Path, plan: Plan) -> Verified:
             return verify(folder / PAGE, plan)
         raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in REPORTS if (folder / name).exists()}
-    return _judged(found[0], read_content(found[0]), plan, written)
+    return _verify_lines(found[0], read_content(found[0]), plan, written)
 
 
 def _page(path: Path, html: str, plan: Plan) -> Verified:
-    return _judged(path, embedded.lines_in(html, path), plan, {PAGE: path})
+    return _verify_lines(path, embedded.lines_in(html, path), plan, {PAGE: path})
 
 
-def _judged(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> Verified:
-    """The verdict of some results: every row judged again, then every report written again and compared.
+def _verify_lines(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> Verified:
+    """Judge every row again, then write every report again and compare.
 
     What is damaged or contradicts itself is not looked at any further: nothing follows from it.
     """
@@ -146,7 +146,7 @@ def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
 
 
 def differences(there: str, derived: str) -> Iterator[str]:
-    """What a file says, and what its evidence gives; by line, the first of them."""
+    """Yield the first lines in which a file differs from what its evidence gives."""
     if there == derived:
         return
     ours, theirs = derived.splitlines(), there.splitlines()
@@ -156,7 +156,7 @@ def differences(there: str, derived: str) -> Iterator[str]:
             yield "and more differs after that"
             return
         told += 1
-        yield _told(ours_part, theirs_part, at, theirs)
+        yield _describe(ours_part, theirs_part, at, theirs)
     if not told:
         yield "differs in the ends of its lines"
 
@@ -182,7 +182,7 @@ def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, st
             yield "\n".join(mine[a:b]), "\n".join(other[c:d]), begin + c
 
 
-def _told(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
+def _describe(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
     mine, other = _visible(ours), _visible(theirs)
     where = f"line {at + 1}{_anchor(lines, at)}"
     if embedded.BEGIN in theirs or embedded.BEGIN in ours:

@@ -57,7 +57,7 @@ def judge(
     left_out: bool,
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Judgement:
-    """The verdict on one outcome. `left_out`: whether the call has a facet that the backend's claims leave out."""
+    """Return the verdict on one outcome. `left_out`: the call has a facet that the backend's claims leave out."""
     if outcome.faults:
         return Judgement(
             FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
@@ -69,15 +69,15 @@ def judge(
         verdict, word = cell
         if verdict not in BAD:
             return Judgement(verdict)
-        return Judgement(verdict, Diagnosis(word, _told(word, outcome, meaning)))
+        return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
     return _RIGHT if meaning.kind == "legal" else _OBSERVED
 
 
-def _told(word: str, outcome: Outcome, meaning: Meaning) -> str:
-    """What happened, in a sentence."""
+def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
+    """Describe in a sentence what happened."""
     if outcome.kind == "tensor":
         return f"answered {outcome.type}{list(outcome.dims or ())}, though the call breaks {', '.join(meaning.rules)}"
     if outcome.kind == "rejected":

@@ -537,7 +537,7 @@ def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
     code = (
         "import sys\nimport conformance.pytest_plugin.hooks, conformance.report.publish, conformance.report.verify\n"
         "from conformance.report import compare_page, diff_report, junit, render, report_page\n"
-        "from conformance.cli import main\nassert main(['list', 'rules']) == 0\n"
+        "from conformance.cli.main import main\nassert main(['list', 'rules']) == 0\n"
         "print('early:', 'jinja2' in sys.modules)\nrender.render_page('diff.html')"
     )
     done = python("-c", code)
