@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..adapter import CannotStart, check_description
 from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH
-from ..plan.memory import strides_of, has_no_memory, volume_of
+from ..plan.memory import has_no_memory, strides_of, volume_of
 from ..system.text import cut, short
 from . import protocol
 from .process import Bytes, Process
