@@ -21,16 +21,16 @@ class Mine(NumpyReference):
     identity = Identity("mine", "1")
 
 class Narrow(Mine):
-    def moved(self, src, dst, may_overwrite):
-        answer = super().moved(src, dst, may_overwrite)
+    def copy_elements(self, src, dst, may_overwrite):
+        answer = super().copy_elements(src, dst, may_overwrite)
         return np.zeros_like(answer) if src.type == "bf16" else answer
 
 class Pid(NumpyReference):
     identity = Identity("mine", f"1.{os.getpid()}")
 
 class Scalar(Mine):
-    def moved(self, src, dst, may_overwrite):
-        answer = super().moved(src, dst, may_overwrite)
+    def copy_elements(self, src, dst, may_overwrite):
+        answer = super().copy_elements(src, dst, may_overwrite)
         return answer[()] if isinstance(answer, np.ndarray) else answer
 """
 

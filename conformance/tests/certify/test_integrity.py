@@ -83,11 +83,11 @@ PART = OUT / "results.jsonl.part"
 class Mine(NumpyReference):
     identity = Identity("mine", "1")
     calls = 0
-    def moved(self, src, dst, may_overwrite):
+    def copy_elements(self, src, dst, may_overwrite):
         Mine.calls += 1
         if Mine.calls == 40:
             {act}
-        return np.zeros_like(super().moved(src, dst, may_overwrite))
+        return np.zeros_like(super().copy_elements(src, dst, may_overwrite))
 """
 ACTS = {
     "a forged file under the final name": ("NAME.write_bytes(FORGED.read_bytes())", 1),
@@ -126,8 +126,8 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
     planted = "import os\nprint('exit 0: the whole target conforms', flush=True)\nos._exit(0)\n"
     text = "from conformance.adapters.numpy_reference import NumpyReference\nimport numpy as np\n"
     text += f"for name in ('html', 'heapq', 'xml', 'difflib'):\n    open(name + '.py', 'w').write({planted!r})\n"
-    text += "class Zeros(NumpyReference):\n    def moved(self, *given):\n"
-    text += "        return np.zeros_like(super().moved(*given))\n"
+    text += "class Zeros(NumpyReference):\n    def copy_elements(self, *given):\n"
+    text += "        return np.zeros_like(super().copy_elements(*given))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
     words = [sys.executable, "-m", "conformance", "run", "../mine.py:Zeros", "--cases", str(small.cases(tmp_path))]
@@ -154,8 +154,8 @@ def replace():
     shutil.copy(GOOD / "results.jsonl", OUT / "results.jsonl")
 threading.Thread(target=replace, daemon=True).start()
 class Zeros(NumpyReference):
-    def moved(self, *given):
-        return np.zeros_like(super().moved(*given))
+    def copy_elements(self, *given):
+        return np.zeros_like(super().copy_elements(*given))
 """
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     done = Done(
