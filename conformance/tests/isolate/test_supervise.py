@@ -34,10 +34,10 @@ def command(folder: Path, act: str) -> list[str]:
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        ("os._exit(0)", "ended with exit code 0 before the command was through"),
-        ("ctypes.CDLL(None).exit(0)", "ended with exit code 0 before the command was through"),
-        ("ctypes.CDLL(None)._exit(0)", "ended with exit code 0 before the command was through"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "ended with signal 9 before the command was through"),
+        ("os._exit(0)", "ended with exit code 0 before the command was done"),
+        ("ctypes.CDLL(None).exit(0)", "ended with exit code 0 before the command was done"),
+        ("ctypes.CDLL(None)._exit(0)", "ended with exit code 0 before the command was done"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "ended with signal 9 before the command was done"),
     ],
 )
 def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str, words: str) -> None:
