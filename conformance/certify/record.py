@@ -153,12 +153,13 @@ _WAIVER: Form = {
     "number": SMALL, "place": str, "reason": str, "link": str, "owner": str, "expires": _is_date,
     "case?": str, "rule?": str, "row?": str, "backend?": str, "versions?": str,
 }  # fmt: skip
+CLAIMS: Form = {"operations": _WORDS, "leaves_out": _WORDS, "answers_special_zero": bool}
 HEADER: Form = {
     "record": frozenset(("header",)),
     "format": str,
     "suite": {"version": str, "digest": str, "documents": Named(str)},
     "backend": {"name": str, "version": str, "adapter": str, "detail": Named(str), "digest": _TEXT},
-    "claims": {"operations": _WORDS, "leaves_out": _WORDS, "answers_special_zero": bool},
+    "claims": CLAIMS,
     "target": {
         "operations": _WORDS, "documents": _WORDS, "types": _WORDS, "select": _TEXT, "large": bool,
         "require": _WORDS, "shard": OneOf((SHARD, type(None))),

@@ -13,7 +13,7 @@ from .. import __version__
 from ..certify import journal
 from ..certify.journal import Format, Journal, Reader, Refused, encode, new_of, open_journal, part_of
 from ..certify.machine import environment
-from ..certify.record import SMALL, TEXT, Named, Number, OneOf, short
+from ..certify.record import CLAIMS, SMALL, TEXT, Named, Number, OneOf, short
 from ..model import LAYOUTS, Claims, Identity, Spec
 from . import tally
 from .blocks import Order
@@ -161,7 +161,7 @@ _HEADER = {
     "calls": SMALL,
     "shard": OneOf(TEXT),
     "backend": {"name": str, "version": str, "adapter": str, "detail": Named(str)},
-    "claims": {field: [str] for field in Claims._fields},
+    "claims": CLAIMS,
     "isolation": str,
     "environment": Named(str),
     "started": str,
@@ -171,6 +171,6 @@ _FOOTER = {
     "canaries": Named(SMALL), "seconds": Number(0, 1e9), "footer": _DIGEST,
 }  # fmt: skip
 FORMAT = Format(
-    "reshape-conformance-sweep-2", "sweep", "result of a sweep", f"name a file {FILE}", "block",
+    "reshape-conformance-sweep-3", "sweep", "result of a sweep", f"name a file {FILE}", "block",
     {"header": _HEADER, "block": {"record": str, "resumed": bool, **tally.FORM}, "footer": _FOOTER}, "footer",
 )  # fmt: skip

@@ -205,7 +205,9 @@ def test_all_kinds_of_calls_are_tried(spec: Spec) -> None:
                 rules.update(rule for judged in task.meanings for rule in judged.meaning.rules)
     total = sum(kinds.values())
     assert all(kinds[kind] > total / 20 for kind in ("legal", "illegal", "unspecified")), kinds
-    assert {"type", "shape-type", "given", "layout", "in-place", "chain", "declared", "form", "rank"} <= set(facets)
+    assert {"type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form", "rank"} <= set(
+        facets
+    )
     for power in (15, 16, 31, 32, 62):
         assert {2**power - 1, 2**power, 2**power + 1} & lengths, f"2^{power}"
     assert 2**63 - 1 in lengths
