@@ -25,7 +25,7 @@ from .record import FOOTER, HEADER, ROW, decode, misfit
 __all__ = [
     "FORMAT", "MOST", "PACKED", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
     "complete", "folder_words", "header_of", "miscounts", "pack", "parse", "part_of", "read", "read_content",
-    "row_record", "salvage", "seal_of",
+    "result_of", "row_record", "salvage", "seal_of",
 ]  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
@@ -289,11 +289,12 @@ def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tu
             raise Refused(f"{path}:{number}: the row {record['row']} stands twice")
         if not 1 <= record.get("step", 1) <= len(record["outcomes"]):
             raise Refused(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
-        results[record["row"]] = _result(record)
+        results[record["row"]] = result_of(record)
     return tuple(results.values())
 
 
-def _result(record: Mapping[str, Any]) -> Result:
+def result_of(record: Mapping[str, Any]) -> Result:
+    """Make the result of a record that has the right form."""
     return Result(
         record["row"], record["verdicts"], tuple(map(_outcome, record["outcomes"])), record.get("step", 1) - 1,
         record.get("diagnosis"), record.get("detail"), tuple(record.get("content", ())), record.get("waiver"),

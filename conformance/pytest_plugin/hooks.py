@@ -39,7 +39,7 @@ from typing import Any
 import pytest
 
 from ..adapter import CannotStart, digest_of_adapter, resolve_claims
-from ..certify.evidence import Target
+from ..certify.evidence import Target, result_of
 from ..certify.folder import clear
 from ..certify.standing import in_target
 from ..cli.arguments import Usage, locate
@@ -216,14 +216,14 @@ class ConformanceSession:
         record = vars(report).get("conformance")
         if record is None or not self.concludes:
             return
-        *fields, pin = record
+        fields, pin = record
         if pin != self.pin:
             self.conclusion.rejected = True
             worker = getattr(report, "worker_id", "a worker")
             raise pytest.UsageError(
                 f"{worker} runs {pin}, and this process {self.pin}: give all workers of pytest-xdist the same"
             )
-        result = Result(*fields)
+        result = result_of(fields)
         row = self.rows[result.row]
         self.conclusion.record(result)
         if report.failed and isinstance(report.longrepr, str):  # from a worker of xdist, which sends text only

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from ..certify.evidence import row_record
 from ..model import BAD, RIGHT, Result, Verdict
 from ..plan.rows import Row
 from ..system.terminal import plain
@@ -90,7 +91,7 @@ class CaseRow(pytest.Item):
     def attach(self, report: pytest.TestReport) -> None:
         """Attach the result to a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
-            vars(report)["conformance"] = (*result, self.conformance.pin)
+            vars(report)["conformance"] = (row_record(result), self.conformance.pin)
         report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -144,7 +144,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
     def careless(path: Path) -> evidence.Evidence:
         records = [json.loads(line) for line in path.read_bytes().splitlines()]
         footer = {"canaries": dict.fromkeys(planted.names(), 1), "notes": [], "seconds": 1.0, "verdicts": {}}
-        return evidence.Evidence(records[0], tuple(map(evidence._result, records[1:])), footer)
+        return evidence.Evidence(records[0], tuple(map(evidence.result_of, records[1:])), footer)
 
     said = as_we_are_and_without(
         lambda: told(command, command.out),

@@ -36,8 +36,7 @@ READERS = ("verify", "report", "compare", "diff", "publish")
 def reading(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The command, for which every reader of evidence has the few cases at hand."""
     for module in READERS:
-        monkeypatch.setattr(f"conformance.cli.{module}.load_suite", suite)
-        monkeypatch.setattr(f"conformance.cli.{module}.plan_of", plan_once)
+        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", lambda args: plan_once(suite(args.spec, args.cases)))
     return command
 
 
