@@ -663,7 +663,7 @@ def test_rows_called_again_come_to_what_true_evidence_says(reading: Command) -> 
     again = ("verify", reading.out, "--cases", reading.cases, "--repeat", "30", "--backend", backend)
     said = reading(*again)
     assert said.code == 0
-    assert f"30 rows called again on {backend}: 30 came to what the evidence says" in said.text
+    assert f"30 rows called again on {backend}: 30 gave what the evidence says" in said.text
     assert reading(*again, "--json").data["repeated"] == {"backend": backend, "rows": 30, "differences": []}
 
 
