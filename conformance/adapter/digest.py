@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from .find import file_of
@@ -30,11 +31,20 @@ def _with_imports(path: Path) -> list[Path]:
 
 def _relative_imports(path: Path) -> Iterator[Path]:
     """Yield the files that a module may import from its own folder or from one above."""
+    for level, name in _relative_names(path.read_bytes()):
+        yield from (folder / f"{name}.py" for folder in path.parents[level - 1 : level])
+
+
+@lru_cache(256)  # a run asks for the digests of several planted backends, which share most files
+def _relative_names(source: bytes) -> tuple[tuple[int, str], ...]:
+    """Return the level and the name of every relative import."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(source)
     except (SyntaxError, ValueError):  # it cannot be imported either
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            names = [node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names]
-            yield from (folder / f"{name}.py" for folder in path.parents[node.level - 1 : node.level] for name in names)
+        return ()
+    return tuple(
+        (node.level, name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+        for name in ([node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names])
+    )

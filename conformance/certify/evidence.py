@@ -31,6 +31,8 @@ FORMAT = Format(
     "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
     "row", {"header": HEADER, "row": ROW, "footer": FOOTER},
 )  # fmt: skip
+_IDLE_RECORDS = [{"kind": "none"}]
+"""The outcomes of a row that was not called, as every record of a part of a run has them."""
 _ROW = '{"record":"row","row":'
 """The beginning of the line of every row."""
 PACKED = ".gz"
@@ -296,10 +298,14 @@ def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tu
 def result_of(record: Mapping[str, Any]) -> Result:
     """Make the result of a record that has the right form."""
     return Result(
-        record["row"], record["verdicts"], tuple(map(_outcome, record["outcomes"])), record.get("step", 1) - 1,
+        record["row"], record["verdicts"], _outcomes(record["outcomes"]), record.get("step", 1) - 1,
         record.get("diagnosis"), record.get("detail"), tuple(record.get("content", ())), record.get("waiver"),
         record.get("resumed", False),
     )  # fmt: skip
+
+
+def _outcomes(records: list[Mapping[str, Any]]) -> tuple[Outcome, ...]:
+    return IDLE if records == _IDLE_RECORDS else tuple(map(_outcome, records))
 
 
 def _outcome(record: Mapping[str, Any]) -> Outcome:
