@@ -12,7 +12,7 @@ from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL, calls
 
-SLACK = 5
+SLACK = 4
 """Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""
 
 
