@@ -161,14 +161,20 @@ def differences(there: str, derived: str) -> Iterator[str]:
         yield "differs in the ends of its lines"
 
 
-def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """Lines that differ: ours, theirs, and where theirs stands."""
+def _common_ends(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
+    """Return how many items two sequences share at their beginning, and how many more at their end."""
     begin = 0
     while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
         begin += 1
     end = 0
     while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
         end += 1
+    return begin, end
+
+
+def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """Lines that differ: ours, theirs, and where theirs stands."""
+    begin, end = _common_ends(ours, theirs)
     mine, other = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
     if len(mine) == len(other):
         pairs = ((m, o, begin + k) for k, (m, o) in enumerate(zip(mine, other, strict=True)) if m != o)
@@ -206,12 +212,7 @@ def _anchor(lines: Sequence[str], at: int) -> str:
 
 def _around(ours: str, theirs: str) -> str:
     """The few words in which two texts part."""
-    begin = 0
-    while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
-        begin += 1
-    end = 0
-    while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
-        end += 1
+    begin, end = _common_ends(ours, theirs)
     said, due = (text[max(0, begin - _NEAR) : max(begin, len(text) - end) + _NEAR] for text in (theirs, ours))
     return f"says “{_short(said)}”, the evidence gives “{_short(due)}”"
 
