@@ -53,7 +53,7 @@ def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[Ro
     for row in rows:
         result = results.get(row.id) or result_without_call(row, NOT_RUN)
         verdicts = tuple([result.verdicts.get(document, NOT_RUN) for document in row.documents])
-        if len(verdicts) != len(result.verdicts):
+        if tuple(result.verdicts) != row.documents:
             result = result._replace(verdicts=dict(zip(row.documents, verdicts, strict=True)))
         if verdicts not in deciding:
             _check_verdicts(row, result.verdicts)
