@@ -91,7 +91,8 @@ def check_form(node: Node, src_type: str) -> None:
     if inputs > 1 or outputs > 1:
         raise Rejected("compile", "operands-as-listed")
     if special_zero.type != "bool":
-        raise Rejected("compile", "special-zero-is-boolean")
+        is_exact = special_zero.type in INTEGERS and special_zero.values in ((0,), (1,))
+        raise Rejected("compile", "flag-types-listed" if is_exact else "special-zero-is-boolean")
     if shape.type not in INTEGERS:
         raise Rejected("compile", "shape-is-integer")
     if len(shape.dims) != 1:

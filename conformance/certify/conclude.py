@@ -9,13 +9,24 @@ from typing import Any
 
 from ..adapter import FAMILIES, is_own
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
 from ..plan.rows import Plan
 from ..plan.select import nearest
 from . import planted, waive
+from .blame import Blamed, Blamer, find_answered_types
 from .evidence import Evidence, Target
-from .sentences import describe_missing_cases, note_unclaimed_passes, reach, write_sentences
-from .standing import RowGroup, Standing, describe_gap, group_rows, in_target, standings_of
+from .sentences import describe_missing_cases, note_unclaimed_passes, note_unlisted, reach, write_sentences
+from .standing import (
+    Blames,
+    RowGroup,
+    Standing,
+    describe_gap,
+    group_rows,
+    in_target,
+    is_required,
+    listed_types,
+    standings_of,
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,10 @@ class Conclusion:
     """The conclusion of a whole run."""
 
     standings: tuple[Standing, ...]
+    blames: Blames
+    """By row and document, whose sentence each failure in the target breaks."""
+    tests: int
+    """The rows of the claimed scope, and those outside it that fail."""
     sentences: tuple[str, ...]
     exit_code: int
     why: str
@@ -77,14 +92,24 @@ def conclude(
     """
     counts: Counter[Verdict] = Counter()
     by_standing: dict[tuple[str, str], list[RowGroup]] = {}
+    unlisted: list[RowGroup] = []
+    tests = 0
+    listed = listed_types(plan.suite)
     groups = group_rows(plan.rows, results)
     for group in groups:
         row = group.rows[0]
+        within = []
         for document, verdict in group.verdicts.items():
             counts[verdict] += len(group.rows)
-            if in_target(row, document, target, claims):
+            if row.type in listed[document] and in_target(row, document, target, claims):
                 by_standing.setdefault((document, row.type), []).append(group)
-    standings = standings_of(plan, by_standing, claims)
+                within.append(verdict)
+        if within and (is_required(row, claims) or fails(within)):
+            tests += len(group.rows)
+        if not any(row.type in listed[document] for document in row.documents):
+            unlisted.append(group)
+    blames = _blame(plan, results, by_standing)
+    standings = standings_of(plan, by_standing, claims, blames)
     if escaped:
         who = ", ".join(escaped)
         code, why = 5, f"the harness caught itself lying: {who}, planted and bad, was not caught; no verdict holds"
@@ -94,7 +119,19 @@ def conclude(
         code, why = _limit_to_suite(plan.suite, code, why)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
-    return Conclusion(standings, sentences, code, why, counts, tuple(note_unclaimed_passes(groups, claims)))
+    notes = (*note_unclaimed_passes(groups, claims), *note_unlisted(unlisted))
+    return Conclusion(standings, blames, tests, sentences, code, why, counts, notes)
+
+
+def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[RowGroup]]) -> Blames:
+    """Blame every failure of the groups, in each document in which it is one."""
+    blamer = Blamer(plan.suite.spec.rules, find_answered_types(plan.rows, results))
+    blames: dict[str, dict[str, Blamed]] = {}
+    for (document, _), some in groups.items():
+        for row in (row for group in some if group.verdicts[document] in BAD for row in group.rows):
+            if blamed := blamer.blame(row, results[row.id], document):
+                blames.setdefault(row.id, {})[document] = blamed
+    return blames
 
 
 def ran_in_suite_process(header: Mapping[str, Any]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
-from ..model import NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Claims, Suite, Word
+from ..model import BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Suite, Word, fails
 from .evidence import Target
 from .standing import RowGroup, Standing, describe_gap
 
@@ -34,9 +35,7 @@ def _verdict(document: str, group: list[Standing], target: Target) -> str:
         about = "" if is_whole else f" for {_join(types)}"
         detail = ""
         if word == "does not conform":
-            fails = sum(s.against_document for s in group)
-            rulings = sum(s.against_rulings for s in group)
-            detail = f" ({fails} against the document, {rulings} against our rulings)"
+            detail = f" ({describe_blames(group)})"
         elif word == "incomplete":
             detail = f" ({describe_gap(by_word[word][0])})"
         if waived := sum(s.counts.get(WAIVED, 0) for s in by_word.get(word, [])):
@@ -44,6 +43,37 @@ def _verdict(document: str, group: list[Standing], target: Target) -> str:
         preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
         parts.append(f"{preposition.get(word, f'{document}: {word}')}{about}{detail}")
     return ", ".join(parts) or f"{document}: not claimed"
+
+
+def describe_blames(group: Iterable[Standing]) -> str:
+    """Say how many of the tests of a document break the text, answer what it forbids, or break only our rulings."""
+    group = list(group)
+    tests = sum(standing.tests for standing in group)
+    numbers = {blame: sum(standing.blames.get(blame, 0) for standing in group) for blame in BLAMES}
+    errors = sum(each.get(ERROR, 0) for standing in group for each in (standing.counts, standing.optional))
+    return join_blames(numbers, tests, errors)
+
+
+def join_blames(numbers: Mapping[Blame, int], tests: int, errors: int = 0) -> str:
+    """`breaks the text in 30 of 1,241 tests, answers what it forbids in 15, breaks only our rulings in 48`."""
+    text, forbidden, ruling = (numbers.get(blame, 0) for blame in BLAMES)
+    parts = [f"breaks the text in {text:,}"] if text else []
+    parts += [f"answers what {'it' if text else 'the text'} forbids in {forbidden:,}"] * bool(forbidden)
+    parts += [f"{'breaks only' if text else 'differs from'} our rulings in {ruling:,}"] * bool(ruling)
+    parts += [f"the adapter errs in {errors:,}"] * bool(errors)
+    parts[:1] = [f"{part} of {tests:,} tests" for part in parts[:1]]
+    return ", ".join(parts if text or not (forbidden or ruling) else ["keeps the text", *parts])
+
+
+def note_unlisted(groups: Iterable[RowGroup]) -> Iterator[str]:
+    """Note failures in types that no document of the row lists; they are held against nobody."""
+    failing: Counter[str] = Counter()
+    for group in groups:
+        if fails(group.verdicts.values()):
+            failing[group.rows[0].type] += len(group.rows)
+    for type_, number in sorted(failing.items()):
+        tests = f"{number:,} tests fail" if number > 1 else "one test fails"
+        yield f"{tests} in {type_}, a type that the documents do not list; no verdict on a document counts them"
 
 
 def _limits(group: list[Standing], claims: Claims, target: Target) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Claims, Result, Rule, Verdict, Word
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Suite, Verdict, Word
 from ..plan.rows import Plan, Row
+from .blame import Blamed
 from .evidence import Target
 
 
@@ -24,10 +25,8 @@ class Standing:
     """Verdicts of the required rows; all of them are in the denominator."""
     optional: Mapping[Verdict, int]
     """Verdicts of rows in facets that are not claimed."""
-    against_document: int
-    """Failures of rules that the document states."""
-    against_rulings: int
-    """Failures of rules that are our rulings there."""
+    blames: Mapping[Blame, int]
+    """Rows that fail, by whose sentence they break; errors of the adapter are none of them."""
     unshown: tuple[str, ...]
     """Rules that bind and have required rows, but no pass."""
     not_claimed: tuple[str, ...]
@@ -36,6 +35,17 @@ class Standing:
     @property
     def required(self) -> int:
         return sum(self.counts.values())
+
+    @property
+    def tests(self) -> int:
+        """The rows of the claimed scope, and those outside it that fail."""
+        return self.required + sum(self.optional.get(verdict, 0) for verdict in BAD)
+
+
+def listed_types(suite: Suite) -> dict[str, tuple[str, ...]]:
+    """Return the element types that each document lists."""
+    spec = suite.spec
+    return {document.id: spec.operations[document.operation].types for document in spec.documents.values()}
 
 
 class RowGroup(NamedTuple):
@@ -74,36 +84,41 @@ def is_required(row: Row, claims: Claims) -> bool:
     return not any(claims.leaves(facet) for facet in row.facets)
 
 
-def standings_of(plan: Plan, groups: Mapping[tuple[str, str], list[RowGroup]], claims: Claims) -> tuple[Standing, ...]:
-    """Return the standings of the groups by document and type, in the order of the documents.
+Blames = Mapping[str, Mapping[str, Blamed]]
+"""By row and document, whose sentence a failure breaks."""
 
-    A type that a document does not list has a standing only if a row of it failed.
-    """
-    documents = plan.suite.spec.documents
-    listed = {document.id: plan.suite.spec.operations[document.operation].types for document in documents.values()}
-    position = {document: number for number, document in enumerate(documents)}
+
+def standings_of(
+    plan: Plan, groups: Mapping[tuple[str, str], list[RowGroup]], claims: Claims, blames: Blames
+) -> tuple[Standing, ...]:
+    """Return the standings of the groups by document and type, in the order of the documents."""
+    position = {document: number for number, document in enumerate(plan.suite.spec.documents)}
     return tuple(
-        _standing(plan, document, type_, group, claims)
+        _standing(plan, document, type_, group, claims, _count_blames(group, document, blames))
         for (document, type_), group in sorted(groups.items(), key=lambda entry: (position[entry[0][0]], entry[0][1]))
-        if type_ in listed[document] or any(rows.verdicts[document] in BAD for rows in group)
     )
 
 
-def _standing(plan: Plan, document: str, type_: str, group: list[RowGroup], claims: Claims) -> Standing:
+def _count_blames(group: list[RowGroup], document: str, blames: Blames) -> dict[Blame, int]:
+    failing = (row.id for rows in group if rows.verdicts[document] in BAD for row in rows.rows)
+    counts = Counter(blames[row][document].blame for row in failing if document in blames.get(row, {}))
+    return {blame: counts[blame] for blame in BLAMES if counts[blame]}
+
+
+def _standing(
+    plan: Plan, document: str, type_: str, group: list[RowGroup], claims: Claims, blames: Mapping[Blame, int]
+) -> Standing:
     rules = plan.suite.spec.rules
     counts: Counter[Verdict] = Counter()
     optional: Counter[Verdict] = Counter()
-    against: Counter[bool] = Counter()
     shown: dict[str, bool] = {}
     not_claimed: dict[str, None] = {}
     for rows in group:
         row, verdict, number = rows.rows[0], rows.verdicts[document], len(rows.rows)
         rule = rules[row.case.rule]
-        if verdict in BAD:
-            against.update(_states_one(document, _blamed_rules(failure, document, rules)) for failure in rows.rows)
         if is_required(row, claims):
             counts[verdict] += number
-            if document in rule.documents and rule.level != "silent":
+            if document in rule.documents and rule.level not in ("silent", "capacity"):
                 shown[rule.id] = shown.get(rule.id, False) or verdict == PASS
         else:
             optional[verdict] += number
@@ -111,22 +126,8 @@ def _standing(plan: Plan, document: str, type_: str, group: list[RowGroup], clai
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
     return Standing(
         document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),
-        dict(optional), against[True], against[False], unshown, tuple(not_claimed),
+        dict(optional), blames, unshown, tuple(not_claimed),
     )  # fmt: skip
-
-
-def _states_one(document: str, rules: Iterable[Rule]) -> bool:
-    """True if the document itself states one of the rules."""
-    return any(rule.level == "must" and any(p.document == document for p in rule.stated) for rule in rules)
-
-
-def _blamed_rules(row: Row, document: str, rules: Mapping[str, Rule]) -> list[Rule]:
-    """Find the rules a failure is blamed on: the cited rule if it binds in the document, else those the call breaks."""
-    cited = rules[row.case.rule]
-    if document in cited.documents:
-        return [cited]
-    meanings = [judged.meaning for task in row.steps for judged in task.meanings if document in judged.documents]
-    return [rules[name] for meaning in meanings if meaning.kind == "illegal" for name in meaning.rules] or [cited]
 
 
 def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...]) -> Word:

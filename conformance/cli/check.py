@@ -14,14 +14,13 @@ from ..load.folders import cases_folder, spec_folder
 from ..load.spec import load_spec
 from ..meaning.clauses import compile_clauses
 from ..meaning.contract import contracts
-from ..model import Malformed, Problem, Spec
+from ..model import LEVELS, Malformed, Problem, Spec
 from ..plan.rows import plan_of
 from ..prove import check_cases
 from ..prove.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import check_folder, emit, locate
 
-LEVELS = ("must", "may", "decided", "silent")
 KINDS = ("defect", "disagreement", "silence")
 
 

@@ -32,8 +32,11 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
     elif document in rule.decided_for:
         kind, reason = "our ruling", rule.decided_for[document]
     elif document in rule.documents:
-        kind = {"must": "stated", "silent": "silent"}.get(rule.level, "our ruling")
-        reason = rule.because if kind == "our ruling" else None
+        kind = {"silent": "silent", "capacity": "silent"}.get(rule.level) or rule.authority(document)
+        if kind == "as we read it":
+            kind, reason = "stated, as we read it", f"see the finding {rule.as_read[document]}"
+        elif kind == "our ruling":
+            reason = rule.because
     return {"standing": kind, "reason": reason, "at": at}
 
 
@@ -61,6 +64,7 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) 
     return {
         "finding": finding.id,
         "kind": finding.kind,
+        "weight": finding.weight,
         "about": finding.about,
         "documents": {name: at for name in spec.documents if (at := pointers_in(finding.at, name))},
         "readings": list(finding.readings),

@@ -11,12 +11,11 @@ from ..adapter import bundled_backends
 from ..load.cases import load_cases
 from ..load.folders import cases_folder
 from ..meaning.contract import contracts
-from ..model import Spec
+from ..model import LEVELS, Spec
 from ..system.terminal import columns, count_noun, cut, is_terminal, paint, say, table, width
 from .arguments import Usage, check_folder, emit, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 
-LEVELS = ("must", "may", "decided", "silent")
 KINDS = ("defect", "disagreement", "silence")
 _COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow"}
 

@@ -22,7 +22,7 @@ from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
-from ..model import BAD, VERDICTS, WAIVED, Claims, Place, Result, fails
+from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Place, Result, fails
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, ids, parse_selection
@@ -211,7 +211,8 @@ def _data(conclusion: Conclusion, evidence: Evidence, out: Path) -> dict[str, An
         "standings": [
             {
                 "document": s.document, "operation": s.operation, "type": s.type, "verdict": s.word,
-                "required": s.required, "counts": dict(s.counts), "left_out": dict(s.optional),
+                "required": s.required, "counts": dict(s.counts), "left_out": dict(s.optional), "tests": s.tests,
+                "blames": {blame: s.blames.get(blame, 0) for blame in BLAMES},
             }
             for s in conclusion.standings
         ],

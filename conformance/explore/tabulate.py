@@ -55,8 +55,8 @@ def tabulate(rules: Clauses, src: Array, shape: Array) -> Table:
     illegal = np.zeros(size, bool)
     for clause in _about_calls(rules.requires):
         illegal |= np.logical_not(_evaluate(clause.text, scope))
-    dst, known, free = _entries(rules.gives, scope, illegal)
-    many = _solve(rules.volumes, scope, dst, known, free, illegal)
+    dst, known, free, unknown = _entries(rules.gives, scope, illegal)
+    many = _solve(rules.volumes, scope, dst, known, free, unknown, illegal)
     silent = many
     for clause in _about_calls(rules.silences):
         silent = silent | _evaluate(clause.text, scope)
@@ -68,14 +68,20 @@ def _about_calls(clauses: Iterable[Clause]) -> Iterable[Clause]:
     return (clause for clause in clauses if not clause.of_form)
 
 
-def _entries(rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array) -> tuple[list[Array], Array, Array]:
-    """Return the entries of dst, FREE where no rule fixes one, the product of the others, and how many are FREE."""
+def _entries(
+    rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array
+) -> tuple[list[Array], Array, Array, Array]:
+    """Return the entries of dst, FREE where no rule fixes one, the product of the others, how many are FREE, and where
+    no rule says what an entry stands for."""
     dst, known, free = [], np.ones((1, 1, 1), np.int64), np.zeros((1, 1, 1), np.int64)
+    unknown = np.zeros((1, 1, 1), bool)
     for i, d in enumerate(scope["shape"]):
         entry = {**scope, "i": i, "d": d}
         length = np.full((1, 1, 1), FREE)
+        meant: Value = False
         for rule in rules:
             holds = _evaluate(rule.where, entry)
+            meant = meant | holds
             given = _evaluate(rule.text, entry)
             if given is None or holds is False:
                 continue
@@ -84,22 +90,24 @@ def _entries(rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array
         dst.append(length)
         known = known * np.where(length == FREE, 1, length)
         free = free + (length == FREE)
-    return dst, known, free
+        unknown = unknown | ((length == FREE) & np.logical_not(meant))
+    return dst, known, free, unknown
 
 
 def _solve(
-    rules: Sequence[Clause], scope: Mapping[str, Value], dst: list[Array], known: Array, free: Array, illegal: Array
-) -> Array:
-    """Fix free entries of dst by the volume, and return where more than one dst is left."""
+    rules: Sequence[Clause], scope: Mapping[str, Value], dst: list[Array], known: Array, free: Array, unknown: Array,
+    illegal: Array,
+) -> Array:  # fmt: skip
+    """Fix free entries of dst by the volume, and return where more than one dst is left, or no rule means one."""
     if not rules:
-        return free > 0
+        return (free > 0) | unknown
     target, *others = (_evaluate(rule.text, scope) for rule in rules)
     for other in others:
         illegal |= np.asarray(other != target)
     quotient, rest = np.divmod(target, np.maximum(known, 1))
     stuck = (known == 0) | (free == 0)
     illegal |= np.where(stuck, known != target, (rest != 0) | (quotient < 0))
-    fixed = ~stuck & ((free == 1) | (quotient == 1))
+    fixed = ~stuck & ~unknown & ((free == 1) | (quotient == 1))
     for at, entry in enumerate(dst):
         dst[at] = np.where(fixed & (entry == FREE), quotient, entry)
     many: Array = (free > 0) & ~fixed

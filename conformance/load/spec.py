@@ -8,14 +8,26 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..model import Document, Expression, Finding, Malformed, Operation, Place, Pointer, Problem, Prose, Rule, Spec
+from ..model import (
+    LEVELS,
+    Document,
+    Expression,
+    Finding,
+    Malformed,
+    Operation,
+    Place,
+    Pointer,
+    Problem,
+    Prose,
+    Rule,
+    Spec,
+)
 from ..model.types import WIDTH
 from .folders import digest_of, layers, spec_folder
 from .schema import read_file, unknown, without_secrets
 from .strict_yaml import Map, line_of, quote, require
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
-LEVELS = ("must", "may", "silent", "decided")
 
 
 # ── the specification ─────────────────────────────────────────────────────────────────────────────
@@ -89,6 +101,7 @@ class _SpecReader:
         self.lines = {entry["id"]: entry["lines"] for entry in self.all_entries("sources")}
         self.rule_ids = {entry["id"] for entry in self.all_entries("rules")}
         self.operation_ids = {entry["id"] for entry in self.all_entries("operations")}
+        self.finding_ids = {entry["id"] for entry in self.all_entries("findings")}
         self.models = {
             entry["id"]: (entry["like"], entry.get("without", ()))
             for entry in self.all_entries("sources")
@@ -206,23 +219,32 @@ class _SpecReader:
         for document in sorted(binding - set(layer.documents)) if layer.extends else ():
             what = f"rule {quote(entry['id'])} would change what {document!r} means; bind it in documents added here"
             self.wrong(place, what)
+        models = {}
         for document, (model, without) in self.models.items():
             if model in binding and entry["id"] not in without:
                 binding.add(document)
+                models[document] = model
                 if level == "must":
                     decided_for[document] = f"It is like {model}."
+        as_read = dict(entry.get("as_read", {}))
+        for document, finding in as_read.items():
+            self.check_reading(entry, document, finding, stated, _at(place, entry, "as_read", document))
         forms = {
             key: Expression(entry[key], Place(place.path, entry.lines[key]))
             for key in ("requires", "where", "gives", "ensures", "when")
             if key in entry
         }
         self.check_forms(entry["id"], level, set(forms), place)
+        offers = entry.get("offers", {})
+        calls = Expression(offers["calls"], _at(place, entry, "offers", "calls")) if "calls" in offers else None
         return Rule(
-            id=entry["id"], level=level,  # type: ignore[arg-type]
+            id=entry["id"], level=level,
             sentence=entry.get(level, ""), stated=stated, decided_for=decided_for,
             documents=frozenset(binding), because=entry.get("because"), requires=forms.get("requires"),
             where=forms.get("where"), gives=forms.get("gives"), ensures=forms.get("ensures"), when=forms.get("when"),
-            implied=entry.get("implied", False), place=place,
+            implied=entry.get("implied", False), place=place, models=models, as_read=as_read,
+            diagnoses=tuple(entry.get("diagnoses", ())), offered_facets=tuple(offers.get("facets", ())),
+            offered_calls=calls,
         )  # fmt: skip
 
     def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
@@ -242,9 +264,15 @@ class _SpecReader:
         for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
             self.wrong(place, f"rule {quote(entry['id'])} is both stated in {document} and decided for it; keep one")
 
+    def check_reading(self, entry: Map, document: str, finding: str, stated: tuple[Pointer, ...], place: Place) -> None:
+        """Check an entry of `as_read`: the document states the rule, and the finding is one."""
+        self.is_known("finding", finding, self.finding_ids, place)
+        if self.is_known("document", document, self.lines, place) and document not in {at.document for at in stated}:
+            self.wrong(place, f"rule {quote(entry['id'])} is not stated in {document}; `as_read` is for words that are")
+
     def check_forms(self, rule: str, level: str, forms: set[str], place: Place) -> None:
         allowed: list[set[str]] = [set()]
-        if level == "silent":
+        if level in ("silent", "capacity"):
             allowed += [{"when"}]
         elif level != "may":
             allowed += [{"requires"}, {"where", "gives"}, {"ensures"}]
@@ -261,7 +289,7 @@ class _SpecReader:
             example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
             result[entry["id"]] = Finding(
                 entry["id"], entry["kind"], entry["about"], self.pointers(entry["at"], place), tuple(entry["readings"]),
-                entry["follows"], entry.get("ruling"), tuple(entry["rules"]), example, place,
+                entry["follows"], entry.get("ruling"), tuple(entry["rules"]), example, place, entry["weight"],
             )  # fmt: skip
         return result
 

@@ -23,6 +23,7 @@ def meaning_of(
     volume = prod(src)
     meaning = Meaning("legal", src, ())
     silent: tuple[str, ...] = ()  # "" stands for an unspecified node without a silent rule
+    beyond: tuple[str, ...] = ()
     for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
         assert meaning.dst is not None
         last = k == len(shapes) - 1
@@ -33,11 +34,12 @@ def meaning_of(
             return Meaning("unspecified", None, silent)  # dst depends on a length that is not known
         if meaning.kind == "illegal":
             return meaning._replace(rules=(*meaning.rules, *filter(None, silent)))
-        silent += tuple(rule for rule in meaning.rules if rule not in silent)
-        if meaning.kind == "unspecified" and not meaning.rules:
-            silent += ("",)
+        if meaning.kind == "legal":
+            beyond += tuple(rule for rule in meaning.rules if rule not in beyond)
+        else:
+            silent += tuple(rule for rule in meaning.rules or ("",) if rule not in silent)
     rules = tuple(rule for rule in silent if rule)
-    return Meaning("unspecified", meaning.dst, rules) if silent else meaning
+    return Meaning("unspecified", meaning.dst, rules) if silent else Meaning("legal", meaning.dst, beyond)
 
 
 def fill_unknown(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:

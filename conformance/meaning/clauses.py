@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -10,6 +11,8 @@ from typing import NamedTuple, TypeVar
 from ..model import Expression, Malformed, Problem, Rule
 from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
 
+INFERRED = "inferred"
+"""What `gives` says of an entry whose length follows from the volume."""
 _ANY_INDEX = 2**64
 _Text = TypeVar("_Text")
 
@@ -34,11 +37,13 @@ class Clauses(NamedTuple):
     volumes: tuple[Clause, ...]
     agreements: tuple[Clause, ...]
     silences: tuple[Clause, ...]
+    capacities: tuple[Clause, ...]
 
 
 def compile_clauses(rules: Iterable[Rule]) -> Clauses:
     """Return the clauses of some rules; Malformed, with every problem, if an expression is not in the language."""
-    by_kind: dict[str, list[Clause]] = {"requires": [], "gives": [], "volumes": [], "agreements": [], "silences": []}
+    by_kind: dict[str, list[Clause]] = {"requires": [], "gives": [], "volumes": [], "agreements": []}
+    by_kind |= {"silences": [], "capacities": []}
     problems = []
     for rule in rules:
         try:
@@ -67,9 +72,13 @@ def _translate(expression: Expression, translate: Callable[[str], _Text]) -> _Te
 
 
 def _rule_clauses(rule: Rule) -> Iterable[tuple[str, Clause]]:
+    if rule.offered_calls:
+        _translate(rule.offered_calls, condition)
     if rule.requires:
         yield "requires", Clause(rule.id, *_translate(rule.requires, _condition))
-    if rule.when:
+    if rule.when and rule.level == "capacity":
+        yield "capacities", Clause(rule.id, *_translate(rule.when, _capacity_condition))
+    elif rule.when:
         yield "silences", Clause(rule.id, *_translate(rule.when, _condition))
     if rule.gives and rule.where:
         where = _translate(rule.where, _where)
@@ -88,12 +97,28 @@ def _condition(text: str) -> tuple[str, bool]:
 
 
 @lru_cache(1024)
+def _capacity_condition(text: str) -> tuple[str, bool]:
+    """A condition on a legal call, which may look at its answer too."""
+    return _lower(parse(text, CALL_NAMES | {"dst"})), False
+
+
+@lru_cache(64)
+def condition(text: str) -> Callable[[tuple[int, ...], tuple[int, ...], bool], bool]:
+    """Return a condition on a call as a function of src, shape and special_zero."""
+    source = f"lambda src, shape, special_zero, _volume: {_lower(parse(text, CALL_NAMES))}"
+    function = eval(compile(source, "<condition>", "eval"), {"product": math.prod})
+    return lambda src, shape, special_zero: function(src, shape, special_zero, math.prod(src))
+
+
+@lru_cache(1024)
 def _where(text: str) -> str:
     return _lower(parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")]))
 
 
 @lru_cache(1024)
 def _gives(text: str) -> tuple[str, str | None]:
+    if text == INFERRED:
+        return "None", None
     read: list[tuple[str, str | int]] = [("shape", "i"), ("src", "i"), ("src", _ANY_INDEX)]
     tree = parse(text, CALL_NAMES | ENTRY_NAMES, NUMBER, in_range=read)
     guards = {

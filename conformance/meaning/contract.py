@@ -49,10 +49,11 @@ def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], targe
 
 
 class Entry(NamedTuple):
-    """An entry of shape, and the rule that gives its length; no rule gives the length of an inferred entry."""
+    """An entry of shape, and the rule that says what it stands for; None if no rule does."""
 
     rule: str | None
     length: int | None
+    """None if it follows from the volume, or is copied from a dimension that src does not have."""
     source: int | None
     """The index of src that the length is copied from; it may be past the rank of src."""
 
@@ -112,7 +113,8 @@ def _source(rules: Clauses) -> str:
     lines += _indent(_agree(rules))
     lines += _indent(_collect("silent", rules.silences, "if {text}:"))
     lines += ["    if silent or many:", "        return Meaning('unspecified', tuple(dst), silent)"]
-    lines += ["    return Meaning('legal', tuple(dst), ())"]
+    lines += _indent(_collect("beyond", rules.capacities, "if {text}:"))
+    lines += ["    return Meaning('legal', tuple(dst), beyond)"]
     return "\n".join(lines) + "\n"
 
 
@@ -139,9 +141,13 @@ def _collect(name: str, rules: Sequence[Clause], test: str) -> list[str]:
 
 
 def _entries(rules: Sequence[Clause]) -> list[str]:
-    """Lines that fix or free each entry of dst; a call is illegal if two rules fix one entry differently."""
-    lines = ["dst = []", "known = 1", "free = 0", "for i, d in enumerate(shape):", "    length = None"]
-    for number, rule in enumerate(rules):
+    """Lines that fix or free each entry of dst; a call is illegal if two rules fix one entry differently.
+
+    `unknown` is true if no rule says what an entry stands for. Such an entry is never inferred.
+    """
+    lines = ["dst = []", "known = 1", "free = 0", "unknown = False"]
+    lines += ["for i, d in enumerate(shape):", "    length = None"]
+    for number, rule in enumerate(clause for clause in rules if clause.text != "None"):
         lines.append(f"    if {rule.where}:")
         if number == 0:
             lines.append(f"        length = {rule.text}")
@@ -151,7 +157,9 @@ def _entries(rules: Sequence[Clause]) -> list[str]:
             lines += [f"            return Meaning('illegal', None, ({rule.rule!r},))"]
         lines += ["        if length is not None and length < 0:"]
         lines += [f"            return Meaning('illegal', None, ({rule.rule!r},))"]
+    meant = " or ".join(f"({rule.where})" for rule in rules) or "False"
     lines += ["    dst.append(length)", "    if length is None:", "        free += 1"]
+    lines += [f"        unknown = unknown or not ({meant})"]
     return [*lines, "    else:", "        known *= length"]
 
 
@@ -169,7 +177,7 @@ def _entries_source(rules: Sequence[Clause]) -> str:
 def _solve(rules: Sequence[Clause]) -> list[str]:
     """Lines that solve product(dst) == target for the free entries: one division, no search."""
     if not rules:
-        return ["many = free > 0"]
+        return ["many = free > 0 or unknown"]
     lines = [f"target = {rules[0].text}"]
     for rule in rules[1:]:
         lines += [f"if ({rule.text}) != target:"]
@@ -186,7 +194,7 @@ def _solve(rules: Sequence[Clause]) -> list[str]:
         "    quotient, rest = divmod(target, known)",
         "    if rest or quotient < 0:",
         f"        return Meaning('illegal', None, {broken!r})",
-        "    if free == 1 or quotient == 1:",
+        "    if not unknown and (free == 1 or quotient == 1):",
         "        dst = [quotient if length is None else length for length in dst]",
         "    else:",
         "        many = True",

@@ -18,9 +18,26 @@ from .cases import LAYOUTS, Case, Expected, Layout, Step, Suite
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, Outcome, OutcomeKind, Result
-from .rules import Document, Expression, Finding, Given, Level, Operation, Pointer, Prose, Rule, Spec
+from .rules import (
+    AUTHORITIES,
+    LEVELS,
+    WEIGHTS,
+    Authority,
+    Document,
+    Expression,
+    Finding,
+    Given,
+    Level,
+    Operation,
+    Pointer,
+    Prose,
+    Rule,
+    Spec,
+    Weight,
+)
 from .verdicts import (
     BAD,
+    BLAMES,
     ERROR,
     FAIL,
     NOT_CLAIMED,
@@ -30,6 +47,7 @@ from .verdicts import (
     RIGHT,
     VERDICTS,
     WAIVED,
+    Blame,
     Verdict,
     Word,
     fails,
@@ -37,13 +55,16 @@ from .verdicts import (
 )
 
 __all__ = [
+    "AUTHORITIES",
     "BAD",
+    "BLAMES",
     "ERROR",
     "EVERY",
     "FAIL",
     "IDLE",
     "INTEGERS",
     "LAYOUTS",
+    "LEVELS",
     "NOT_CLAIMED",
     "NOT_RUN",
     "OBSERVED",
@@ -51,8 +72,11 @@ __all__ = [
     "RIGHT",
     "VERDICTS",
     "WAIVED",
+    "WEIGHTS",
     "Adapter",
     "Array",
+    "Authority",
+    "Blame",
     "Call",
     "Case",
     "Claims",
@@ -93,6 +117,7 @@ __all__ = [
     "TimedOut",
     "Unsupported",
     "Verdict",
+    "Weight",
     "Word",
     "fails",
     "worst",

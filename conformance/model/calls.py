@@ -13,6 +13,8 @@ class Form(NamedTuple):
     shape_type: str
     shape_rank: int = 1
     special_zero_type: str = "bool"
+    special_zero_is_exact: bool = True
+    """True if special_zero, whatever its type, is a whole number that spells false or true: 0 or 1."""
     missing_attributes: tuple[str, ...] = ()
     missing_operands: tuple[str, ...] = ()
     extra_attributes: tuple[str, ...] = ()
@@ -45,4 +47,5 @@ class Meaning(NamedTuple):
     dst: tuple[int | None, ...] | None
     """Legal: the answer. Unspecified: the known lengths, None for a free one. Illegal: None."""
     rules: tuple[str, ...]
-    """Illegal: the broken rules, and in a chain the silent rules of earlier nodes. Unspecified: the silent rules."""
+    """Illegal: the broken rules, and in a chain the silent rules of earlier nodes. Unspecified: the silent rules.
+    Legal: the rules of capacity for whose sake a backend may reject the call."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
 
 from .places import Place
 
@@ -60,7 +60,11 @@ class Operation:
     place: Place
 
 
-Level = Literal["must", "may", "silent", "decided"]
+Level = Literal["must", "may", "decided", "silent", "capacity"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+Authority = Literal["stated", "as we read it", "our ruling"]
+"""Where a rule has its force in a document, the strongest first."""
+AUTHORITIES: tuple[Authority, ...] = get_args(Authority)
 
 
 class Expression(NamedTuple):
@@ -90,10 +94,32 @@ class Rule:
     when: Expression | None
     implied: bool
     place: Place
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Documents that have the rule because they are like another document."""
+    as_read: Mapping[str, str] = field(default_factory=dict)
+    """Documents that state it in words with several readings, each with the finding that chooses between them."""
+    diagnoses: tuple[str, ...] = ()
+    """What a diagnosis says of an answer that breaks it."""
+    offered_facets: tuple[str, ...] = ()
+    """Facets, or families of them, whose calls a backend has to take because of this rule."""
+    offered_calls: Expression | None = None
+    """The calls that a backend has to take because of this rule."""
+
+    def authority(self, document: str) -> Authority:
+        """Say where the rule has its force in a document; a document like another one takes it from there."""
+        source = self.models.get(document, document)
+        if self.level != "must" or source in self.decided_for:
+            return "our ruling"
+        return "as we read it" if source in self.as_read else "stated"
 
     @property
     def has_contract(self) -> bool:
         return any((self.requires, self.gives, self.ensures, self.when))
+
+
+Weight = Literal["changes a verdict", "misleads", "editorial"]
+WEIGHTS: tuple[Weight, ...] = get_args(Weight)
+"""What a finding costs its readers, the heaviest first."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +137,7 @@ class Finding:
     example: tuple[tuple[int, ...], tuple[int, ...], bool] | None
     """A call (src, shape, special_zero) that shows it."""
     place: Place
+    weight: Weight
 
 
 @dataclass(frozen=True)

@@ -94,3 +94,17 @@ COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in TABLE.ite
     "conforms": "pass", "does not conform": "fail", "incomplete": "warn", "nothing shown": "warn",
 }  # fmt: skip
 """The class of each in style.css."""
+
+# ── blame ─────────────────────────────────────────────────────────────────────────────────────────
+
+Blame = Literal["breaks the text", "answers what the text forbids", "breaks only our ruling"]
+BLAMES: dict[Blame, str] = {
+    "breaks the text": "What the backend did contradicts a sentence of the document, however one reads it.",
+    "answers what the text forbids": (
+        "The document forbids the call and names no response. That such a call must be rejected is our ruling."
+    ),
+    "breaks only our ruling": (
+        "The document says nothing of it, or can be read in another way. Our ruling, or our reading, is broken."
+    ),
+}
+"""Whose sentence a failure breaks, the heaviest first, and what each means. The three are never added up."""

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from ..meaning.chains import meaning_of
-from ..model import Declared, Form, Graph, Meaning, Node, Operand, Step
+from ..model import INTEGERS, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from .memory import Source, strides_of, volume_of
 from .steps import GREAT, RowStep, StepMeaning
@@ -139,9 +139,15 @@ def _form(row: Row, step: Step) -> Form | None:
         shape_type=shape.type if shape else row.shape_type,
         shape_rank=len(shape.dims) if shape else case.shape_rank,
         special_zero_type=special_zero.type if special_zero else "bool",
+        special_zero_is_exact=special_zero is None or _is_exact(special_zero),
         missing_attributes=tuple(name for name in _OWN_ATTRIBUTES if name in attributes and attributes[name] is None),
         missing_operands=tuple(n for n, count in {**inputs, **outputs}.items() if n != "extra" and count == 0),
         extra_attributes=tuple(name for name in attributes if name not in _OWN_ATTRIBUTES),
         extra_operands=("input",) * inputs.get("extra", 0) + ("output",) * outputs.get("extra", 0),
         declared=case.declared if isinstance(case.declared, tuple) else None,
     )
+
+
+def _is_exact(flag: Operand) -> bool:
+    """True if a flag is a boolean, or an integer that is 0 or 1."""
+    return flag.type == "bool" or (flag.type in INTEGERS and flag.values in ((0,), (1,)))

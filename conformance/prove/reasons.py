@@ -12,10 +12,13 @@ def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = froz
 
 
 def reasons(task: RowStep, unknown: frozenset[str] = frozenset()) -> set[str]:
-    """Return the rules that a call breaks, or else those that leave it unspecified, except in the unknown documents."""
+    """Return the rules that a call breaks, or else those that leave it unspecified, or else those of capacity.
+
+    Documents that are unknown do not count.
+    """
     by_kind: dict[str, set[str]] = {"illegal": set(), "unspecified": set(), "legal": set()}
     for judged in task.meanings:
         if unknown.issuperset(judged.documents):
             continue
         by_kind[judged.meaning.kind].update(judged.meaning.rules)
-    return by_kind["illegal"] or by_kind["unspecified"]
+    return by_kind["illegal"] or by_kind["unspecified"] or by_kind["legal"]

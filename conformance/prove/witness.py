@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..meaning.contract import Contract
-from ..model import Case, Rule, Spec
+from ..model import Case, Meaning, Rule, Spec
 from ..plan.rows import rows_of
 
 
@@ -18,6 +18,11 @@ def is_witness(
             before = {document: meaning for meaning, documents in step.meanings for document in documents}
             after = {document: meaning for meaning, documents in other.meanings for document in documents}
             for document in rule.documents & before.keys():
-                if before[document][:2] != after[document][:2]:
+                if _expected(before[document]) != _expected(after[document]):
                     return True
     return False
+
+
+def _expected(meaning: Meaning) -> tuple[object, ...]:
+    """What a backend has to do: the kind, the answer, and whether it may reject a legal call."""
+    return meaning.kind, meaning.dst, meaning.kind == "legal" and bool(meaning.rules)

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from ..certify.conclude import conclude_evidence
+from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.evidence import Evidence
 from ..certify.repeat import answer
+from ..certify.sentences import describe_blames
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, Word, fails
 from ..plan.rows import Plan
+from .rows import group_pairs
 
 Direction = Literal["worse", "better", "set aside", "other"]
 DIRECTIONS: Mapping[Direction, str] = {
@@ -72,6 +74,14 @@ class Verdicts(NamedTuple):
         return _WORDS.index(self.now) > _WORDS.index(self.was)
 
 
+class BlamesOfDocument(NamedTuple):
+    """How many tests of a document break its text, answer what it forbids, or break only our rulings, in words."""
+
+    document: str
+    was: str
+    now: str
+
+
 @dataclass(frozen=True)
 class Difference:
     """All of it."""
@@ -81,6 +91,8 @@ class Difference:
     pinned: tuple[Pinned, ...]
     standings: tuple[Verdicts, ...] | None
     """None where the two runs are of different suites, or of one that is not at hand."""
+    blames: tuple[BlamesOfDocument, ...]
+    """Documents whose failures are of other numbers or break other sentences."""
     changes: tuple[Change, ...]
     rows: int
     """Rows that both runs have."""
@@ -108,11 +120,13 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     changes: list[Change] = []
     for row in dict.fromkeys((*now, *was)):
         changes += _changes(row, rules.get(row, ""), was.get(row), now.get(row), pinned, plan)
+    concluded = _conclude(old, new, plan)
     return Difference(
         _name(old, plan),
         _name(new, plan),
         pinned,
-        _standings(old, new, plan),
+        _compare_words(concluded) if concluded else None,
+        tuple(_compare_blames(concluded)) if concluded else (),
         tuple(changes),
         len(was.keys() & now.keys()),
     )
@@ -162,15 +176,28 @@ def _format_waiver(waiver: Mapping[str, Any]) -> str:
 # ── documents ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _standings(old: Evidence, new: Evidence, plan: Plan) -> tuple[Verdicts, ...] | None:
+def _conclude(old: Evidence, new: Evidence, plan: Plan) -> tuple[Conclusion, Conclusion] | None:
+    """Conclude from both runs; None if one is of another suite."""
     if any(each.header["suite"]["digest"] != plan.suite.digest for each in (old, new)):
         return None
-    was, now = ({(s.document, s.type): s.word for s in conclude_evidence(plan, each).standings} for each in (old, new))
+    return conclude_evidence(plan, old), conclude_evidence(plan, new)
+
+
+def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[Verdicts, ...]:
+    was, now = ({(s.document, s.type): s.word for s in each.standings} for each in concluded)
     return tuple(
         Verdicts(document, type_, was.get((document, type_), "not claimed"), now.get((document, type_), "not claimed"))
         for document, type_ in dict.fromkeys((*was, *now))
         if was.get((document, type_)) != now.get((document, type_))
     )
+
+
+def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[BlamesOfDocument]:
+    was, now = (group_pairs((s.document, s) for s in each.standings) for each in concluded)
+    for document in dict.fromkeys((*was, *now)):
+        before, after = (describe_blames(each.get(document, ())) or "no failure" for each in (was, now))
+        if before != after:
+            yield BlamesOfDocument(document, before, after)
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────

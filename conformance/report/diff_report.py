@@ -104,6 +104,8 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
         yield "the runs are not both of this suite, so verdicts on documents are not compared"
     for standing in difference.standings or ():
         yield f"  {BAD if standing.worse else OK} {standing.document} {standing.type}: {standing.was} → {standing.now}"
+    for blames in difference.blames:
+        yield f"  {blames.document}: {blames.was} → {blames.now}"
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
         if some:
@@ -145,6 +147,8 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
     for standing in difference.standings or ():
         sign = "✗" if standing.worse else "✓"
         yield f"- {sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
+    for blames in difference.blames:
+        yield f"- {inert(blames.document)}: {blames.was} → {blames.now}"
     yield ""
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)

@@ -10,7 +10,7 @@ from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, 
 from .finished_run import FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, failing_documents, group_pairs
-from .wording import format_answer, format_clauses
+from .wording import format_answer, format_blames, format_clauses
 
 IN_FULL = 60
 """Cases in full, of all diagnoses together."""
@@ -31,6 +31,8 @@ class FailingCase(NamedTuple):
     number: int
     documents: tuple[str, ...]
     clauses: str
+    blames: str
+    """Whose sentence the first row breaks, document by document."""
     reasons: list[str]
     """Why we ruled so, for each document in which the rule is our ruling."""
     steps: list[StepCall]
@@ -110,6 +112,7 @@ def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> F
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
     return FailingCase(
         case, rule, len(rows), documents, format_clauses(rule, documents),
+        format_blames(run.conclusion.blames.get(first.row.id, {})),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, run.commands(first.row),

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..certify.blame import heaviest
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence, Target, folder_words
-from ..certify.sentences import reach
+from ..certify.sentences import join_blames, reach
 from ..certify.standing import Standing, in_target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict, worst
@@ -177,10 +178,17 @@ class FinishedRun:
             for document in self.plan.suite.spec.documents
         }
 
+    @property
+    def blame_counts(self) -> str:
+        """How many rows break a text, answer what one forbids, or break only our rulings, by the heaviest of each."""
+        return join_blames(
+            Counter(heaviest(row.values()) for row in self.conclusion.blames.values()), self.conclusion.tests
+        )
+
     # ── about some rows ──
 
     def share(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Share:
-        """The worst verdict of rows in groups; those outside the target that were not run are count_noun apart."""
+        """The worst verdict of rows in groups; those outside the target that were not run are counted apart."""
         inside: Counter[Verdict] = Counter()
         aside = 0
         for result, number in groups:

@@ -8,7 +8,7 @@ from html import escape
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
 from .finished_run import FinishedRun
 from .rows import RowResult, group_pairs
-from .wording import collect_wants, format_answer, format_call, format_lines, visible
+from .wording import collect_wants, format_answer, format_blames, format_call, format_lines, visible
 
 
 def render(run: FinishedRun) -> str:
@@ -79,6 +79,9 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
     yield f'<property name="rule"{_format_attribute("value", row.case.rule)}/>'
     for document, verdict in result.verdicts.items():
         yield f"<property{_format_attribute('name', document)}{_format_attribute('value', verdict)}/>"
+    for document, blamed in run.conclusion.blames.get(row.id, {}).items():
+        what = f"{blamed.blame}: {blamed.premise.rule}"
+        yield f"<property{_format_attribute('name', f'blame in {document}')}{_format_attribute('value', what)}/>"
     yield "</properties>"
     element = _choose_element(result)
     if element == "skipped":
@@ -103,6 +106,8 @@ def _describe(run: FinishedRun, result: RowResult) -> str:
         if there := [document for document in documents if document in result.failing]:
             lines.append(f"want:    {want} ({', '.join(there)})")
     lines.append(f"got:     {format_answer(result)}")
+    if blames := run.conclusion.blames.get(row.id):
+        lines.append(f"blame:   {format_blames(blames)}")
     if result.detail:
         lines.append(f"detail:  {result.detail}")
     lines += [f"repeat:  {command}" for command in run.commands(row)]

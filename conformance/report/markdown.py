@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..model.verdicts import FAIL, MARKS
+from ..certify.sentences import describe_blames
+from ..model.verdicts import FAIL, MARKS, fails
 from .finished_run import FinishedRun
 from .rows import RowResult, count_verdicts, failing_documents, format_counts
-from .wording import collect_wants, cut, format_answer, format_call, format_clauses, visible
+from .wording import collect_wants, cut, format_answer, format_blames, format_call, format_clauses, visible
 
 MOST_BYTES = 1 << 20
 _FOR_FAILURES = MOST_BYTES - (1 << 16)
@@ -76,6 +77,8 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
     yield f"  - got {code(cut(format_answer(first), _LONGEST))}"
+    if blames := run.conclusion.blames.get(first.row.id):
+        yield f"  - {inert(format_blames(blames))}"
     if first.detail:
         yield f"  - {code(cut(first.detail, _LONGEST))}"
     yield f"  - repeat with {code(run.commands(first.row)[0])}"
@@ -99,11 +102,12 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
     yield "## Counts"
     yield ""
     if run.standings:
-        yield "| document | type | verdict | required | of these | in facets left out |"
-        yield "|---|---|---|---:|---|---|"
+        yield "| document | type | verdict | required | of these | failures | in facets left out |"
+        yield "|---|---|---|---:|---|---|---|"
     for each in run.standings:
         verdict = f"{MARKS[each.word]} {each.word}"
-        numbers = f"{each.required} | {format_counts(each.counts)} | {format_counts(each.optional)}"
+        failures = describe_blames([each]) if fails((*each.counts, *each.optional)) else ""
+        numbers = f"{each.required} | {format_counts(each.counts)} | {failures} | {format_counts(each.optional)}"
         yield f"| {each.document} | {each.type} | {verdict} | {numbers} |"
     yield ""
     total = count_verdicts(result.worst for result in run.rows)

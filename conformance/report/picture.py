@@ -108,9 +108,11 @@ def _read_shape(
     lengths: list[int | None] = []
     for k, (entry, given) in enumerate(zip(shape, contract.entries(src, shape, zero), strict=True)):
         if given.rule is None:
-            inferred = contract.meaning((1,), (entry,), zero).kind == "legal"
-            boxes.append(Box(str(entry), "inferred" if inferred else "illegal"))
-            lengths.append(solved[k] if solved and inferred else None)
+            boxes.append(Box(str(entry), "illegal"))
+            lengths.append(None)
+        elif given.length is None and given.source is None:
+            boxes.append(Box(str(entry), "inferred"))
+            lengths.append(solved[k] if solved else None)
         elif given.source is None:
             boxes.append(Box(str(entry), "literal"))
             lengths.append(given.length)

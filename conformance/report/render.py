@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..certify.sentences import describe_blames
 from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
 from .rows import format_counts
@@ -47,6 +48,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.globals |= {"marks": MARKS, "colours": COLOURS}
     environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
+    environment.filters["blames"] = describe_blames
     return environment
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ..certify.blame import Blamed
 from ..model import Case, Meaning, Operand, Rule, Step
 from ..plan.rows import Row
 from ..system.terminal import printable
@@ -113,10 +114,17 @@ def format_lines(rule: Rule, document: str) -> str:
     """The lines of a document that state a rule, or the reason why the rule binds there."""
     lines = sorted({pointer.line for pointer in rule.stated if pointer.document == document})
     if lines:
-        return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+        read = ", as we read it" if rule.authority(document) == "as we read it" else ""
+        return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{read}"
     if document not in rule.documents:
         return "not bound"
-    return {"silent": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+    return {"silent": "silent", "capacity": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+
+
+def format_blames(blames: Mapping[str, Blamed]) -> str:
+    """`static-2022: breaks only our ruling (row-major-order); static-2021, static-2020: breaks the text (…)`."""
+    same = group_pairs((f"{each.blame} ({each.premise.rule})", document) for document, each in blames.items())
+    return "; ".join(f"{', '.join(documents)}: {what}" for what, documents in same.items())
 
 
 def format_clauses(rule: Rule, documents: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..model import (
     BAD,
@@ -23,18 +23,26 @@ from ..model import (
 from ..plan.memory import Image, Source
 from .diagnose import Diagnosis, compare, wrong_dims
 
+Column = Kind | Literal["capacity"]
+"""A kind of meaning; `capacity` is a legal call that a backend may reject for want of capacity."""
+_COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity")
 Cell = tuple[Verdict, str] | None
 """A verdict and its diagnosis in a word; None: the tensor is to be compared first."""
 
-TABLE: dict[OutcomeKind, dict[Kind, Cell]] = {
-    "tensor": {"legal": None, "illegal": (FAIL, "answered an illegal call"), "unspecified": None},
-    "rejected": {"legal": (FAIL, "refused a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, "")},
-    "unsupported": dict.fromkeys(("legal", "illegal", "unspecified"), (FAIL, "unsupported")),
-    "crash": dict.fromkeys(("legal", "illegal", "unspecified"), (FAIL, "crash")),
-    "timeout": dict.fromkeys(("legal", "illegal", "unspecified"), (FAIL, "timeout")),
-    "error": dict.fromkeys(("legal", "illegal", "unspecified"), (ERROR, "adapter error")),
-    "none": dict.fromkeys(("legal", "illegal", "unspecified"), (NOT_RUN, "")),
-}
+TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
+    "tensor": {
+        "legal": None, "illegal": (FAIL, "answered an illegal call"), "unspecified": None, "capacity": None,
+    },
+    "rejected": {
+        "legal": (FAIL, "refused a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, ""),
+        "capacity": (OBSERVED, ""),
+    },
+    "unsupported": dict.fromkeys(_COLUMNS, (FAIL, "unsupported")),
+    "crash": dict.fromkeys(_COLUMNS, (FAIL, "crash")),
+    "timeout": dict.fromkeys(_COLUMNS, (FAIL, "timeout")),
+    "error": dict.fromkeys(_COLUMNS, (ERROR, "adapter error")),
+    "none": dict.fromkeys(_COLUMNS, (NOT_RUN, "")),
+}  # fmt: skip
 NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported"})
 """Outcomes that are `not claimed` where the call has a facet that is left out."""
 
@@ -64,7 +72,7 @@ def judge(
         )
     if left_out and outcome.kind in NEUTRAL:
         return _NOT_CLAIMED
-    cell = TABLE[outcome.kind][meaning.kind]
+    cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:
         verdict, word = cell
         if verdict not in BAD:
@@ -74,6 +82,10 @@ def judge(
     if diagnosis:
         return Judgement(FAIL, diagnosis)
     return _RIGHT if meaning.kind == "legal" else _OBSERVED
+
+
+def _column(meaning: Meaning) -> Column:
+    return "capacity" if meaning.kind == "legal" and meaning.rules else meaning.kind
 
 
 def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
@@ -99,7 +111,7 @@ def verdict_of_record(
         return FAIL
     if left_out and outcome.kind in NEUTRAL:
         return NOT_CLAIMED
-    cell = TABLE[outcome.kind][meaning.kind]
+    cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:
         return cell[0]
     wrong = outcome.type != source.type or wrong_dims(outcome.dims or (), meaning, source.dims)

@@ -153,7 +153,7 @@ def made_up(text: bytes = TEXT.encode()) -> model.Spec:
     )  # fmt: skip
     finding = model.Finding(
         "types", "silence", "About types.", (model.Pointer("one", 4, "Types are"),), ("a",), "b", None, (), None,
-        model.Place("spec/findings.yaml", 7),
+        model.Place("spec/findings.yaml", 7), "misleads",
     )  # fmt: skip
     return model.Spec({"one": document}, {}, {"lengths": rule}, {"types": finding}, "")
 

@@ -1,0 +1,159 @@
+"""A failure is held against the right sentence: the text, a call that the text forbids, or only a ruling of ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adapters import numpy_reference
+from adapters.numpy_reference import Illegal, NumpyReference
+from conformance.certify.blame import Blamer, find_answered_types
+from conformance.load.cases import load_suite
+from conformance.model import BLAMES, Blame, Graph, Node, Program, Rejected, Result, Tensor
+from conformance.plan.rows import Plan, plan_of
+from conformance.run.row import run
+
+TEXT, FORBIDDEN, RULING = BLAMES
+DOCUMENTS = ("static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020")
+
+
+class ColumnMajor(NumpyReference):
+    def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Any:
+        if 0 in dst or max(len(src.dims), len(dst)) > 12:
+            return super().copy_elements(src, dst, may_overwrite)
+        return src.array().reshape(dst, order="F").copy()
+
+
+class QuietsNans(NumpyReference):
+    def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Any:
+        answer = super().copy_elements(src, dst, may_overwrite)
+        if not isinstance(answer, np.ndarray) or src.type not in ("f32", "bf16", "f16"):
+            return answer
+        bits = answer.view(f"u{answer.dtype.itemsize}")
+        infinity, quiet = {"f32": (0x7F800000, 1 << 22), "bf16": (0x7F80, 1 << 6), "f16": (0x7C00, 1 << 9)}[src.type]
+        sign = infinity.bit_length()
+        is_nan = (bits & ((1 << sign) - 1)) > infinity
+        return np.where(is_nan, bits | quiet, bits).astype(bits.dtype).view(answer.dtype)
+
+
+class RefusesBf16(NumpyReference):
+    def compile(self, graph: Graph) -> Program:
+        if graph.src.type == "bf16":
+            raise Rejected("compile", "no bf16")
+        return super().compile(graph)
+
+
+class RefusesS32Shapes(NumpyReference):
+    def compile(self, graph: Graph) -> Program:
+        if any(node.shape is not None and node.shape.type == "s32" for node in graph.nodes):
+            raise Rejected("compile", "no s32")
+        return super().compile(graph)
+
+
+class AnswersTwoInfers(NumpyReference):
+    """Takes every -1 but the first as 1."""
+
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        if shape.count(-1) > 1:
+            first = shape.index(-1)
+            shape = (*shape[: first + 1], *(1 if d == -1 else d for d in shape[first + 1 :]))
+        return super().answer(node, src, shape)
+
+
+class TakesIntegersForTheFlag(NumpyReference):
+    @staticmethod
+    def check(node: Node, src_type: str) -> None:
+        flag = node.special_zero
+        if flag is not None and flag.type[0] in "su" and flag.values in ((0,), (1,)):
+            node = node._replace(special_zero=flag._replace(type="bool"))
+        numpy_reference.check_form(node, src_type)
+
+
+class RefusesRankOne(NumpyReference):
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        dst = super().answer(node, src, shape)
+        if len(src) == 1:
+            raise Illegal("rank")
+        return dst
+
+
+class RefusesEmptyTensors(NumpyReference):
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        dst = super().answer(node, src, shape)
+        if 0 in src:
+            raise Illegal("empty")
+        return dst
+
+
+class FlushesSubnormals(NumpyReference):
+    def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Any:
+        answer = super().copy_elements(src, dst, may_overwrite)
+        if not isinstance(answer, np.ndarray) or src.type != "f32":
+            return answer
+        return np.where(np.abs(answer) < np.float32(2**-126), np.copysign(np.float32(0), answer), answer)
+
+
+class CopiesZeroFromTheRight(NumpyReference):
+    """Counts the dimension that a 0 copies from the right, where src and dst are of different ranks."""
+
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        (special_zero,) = node.special_zero.values  # type: ignore[union-attr, misc]
+        shift = len(src) - len(shape)
+        if special_zero and len(shape) > 1 and shift > 0:
+            moved = tuple(src[i + shift] if d == 0 else d for i, d in enumerate(shape))
+            if np.prod(src) and not np.prod(src) % np.prod([d for d in moved if d != -1]):
+                shape = moved
+        return super().answer(node, src, shape)
+
+
+class ReversesCopiedLengths(NumpyReference):
+    """Answers the lengths of dst in the reverse order."""
+
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        return super().answer(node, src, shape)[::-1]
+
+
+TRUTH: Mapping[type[NumpyReference], Mapping[str, Blame]] = {
+    ColumnMajor: dict.fromkeys(DOCUMENTS, RULING),
+    QuietsNans: dict.fromkeys(DOCUMENTS, RULING),
+    RefusesBf16: {**dict.fromkeys(DOCUMENTS, TEXT), "reshape-2020": RULING},
+    RefusesS32Shapes: {"reshape-2020": RULING, "dynamic-2021": TEXT},
+    AnswersTwoInfers: dict.fromkeys(DOCUMENTS, FORBIDDEN),
+    TakesIntegersForTheFlag: {},
+    RefusesRankOne: dict.fromkeys(DOCUMENTS, RULING),
+    FlushesSubnormals: {**dict.fromkeys(DOCUMENTS, TEXT), "static-2022": RULING},
+    CopiesZeroFromTheRight: dict.fromkeys(DOCUMENTS, RULING),
+    ReversesCopiedLengths: dict.fromkeys(DOCUMENTS, TEXT),
+}
+"""One fault a backend, and whose sentence it breaks in each document; a document that is not named is not broken."""
+
+
+@cache
+def the_plan() -> Plan:
+    return plan_of(load_suite())
+
+
+def blames_of(adapter: NumpyReference) -> dict[str, Counter[Blame]]:
+    """Run a backend on the suite, and count its failures by document and blame."""
+    rows = [row for row in the_plan().rows if not row.case.large and row.type in ("f32", "bf16")]
+    results: dict[str, Result] = {result.row: result for result in run(rows, adapter)}
+    blamer = Blamer(the_plan().suite.spec.rules, find_answered_types(rows, results))
+    counts: dict[str, Counter[Blame]] = {}
+    for row in rows:
+        for document in row.documents:
+            blamed = blamer.blame(row, results[row.id], document)
+            if blamed:
+                counts.setdefault(document, Counter())[blamed.blame] += 1
+    return counts
+
+
+@pytest.mark.parametrize("backend", TRUTH, ids=lambda backend: backend.__name__)
+def test_a_fault_is_held_against_the_sentence_that_it_breaks(backend: type[NumpyReference]) -> None:
+    """Some calls rest on more premises than the fault, such as a src of one dimension; those are a ruling's."""
+    heaviest = {document: min(blames, key=list(BLAMES).index) for document, blames in blames_of(backend()).items()}
+    assert heaviest == TRUTH[backend]
