@@ -76,4 +76,4 @@ class _Beside:
 
 
 if (_Beside.root / "spec" / "sources.yaml").is_file():
-    sys.meta_path.append(_Beside)
+    sys.meta_path.insert(0, _Beside)  # before the finder of an editable install elsewhere

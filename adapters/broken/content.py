@@ -89,14 +89,14 @@ def round_through(other: str, *types: str) -> Change:
 
 change_bits("flushes-subnormals", "Replaces subnormal numbers by 0.", flush)
 change_bits("infinity-clamped", "Replaces infinities by the greatest finite numbers.", clamp)
-change_bits("one-nan", "Replaces every NaN by the same one.", unify_nans)
+change_bits("one-nan", "Replaces every NaN by the same one.", unify_nans, breaks="content-is-bits")
 change_bits("nan-without-sign", "Drops the sign of a NaN.",
             lambda words, type_: np.where(is_nan(words, type_), without_sign(words, type_), words))  # fmt: skip
 change_bits("zero-without-sign", "Replaces -0 by 0.",
             lambda words, type_: np.where(words == sign_of(type_), np.array(0, words.dtype), words))  # fmt: skip
 change_bits("rounds-through-bf16", "Rounds f32 to bf16.", round_through("bf16", "f32"))
 change_bits("rounds-through-f16", "Rounds f32 and bf16 to f16.", round_through("f16", "f32", "bf16"))
-change_bits("quiets-nan", "Makes signalling NaNs quiet, as arithmetic does.", quiet)
+change_bits("quiets-nan", "Makes signalling NaNs quiet, as arithmetic does.", quiet, breaks="content-is-bits")
 change_bits("quiets-in-vectors", "Makes NaNs of f32 quiet if there are more than 32 elements.",
             quiet, lambda run, dst: run.src.type == "f32" and math.prod(dst) > 32)  # fmt: skip
 change_bits("quiets-in-place", "Makes NaNs quiet if src may be overwritten.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..numpy_reference import dense
-from .base import Answer, Dims, Run, move_elements
+from ..numpy_reference import Illegal, dense
+from .base import Answer, Call, Dims, Run, move_elements, resolve_dims
 
 
 @move_elements("empty-has-no-memory", breaks="zero-literal", classes="C")
@@ -24,3 +24,12 @@ def _(run: Run, dst: Dims) -> Answer:
 def _(run: Run, dst: Dims) -> Answer:
     """Answers f32 for every empty dst."""
     return dense("f32", dst, bytearray()) if 0 in dst else run.move(dst)
+
+
+@resolve_dims("empty-refused", breaks="empty-is-a-tensor", classes="CQ")
+def _(call: Call) -> Dims:
+    """Rejects a src without elements."""
+    dst = call.resolve()
+    if 0 in call.src:
+        raise Illegal("src is empty")
+    return dst

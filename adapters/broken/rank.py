@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..numpy_reference import Illegal
 from .base import Answer, Call, Dims, Run, move_elements, overlook, resolve_dims
 from .layout import dense_strides
 
@@ -41,6 +42,17 @@ def _(run: Run, dst: Dims) -> Answer:
     return run.move(dst)
 
 
+@resolve_dims("vectors-refused", breaks="rank-from-one", classes="Q")
+def _(call: Call) -> Dims:
+    """Rejects a src of one dimension, because it is not multidimensional."""
+    dst = call.resolve()
+    if len(call.src) == 1:
+        raise Illegal("src has to be multidimensional")
+    return dst
+
+
+resolve_dims.plant("scalar-has-no-elements", "empty-product-is-one", "K", "Takes the volume of rank 0 as 0.",
+                   lambda call: call.resolve(src=call.src or (0,)) if call.src else (0,) * len(call.shape))  # fmt: skip
 resolve_dims.plant("empty-shape-is-flat", "rank-zero", "K", "Reads a shape without entries as [-1].",
                    lambda call: call.resolve(shape=call.shape or (-1,)))  # fmt: skip
 resolve_dims.plant("scalar-has-no-first-dimension", "rank-zero", "K", "Looks at the first length of src in rank 0 too.",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .base import Call, overlook
+from ..numpy_reference import Illegal
+from .base import Call, Dims, overlook, resolve_dims
 
 
 def has_strides(call: Call) -> bool:
@@ -39,3 +40,12 @@ overlook(
 overlook("zeros-of-strided-are-not-seen", "zero-empties", "EF", "Empties a strided src for a literal 0.", has_strides)
 overlook("zero-meets-infer-of-strided", "zero-meets-infer", "BF", "Accepts -1 beside a literal 0 if src is strided.",
          has_strides)  # fmt: skip
+
+
+@resolve_dims("lengths-of-sixteen-bits", breaks="lengths-have-no-bound", classes="Q")
+def _(call: Call) -> Dims:
+    """Rejects a length past 65535."""
+    dst = call.resolve()
+    if max((*call.src, *dst), default=0) > 65535:
+        raise Illegal("a length has more than 16 bits")
+    return dst

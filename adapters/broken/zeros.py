@@ -39,7 +39,7 @@ def _(graph: Graph) -> Graph:
     return graph._replace(nodes=tuple(node._replace(special_zero=first) for node in graph.nodes))
 
 
-@resolve_dims("zeros-counted-from-the-right", breaks="zero-copies", classes="N")
+@resolve_dims("zeros-counted-from-the-right", breaks="corresponding-is-the-same-index", classes="N")
 def _(call: Call) -> Dims:
     """Copies the dimension that is as far from the end of src as the 0 is from the end of shape."""
     src, shift = call.src, len(call.src) - len(call.shape)
@@ -47,7 +47,7 @@ def _(call: Call) -> Dims:
     return call.resolve(shape=tuple(copied), zero=call.zero and 0 not in src)
 
 
-@resolve_dims("zeros-taken-in-turn", breaks="zero-copies", classes="N")
+@resolve_dims("zeros-taken-in-turn", breaks="corresponding-is-the-same-index", classes="N")
 def _(call: Call) -> Dims:
     """Copies the first dimension of src for the first 0, the second for the second, and so on."""
     lengths = iter(call.src)

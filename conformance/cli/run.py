@@ -11,12 +11,13 @@ from typing import Any
 
 from .. import report
 from ..adapter import CannotStart
+from ..certify.blame import Blamed
 from ..certify.certify import ClaimsDiffer, Order, certify, describe_difference
 from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
-from ..certify.standing import in_target
+from ..certify.standing import Blames, in_target
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
@@ -236,14 +237,14 @@ def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, ou
     say(f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
     for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
-    _show_failures(again, plan, evidence)
+    _show_failures(again, plan, evidence, conclusion.blames)
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")
     say(f"report: {_relative(out / 'report.html')}")
 
 
-def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
-    groups, outside = _failures(plan, evidence)
+def _show_failures(again: str, plan: Plan, evidence: Evidence, blames: Blames) -> None:
+    groups, outside = _failures(plan, evidence, blames)
     if outside:
         say(
             paint(
@@ -255,22 +256,30 @@ def _show_failures(again: str, plan: Plan, evidence: Evidence) -> None:
     say()
     alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
     say(paint("bold", "failures" if alive else "failures, all waived"))
-    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
-    for (diagnosis, rule), members in ordered[:_SHOWN]:
+    ordered = sorted(groups.items(), key=lambda group: (_weight(group[0][1]), -len(group[1])))
+    for (diagnosis, blamed), members in ordered[:_SHOWN]:
         row, result = members[0]
-        say(f"  {paint('red', diagnosis)} · {rule} · {count_noun(len(members), 'row')}")
+        about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else row.case.rule
+        say(f"  {paint('red', diagnosis)} · {about} · {count_noun(len(members), 'row')}")
         say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
         say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
     if len(ordered) > _SHOWN:
         say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
 
 
-def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], list[tuple[Row, Result]]], int]:
-    """Return the rows that failed in the target, by diagnosis and rule, and the number of failures outside it."""
+def _weight(blamed: Blamed | None) -> int:
+    return list(BLAMES).index(blamed.blame) if blamed else -1  # an error of the adapter comes first
+
+
+_Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]
+
+
+def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures, int]:
+    """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it."""
     by_row = {row.id: row for row in plan.rows}
     target = Target.of(evidence.header["target"])
     claims = Claims.of(evidence.header["claims"])
-    groups: dict[tuple[str, str], list[tuple[Row, Result]]] = {}
+    groups: _Failures = {}
     outside = 0
     for result in evidence.results:
         if result.diagnosis:
@@ -279,7 +288,8 @@ def _failures(plan: Plan, evidence: Evidence) -> tuple[dict[tuple[str, str], lis
             inside = [document for document in failed if in_target(row, document, target, claims)]
             outside += len(failed) - len(inside)
             if inside:
-                groups.setdefault((result.diagnosis, row.case.rule), []).append((row, result))
+                blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)
+                groups.setdefault((result.diagnosis, blamed), []).append((row, result))
     return groups, outside
 
 
