@@ -32,7 +32,7 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
     elif document in rule.decided_for:
         kind, reason = "our ruling", rule.decided_for[document]
     elif document in rule.documents:
-        kind = {"silent": "silent", "capacity": "silent"}.get(rule.level) or rule.authority(document)
+        kind = "silent" if rule.level == "silent" else rule.authority(document)
         if kind == "as we read it":
             kind, reason = "stated, as we read it", f"see the finding {rule.as_read[document]}"
         elif kind == "our ruling":

@@ -11,7 +11,7 @@ from ..adapter import bundled_backends
 from ..load.cases import load_cases
 from ..load.folders import cases_folder
 from ..meaning.contract import contracts
-from ..model import LEVELS, Spec
+from ..model import LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut, is_terminal, paint, say, table, width
 from .arguments import Usage, check_folder, emit, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
@@ -103,7 +103,7 @@ def _findings(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
     compiled = contracts(spec)
     return [
         of_finding(spec, each, compiled)
-        for each in spec.findings.values()
+        for each in sorted(spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight))
         if args.kind in (None, each.kind) and (args.document is None or pointers_in(each.at, args.document))
     ]
 
@@ -167,7 +167,7 @@ def _operation_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
 
 
 def _finding_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
-    return each["finding"], each["kind"], _where(spec, each["documents"]), each["about"]
+    return each["finding"], each["weight"], each["kind"], _where(spec, each["documents"]), each["about"]
 
 
 _LISTINGS = {
@@ -182,7 +182,9 @@ _LISTINGS = {
     "operations": _Listing(
         ("document",), _operations, ("operation", "shape given as", "types", "shape types", "documents"), _operation_row
     ),
-    "findings": _Listing(("document", "kind"), _findings, ("finding", "kind", "documents", "about"), _finding_row),
+    "findings": _Listing(
+        ("document", "kind"), _findings, ("finding", "weight", "kind", "documents", "about"), _finding_row
+    ),
     "cases": _Listing(("rule",), _cases, ("case", "rule", "place", "calls"), _case_row),
     "backends": _Listing((), _backends, ("backend", "version", "what it is", "install"), _backend_row),
 }

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..meaning.contract import contracts
-from ..model import Call, Form, Operation, Spec
+from ..model import INTEGERS, Call, Form, Operation, Spec
 from ..model.types import WIDTH
 from ..system.terminal import paint, say, table, wrap
 from .arguments import Usage, emit, load_spec_of, pick
@@ -96,6 +96,7 @@ class _TypedCall:
             src_type,
             given.pop("dst_type", src_type),
             shape_type,
+            special_zero_is_exact=given.get("special_zero_type", "bool") in ("bool", *INTEGERS),
             missing_attributes=tuple(name for name in missing if name in attributes),
             missing_operands=tuple(name for name in missing if name not in attributes),
             **given,
@@ -146,7 +147,7 @@ def _row(name: str, each: Mapping[str, Any]) -> tuple[str, ...]:
     kind, dst = each["kind"], each["dst"]
     rules = ", ".join(reason["rule"] for reason in each["because"])
     if kind == "legal":
-        what = format_dims(dst)
+        what = format_dims(dst) + (f"; a backend may reject it for want of capacity: {rules}" if rules else "")
     elif kind == "illegal":
         what = f"breaks {rules}"
     elif kind == "unspecified":

@@ -24,7 +24,7 @@ from .witness import is_witness
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
     """Find every problem with the cases of a suite."""
     plan = plan or plan_of(suite)
-    yield from _expectations(plan)
+    yield from problems_with_expectations(plan)
     yield from _rows(plan)
     yield from _same_call(plan)
     yield from _bits(suite.cases.values())
@@ -36,7 +36,7 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
 # ── expectations ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _expectations(plan: Plan) -> Iterator[Problem]:
+def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
     """Compare each expectation with each document; one problem for each case and document."""
     reported = set()
     for row in plan.rows:
@@ -69,8 +69,6 @@ def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning:
             and len(step.shapes) == 1
         ):
             return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"
-        return None
-    if meaning.kind == "unspecified" and not binds and document in step.expect:
         return None
     what = f"expects {_format_expected(expected)}, but in {document} {describe_meaning(meaning)}"
     return f"{what}; correct the case, or the rule"
@@ -210,6 +208,7 @@ def _findings(suite: Suite) -> Iterator[Problem]:
         for step in case.steps
         if len(step.shapes) == 1
     }
+    yield from _readings(suite.spec)
     for finding in suite.spec.findings.values():
         if finding.example and finding.example not in calls:
             src, shape, zero = finding.example
@@ -218,6 +217,24 @@ def _findings(suite: Suite) -> Iterator[Problem]:
                 f"finding {finding.id!r}: no case makes its call, src {list(src)}, shape {list(shape)}, special_zero "
                 f"{str(zero).lower()}; add one",
             )
+
+
+def _readings(spec: Spec) -> Iterator[Problem]:
+    """Find findings whose choice between readings no rule shows, and rules read by a finding that does not name them."""
+    for finding in spec.findings.values():
+        documents = {pointer.document for pointer in finding.at}
+        rules = [spec.rules[name] for name in finding.rules]
+        weak = any(rule.authority(document) != "stated" for rule in rules for document in documents & rule.documents)
+        if finding.weight == "changes a verdict" and not weak:
+            what = (
+                "changes a verdict, and all its rules are stated there; say `as_read` or `decided_for` in one of them"
+            )
+            yield Problem(finding.place, f"finding {finding.id!r}: {what}")
+    for rule in spec.rules.values():
+        for document, name in rule.as_read.items():
+            if rule.id not in spec.findings[name].rules:
+                what = f"is read by {name!r} in {document}, and the finding does not name the rule; add it there"
+                yield Problem(rule.place, f"rule {rule.id!r} {what}")
 
 
 def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:

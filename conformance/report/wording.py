@@ -118,7 +118,7 @@ def format_lines(rule: Rule, document: str) -> str:
         return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{read}"
     if document not in rule.documents:
         return "not bound"
-    return {"silent": "silent", "capacity": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+    return {"silent": "silent", "may": "allowed"}.get(rule.level, "our ruling")
 
 
 def format_blames(blames: Mapping[str, Blamed]) -> str:

@@ -1,0 +1,41 @@
+"""`check` notices when a rule no longer binds in one of its documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from conformance.load.cases import load_suite
+from conformance.meaning.contract import contracts
+from conformance.model import Suite
+from conformance.plan.rows import Plan, rows_of
+from conformance.prove.check_cases import problems_with_expectations
+
+
+@cache
+def the_suite() -> Suite:
+    return load_suite()
+
+
+def bindings() -> list[tuple[str, str]]:
+    """Every rule with a contract of its own, with each of its documents."""
+    rules = the_suite().spec.rules.values()
+    return [
+        (rule.id, document)
+        for rule in rules
+        if rule.level in ("must", "decided") and rule.has_contract and not rule.implied
+        for document in sorted(rule.documents)
+    ]
+
+
+@pytest.mark.parametrize(("rule", "document"), bindings(), ids=lambda name: name)
+def test_unbinding_a_rule_in_one_document_contradicts_a_case_that_cites_it(rule: str, document: str) -> None:
+    suite = the_suite()
+    unbound = replace(suite.spec.rules[rule], documents=suite.spec.rules[rule].documents - {document})
+    spec = replace(suite.spec, rules={**suite.spec.rules, rule: unbound})
+    citing = {case.id: case for case in suite.cases.values() if case.rule == rule}
+    rows = tuple(rows_of(citing.values(), spec, contracts(spec)))
+    found = [str(problem) for problem in problems_with_expectations(Plan(replace(suite, spec=spec), rows))]
+    assert any(f"in {document} " in problem for problem in found), found[:3]
