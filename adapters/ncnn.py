@@ -9,14 +9,13 @@ import ncnn  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
 from conformance import Array, Rejected, Tensor, Unsupported, array_of
-from conformance.model import LAYOUTS
+from conformance.model import STRIDED
 from conformance.model.types import WIDTH
 
 from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
 
 LENGTHS = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}
 """The numbers by which a layer knows the lengths of 1 to 4 axes: w is 0, h 1, d 11 and c 2."""
-STRIDED = tuple(name for name in LAYOUTS if name not in ("dense", "offset"))
 
 
 class Ncnn(ArrayLibrary):

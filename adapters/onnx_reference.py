@@ -8,9 +8,9 @@ import onnx  # type: ignore[import-not-found,unused-ignore]
 from onnx.reference import ReferenceEvaluator  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported
+from conformance.adapter import rejection
 
 from .onnx_model import arguments, model
-from .shared import rejection
 
 REFUSALS = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
 """NumPy's, and the evaluator's TypeError for operands or attributes that do not fit the operator."""

@@ -11,17 +11,18 @@ import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
 from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import CannotStart, Claims, Graph, Identity, Tensor, Unsupported
+from conformance.adapter import rejection
+from conformance.model import STRIDED
 from conformance.model.types import WIDTH
 
 from .onnx_model import TYPES, arguments, model
-from .shared import rejection, strides_of
+from .shared import strides_of
 
 NAMES = {number: name for name, number in TYPES.items()}
 ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issubclass(e, Exception))
 REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
 PROVIDER = "CPUExecutionProvider"
 SILENT = 4
-STRIDED = ("transposed", "channels-last", "padded", "cropped", "broadcast", "reversed")
 LAYOUTS = tuple(f"layout:{layout}" for layout in STRIDED)
 """Not supported: of bf16 the library takes dense arrays only."""
 

@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
+from conformance.adapter import rejection
 from conformance.model.types import WIDTH, dtype_of
 
-from .shared import rejection, strides_of
+from .shared import strides_of
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # otherwise the import sends telemetry
 

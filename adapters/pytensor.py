@@ -11,9 +11,10 @@ import pytensor  # type: ignore[import-not-found,unused-ignore]
 from pytensor import tensor as pt
 
 from conformance import Array, Tensor, Unsupported, array_of
+from conformance.adapter import NodeCall
 from conformance.model.types import dtype_of
 
-from .shared import ArrayLibrary, NodeCall, NodeCalls
+from .shared import ArrayLibrary, NodeCalls
 
 warnings.filterwarnings("ignore", module="pytensor")  # it warns about dims that it cannot infer
 UNSIGNED = ("u8", "u16", "u32", "u64")

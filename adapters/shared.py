@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported, array_of
+from conformance.adapter import NodeCall, check_nodes_plain, node_calls, rejection
 from conformance.model import EVERY
 from conformance.model.types import WIDTH
-
-
-class NodeCall(NamedTuple):
-    """The arguments of one node of a graph."""
-
-    shape: tuple[int, ...]
-    special_zero: bool
-    shape_type: str
-    runtime: bool
-    """True if shape arrived with the call."""
-
 
 NodeCalls = tuple[NodeCall, ...]
 
@@ -47,11 +37,6 @@ def without_elements(type_: str, dims: Sequence[int]) -> Tensor:
 def strides_of(type_: str, dims: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of a dense tensor, in bytes."""
     return tuple(WIDTH[type_] * math.prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
-
-
-def rejection(stage: str, refusal: Exception) -> Rejected:
-    """Return the rejection of a call that a library rejects by an exception."""
-    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
 
 
 class ArrayLibrary:
@@ -93,13 +78,9 @@ class ArrayLibrary:
         return Claims(self.operations, self.leaves_out, self.answers_special_zero)
 
     def compile(self, graph: Graph) -> ArrayProgram:
-        for node in graph.nodes:
-            if not node.well_formed:
-                raise Unsupported("form")
-            if node.result is not None:
-                raise Unsupported("declared")
-            if node.shape is not None and node.shape.values is None and "runtime-shape" in self.leaves_out:
-                raise Unsupported("runtime-shape")
+        check_nodes_plain(graph)
+        if "runtime-shape" in self.leaves_out and any(node.shape and node.shape.values is None for node in graph.nodes):
+            raise Unsupported("runtime-shape")
         return ArrayProgram(self, graph)
 
 
@@ -110,17 +91,9 @@ class ArrayProgram:
         self.library, self.nodes = library, graph.nodes
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
-        arriving = iter(shapes)
-        calls = []
-        for node in self.nodes:
-            assert node.shape is not None
-            assert node.special_zero is not None
-            assert node.special_zero.values is not None
-            values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
-            runtime = node.shape.values is None
-            calls.append(NodeCall(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime))
+        calls = tuple(node_calls(self.nodes, shapes))
         try:
-            dst = self.library.run_chain(self.library.import_src(src), tuple(calls))
+            dst = self.library.run_chain(self.library.import_src(src), calls)
         except self.library.refusals as refusal:
             raise rejection("run", refusal) from refusal
         return self.library.export_dst(dst)

@@ -11,9 +11,9 @@ from tvm.relax.frontend.onnx import from_onnx  # type: ignore[import-not-found,u
 from tvm_ffi import StructuralKey  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported, array_of
+from conformance.adapter import rejection
 
 from .onnx_model import arguments, model
-from .shared import rejection
 
 REFUSALS = (ValueError, RuntimeError, OverflowError, IndexError, TypeError, AssertionError)
 """The last three: a 0 that copies past the rank of src, and operands or outputs that the importer does not take."""

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
 
-    from .adapter import (
+    from .adapter import CannotStart, FunctionAdapter, array_of
+    from .model import (
         Adapter,
         Array,
-        CannotStart,
         Claims,
         Declared,
-        FunctionAdapter,
         Graph,
         Identity,
         Node,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
         Rejected,
         Tensor,
         Unsupported,
-        array_of,
     )
 
 __version__ = "0.1.0"
@@ -57,9 +55,9 @@ def __getattr__(name: str) -> Any:
     """Import a name of the public face when it is first asked for, so that `conformance --help` waits for nothing."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import adapter
+    from . import adapter, model
 
-    return getattr(adapter, name)
+    return getattr(adapter if name in adapter.__all__ else model, name)
 
 
 class _Beside:

@@ -106,7 +106,7 @@ def words(source: Source) -> str:
     if volume <= _LITERAL:
         return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
     ranges = [f"range({part.start:#x}, {part.stop:#x})" if isinstance(part, range) else hex(part) for part in cycle]
-    joined = ", ".join(f"*{each}" if "range" in each else each for each in ranges)
+    joined = ", ".join(f"*{part}" if part.startswith("range") else part for part in ranges)
     inner = ranges[0] if len(cycle) == 1 and isinstance(cycle[0], range) else f"[{joined}]"
     times, rest = divmod(volume, count)
     whole = f'array("{code}", {inner})'

@@ -28,7 +28,7 @@ def python(value: object) -> str:
     if isinstance(value, float) and isfinite(value):
         return repr(value)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{python(key)}: {python(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{python(key)}: {python(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(python, value))}]"
     if isinstance(value, tuple):

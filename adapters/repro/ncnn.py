@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.model import Unsupported
+from conformance.model import STRIDED, Unsupported
 from conformance.plan.rows import Row
 
 from . import Parts, body, constant_steps, function_calls, numpy_array, numpy_imports, script
@@ -45,7 +45,7 @@ def write_script(row: Row, backend: str) -> str:
     steps = []
     for step in constant_steps(row, ("f32",)):
         source = step.source
-        if source.layout not in ("dense", "offset"):
+        if source.layout in STRIDED:
             raise Unsupported(f"layout:{source.layout}")
         if len(source.dims) > 12:
             raise Unsupported("rank")

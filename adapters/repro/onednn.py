@@ -175,8 +175,8 @@ def graph_code(plan: Blueprint, name: str) -> str:
     lines = ["known = {"]
     lines += [f"    {id_}: {tensor_code(fields)}," for id_, fields in plan.tensors.items()]
     lines += ["}"]
-    lines += [f"op_{each.id} = {op_code(each)}" for each in plan.ops]
-    lines.append(f"return compiled(known, {', '.join(f'op_{each.id}' for each in plan.ops)})")
+    lines += [f"op_{op.id} = {op_code(op)}" for op in plan.ops]
+    lines.append(f"return compiled(known, {', '.join(f'op_{op.id}' for op in plan.ops)})")
     return f"\n@cache\ndef {name}():\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -189,21 +189,23 @@ def tensor_code(fields: TensorFields) -> str:
 
 
 def op_code(op: Op) -> str:
-    told = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
-    for each in op.attributes:
-        if each.type == "string":
-            text = text_of(each)
-            told.append(f'("str", {each.id:#x}, {python(text)}, {len(text)})')
+    arguments = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
+    for attribute in op.attributes:
+        if attribute.type == "string":
+            text = text_of(attribute)
+            arguments.append(f'("str", {attribute.id:#x}, {python(text)}, {len(text)})')
             continue
-        values = [int(value) if each.type == "bool" else value for value in each.values]
-        length = 0 if each.scalar and each.type in ("s64", "f32") else len(values)  # as the C++ interface says a scalar
-        array = f"(c.{SETTERS[each.type]} * {max(len(values), 1)})({', '.join(map(python, values))})"
-        told.append(f'("{each.type}", {each.id:#x}, {array}, {length})')
-    return f"op({', '.join(told)})"
+        values = [int(value) if attribute.type == "bool" else value for value in attribute.values]
+        length = (
+            0 if attribute.scalar and attribute.type in ("s64", "f32") else len(values)
+        )  # as the C++ interface says a scalar
+        array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(python, values))})"
+        arguments.append(f'("{attribute.type}", {attribute.id:#x}, {array}, {length})')
+    return f"op({', '.join(arguments)})"
 
 
 def text_of(attribute: Attribute) -> bytes:
-    """The bytes of a string attribute, of which the library is told the number."""
+    """The bytes of a string attribute; the library also takes their number."""
     return "".join(map(str, attribute.values)).encode()
 
 

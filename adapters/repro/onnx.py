@@ -7,7 +7,7 @@ from itertools import count
 from textwrap import indent
 from typing import Any
 
-from conformance.model import Declared, Graph, Node, Operand, Unsupported
+from conformance.model import STRIDED, Declared, Graph, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import Source, volume_of
 from conformance.plan.rows import Row
@@ -200,7 +200,7 @@ def step_code(step: RowStep, name: str, runtime: bool) -> str:
 
 def source_of(source: Source, runtime: bool) -> str:
     """src as NumPy code; of the runtime's dense tensors only the words are wanted."""
-    if runtime and source.layout in ("dense", "offset"):
+    if runtime and source.layout not in STRIDED:
         return "np.array(words)"
     if runtime and source.type == "bf16":
         raise Unsupported(f"layout:{source.layout}")
@@ -210,7 +210,7 @@ def source_of(source: Source, runtime: bool) -> str:
 def binding_lines(name: str, code: str, step: RowStep) -> Iterator[Any]:
     """The lines that bind an input to memory that stays."""
     source = step.source
-    if not name.startswith("arriving") and source.layout not in ("dense", "offset") and volume_of(source.dims):
+    if not name.startswith("arriving") and source.layout in STRIDED and volume_of(source.dims):
         yield f'binding.bind_ortvalue_input("{name}", ort.OrtValue.ortvalue_from_numpy({code}))'
         return
     type_, dims = (source.type, source.dims)

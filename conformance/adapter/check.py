@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..model import EVERY, LAYOUTS, Adapter, Claims, Identity
+from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import short
 from .function import FunctionAdapter
@@ -122,7 +123,8 @@ def _check_claims(claims: Any, backend: str) -> None:
 
 
 FAMILIES = (
-    "type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form", "large", "rank",
+    "type", "shape-type", "runtime-shape", "chain", "declared", "form", "rank",
+    *(key.facet.partition(":")[0] for key in (*STEP_KEYS, *CASE_KEYS) if key.facet),
 )  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
 MEMBERS: Mapping[str, tuple[str, ...]] = {

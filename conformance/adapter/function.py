@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ..model import EVERY, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
 
@@ -37,11 +38,7 @@ class FunctionAdapter:
         return Claims(tuple(self.operations), tuple(self.leaves_out), self.answers_special_zero)
 
     def compile(self, graph: Graph) -> FunctionProgram:
-        for node in graph.nodes:
-            if not node.well_formed:
-                raise Unsupported("form")
-            if node.result is not None:
-                raise Unsupported("declared")
+        check_nodes_plain(graph)
         return FunctionProgram(self, graph.nodes)
 
 
@@ -52,17 +49,49 @@ class FunctionProgram:
         self.adapter, self.nodes = adapter, nodes
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
-        array, arriving = array_of(src), iter(shapes)
-        for node in self.nodes:
-            assert node.shape is not None
-            assert node.special_zero is not None
-            assert node.special_zero.values is not None
-            shape = node.shape.values if node.shape.values is not None else tuple(next(arriving).array().tolist())
-            try:
-                array = self.adapter.reshape(array, shape, node.special_zero.values[0])
-            except self.adapter.refusals as refusal:
-                raise Rejected("run", f"{type(refusal).__name__}: {refusal}") from refusal
+        array, calls = array_of(src), tuple(node_calls(self.nodes, shapes))
+        try:
+            for call in calls:
+                array = self.adapter.reshape(array, call.shape, call.special_zero)
+        except self.adapter.refusals as refusal:
+            raise rejection("run", refusal) from refusal
         return array
+
+
+class NodeCall(NamedTuple):
+    """The arguments of one node of a graph."""
+
+    shape: tuple[int, ...]
+    special_zero: bool
+    shape_type: str
+    runtime: bool
+    """True if shape arrived with the call."""
+
+
+def check_nodes_plain(graph: Graph) -> None:
+    """Raise Unsupported for nodes that a function of arrays cannot express: another form, or a declared output."""
+    for node in graph.nodes:
+        if not node.well_formed:
+            raise Unsupported("form")
+        if node.result is not None:
+            raise Unsupported("declared")
+
+
+def node_calls(nodes: Iterable[Node], shapes: Iterable[Tensor]) -> Iterator[NodeCall]:
+    """Yield the arguments of each node; `shapes` are those that arrive with the call."""
+    arriving = iter(shapes)
+    for node in nodes:
+        assert node.shape is not None
+        assert node.special_zero is not None
+        assert node.special_zero.values is not None
+        values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
+        runtime = node.shape.values is None
+        yield NodeCall(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime)
+
+
+def rejection(stage: str, refusal: Exception) -> Rejected:
+    """Return the rejection of a call that a library rejects by an exception."""
+    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
 
 
 def array_of(src: Tensor) -> Array:

@@ -9,6 +9,7 @@ from ..isolate.backend import Isolation, run_rows, use_backend
 from ..isolate.launch import Limits
 from ..model import FAIL
 from ..plan.rows import Plan, Row
+from ..system.exit_codes import FAILS
 from .conclude import conclude
 from .evidence import Target, Writer, header_of
 from .planted import PlantedBackend, planted_in
@@ -43,7 +44,7 @@ def _run_planted_backend(
         evidence = writer.close(0.0)
     part = Plan(plan.suite, rows)
     conclusion = conclude(part, {result.row: result for result in evidence.results}, claims, target)
-    return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == 1 else 0
+    return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == FAILS else 0
 
 
 def _group_by_rule(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -12,6 +12,7 @@ from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
 from ..plan.rows import Plan
 from ..plan.select import nearest
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from . import planted, waive
 from .blame import Blamed, Blamer, find_answered_types
 from .evidence import Evidence, Target
@@ -61,7 +62,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
         overdue=() if partial else overdue, in_process=ran_in_suite_process(header),
     )  # fmt: skip
     notes = [*conclusion.notes]
-    if conclusion.exit_code != 6:  # otherwise they are in `why`
+    if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
         notes += overdue
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
@@ -111,12 +112,13 @@ def conclude(
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
     if escaped:
-        who = ", ".join(escaped)
-        code, why = 5, f"the harness caught itself lying: {who}, planted and bad, was not caught; no verdict holds"
-        standings = tuple(replace(standing, word="nothing shown") for standing in standings)
+        lie = f"{', '.join(escaped)}, planted and bad, was not caught; no verdict holds"
+        code, why = UNTRUSTED, f"the harness caught itself lying: {lie}"
     else:
         code, why = _exit_code(standings, by_standing, claims, target, overdue)
         code, why = _limit_to_suite(plan.suite, code, why)
+    if code in VOIDS_VERDICTS:
+        standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
     notes = (*note_unclaimed_passes(groups, claims), *note_unlisted(unlisted))
@@ -141,9 +143,9 @@ def ran_in_suite_process(header: Mapping[str, Any]) -> bool:
 
 def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
     """Limit an exit code and its reason to what the cases of the suite can show."""
-    if suite.lost and code in (0, 4):
-        return 4, f"incomplete: {describe_missing_cases(suite)}"
-    return code, f"{why},{reach(suite)}" if code == 0 and not suite.whole else why
+    if suite.lost and code in (CONFORMS, INCOMPLETE):
+        return INCOMPLETE, f"incomplete: {describe_missing_cases(suite)}"
+    return code, f"{why},{reach(suite)}" if code == CONFORMS and not suite.whole else why
 
 
 # ── exit code ─────────────────────────────────────────────────────────────────────────────────────
@@ -158,25 +160,26 @@ def _exit_code(
         for rows in group:
             verdicts[rows.verdicts[document]] += len(rows.rows)
     if failed := sum(verdicts[verdict] for verdict in BAD):
-        return 1, f"{failed:,} verdict{'s' if failed > 1 else ''} in the target failed or erred"
+        return FAILS, f"{failed:,} verdict{'s' if failed > 1 else ''} in the target failed or erred"
     if overdue:
-        return 6, "; ".join(overdue)
+        return OVERDUE, "; ".join(overdue)
     if target.shard:
-        return 4, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
+        return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
     if target.select and set(verdicts) <= {NOT_RUN}:
         near = nearest(target.select, (row for group in groups.values() for rows in group for row in rows.rows))
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
-        return 4, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
+        return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.select:
-        return 4, f"incomplete: -k {target.select!r} chose some cases, and only the whole suite shows conformity"
+        limit = "chose some cases, and only the whole suite shows conformity"
+        return INCOMPLETE, f"incomplete: -k {target.select!r} {limit}"
     if unmet := list(_find_unmet(standings, claims, target)):
-        return 4, f"incomplete: required and not shown: {', '.join(unmet)}"
+        return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:
-        return 4, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[0])}"
+        return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[0])}"
     if not any(standing.word == "conforms" for standing in standings):
-        return 4, "incomplete: nothing was shown for any document and type"
+        return INCOMPLETE, "incomplete: nothing was shown for any document and type"
     waived = verdicts[WAIVED]
-    return 0, "the whole target conforms" + (f", with {waived:,} verdicts waived" if waived else "")
+    return CONFORMS, "the whole target conforms" + (f", with {waived:,} verdicts waived" if waived else "")
 
 
 def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from ..model import VERDICTS
+from ..system.text import shorten
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,7 @@ def _first(misfits: Iterable[Misfit | None]) -> Misfit | None:
 
 def short(value: Any) -> str:
     """Write a value as JSON, cut to 100 characters."""
-    text = json.dumps(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    return shorten(json.dumps(value), 100)
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..system.exit_codes import USAGE
 from ..system.terminal import say_raw
+from ..system.text import shorten
 
 if TYPE_CHECKING:
     from ..model import Problem, Spec
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 class Usage(Exception):
     """The command line cannot be carried out; the message says in one line why and what to type instead."""
 
-    def __init__(self, what: str, code: int = 2) -> None:
+    def __init__(self, what: str, code: int = USAGE) -> None:
         super().__init__(what)
         self.code = code
 
@@ -68,7 +70,7 @@ def unknown(what: str, name: str, names: Iterable[str], else_type: str = "") -> 
         hint = f"see `{else_type}`"
     else:
         hint = f"one of {', '.join(known)} is meant"
-    return f"unknown {what} {_short(name)}; {hint}"
+    return f"unknown {what} {shorten(name)!r}; {hint}"
 
 
 def pick(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
@@ -87,10 +89,6 @@ def find_alike(name: str, names: Iterable[str]) -> list[str]:
         return text.strip().lower().replace("_", "-").replace(" ", "-")
 
     return [other for other in names if plain(other) == plain(name)]
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def emit(data: Any) -> None:

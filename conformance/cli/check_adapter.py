@@ -15,6 +15,7 @@ from ..prove.check_adapter import check_adapter
 from ..prove.check_claims import Check
 from ..prove.check_program import check_program
 from ..run.contain import contain
+from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, paint, say, wrap
 from .arguments import Usage, check_folder, emit
 
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 _show(check)
     except CannotStart as cannot:
-        raise Usage(str(cannot), code=3) from None
+        raise Usage(str(cannot), code=CANNOT_START) from None
     return _conclude(args, checks)
 
 
@@ -50,7 +51,7 @@ def _all(args: argparse.Namespace, plan: Plan) -> Iterator[Check]:
     limits = Limits(seconds=args.timeout)
     yield from check_adapter(args.backend, isolation_of(args.backend, args.isolation), plan, limits)
     if args.backend.startswith("cmd:"):
-        yield from check_program(args.backend.removeprefix("cmd:"), limits)
+        yield from check_program(args.backend.removeprefix("cmd:"), plan, limits)
 
 
 def _show(check: Check) -> None:

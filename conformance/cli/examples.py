@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..system import exit_codes
+
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
@@ -16,24 +18,23 @@ usage: conformance COMMAND …   (conformance COMMAND --help has its options and
 
 An executable specification and conformance suite for the reshape operations of oneDNN Graph.
 """
-CLOSING = """\
+CLOSING = f"""\
 begin here:
   conformance run numpy                    the reference: what a verdict and a report look like
   conformance new-adapter mine             a backend of yours, in one file that runs at once
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
 
-exit codes: 0 conforms, or all is well · 1 something failed · 2 the command or a file cannot be read
-            3 the backend cannot start · 4 incomplete · 5 the suite caught itself lying · 6 waiver overdue
+exit codes: {exit_codes.SUMMARY}
 """
 EXAMPLES: Mapping[str, str] = {
-    "run": """\
+    "run": f"""\
   conformance run numpy                                        everything on the reference
   conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
   conformance run cmd:./reshape --jobs 2                       a program in any language
   conformance run onednn --document static-2022 --type bf16    a part of the target
   conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
   conformance run numpy --spec my/spec --cases my/cases        with rules and cases of yours beside ours
-exit codes: 0 conforms · 1 fails · 2 usage · 3 cannot start · 4 incomplete · 5 not to be trusted · 6 waiver overdue""",
+exit codes: {exit_codes.SUMMARY}""",
     "merge": """\
   conformance run numpy --shard 1/2 --out build/one
   conformance run numpy --shard 2/2 --out build/two

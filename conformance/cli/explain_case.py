@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..model import Case, Expected, Step, Suite
+from ..model import Case, Expected, Suite
 from ..plan.rows import Row, plan_of
 from ..plan.steps import RowStep
+from ..report.wording import format_call
 from ..system.terminal import label_paragraph, paint, say, table
 from .facts import of_meaning
 from .meaning import format_dims, print_meanings
@@ -43,7 +44,7 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
         for document, meaning in _meanings(row.steps[number]):
             meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
     return {
-        "call": _format_call(case, step),
+        "call": format_call(case, step),
         "expect": {document: _format_expected(each) for document, each in step.expect.items()},
         "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
     }
@@ -53,28 +54,6 @@ def _meanings(task: RowStep) -> Iterator[tuple[str, Any]]:
     for judged in task.meanings:
         for document in judged.documents:
             yield document, judged.meaning
-
-
-def _format_call(case: Case, step: Step) -> str:
-    """Write the call in one line."""
-    chain = " then ".join(
-        f"{format_dims(shape)} (special_zero {str(zero).lower()})"
-        for shape, zero in zip(step.shapes, step.special_zero, strict=True)
-    )
-    more = [f"layout {step.layout}"] if step.layout != "dense" else []
-    more += ["in place"] if step.in_place else []
-    more += [f"declared {format_dims(case.declared) if isinstance(case.declared, tuple) else case.declared}"] * (
-        case.declared is not None
-    )
-    more += [f"shape of type {case.shape_type}"] * bool(case.shape_type) + [f"shape of rank {case.shape_rank}"] * (
-        case.shape_rank != 1
-    )
-    more += [f"dst of type {case.dst_type}"] * bool(case.dst_type)
-    for name, operand in case.attributes.items():
-        more.append(f"{name} {'missing' if operand is None else f'given as {operand.type} {operand.values}'}")
-    for kind, counts in (("input", case.inputs), ("output", case.outputs)):
-        more += [f"{kind} {name} missing" if not n else f"{n} more {kind}" for name, n in counts.items()]
-    return ", ".join([f"reshape {step.src_type}{format_dims(step.src)} by {chain}", *more])
 
 
 def _format_expected(expected: Expected) -> str:

@@ -14,6 +14,7 @@ from ..load.spec import load_spec
 from ..model import Spec
 from ..report.wording import visible
 from ..run.contain import contain
+from ..system.exit_codes import CANNOT_START
 from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, lines, paint, say
 from .arguments import Usage, check_folder, emit, unknown
@@ -27,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         from ..explore.hunt import Scope, hunt
     except ImportError as error:
-        raise Usage(f"hunt needs Hypothesis ({error}); pip install 'reshape-conformance[hunt]'", code=3) from None
+        advice = "pip install 'reshape-conformance[hunt]'"
+        raise Usage(f"hunt needs Hypothesis ({error}); {advice}", code=CANNOT_START) from None
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
         with contain() as notes, _no_traces(), ExitStack() as backends:
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
             result = hunt(adapter, scope, args.examples, args.seed, other)
             name = f"{adapter.identity.name} {adapter.identity.version}"
     except CannotStart as cannot:
-        raise Usage(str(cannot), code=3) from None
+        raise Usage(str(cannot), code=CANNOT_START) from None
     if args.json:
         emit(_data(args, result, name))
     else:

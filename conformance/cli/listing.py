@@ -12,7 +12,7 @@ from ..load.cases import load_cases
 from ..load.folders import cases_folder
 from ..meaning.contract import contracts
 from ..model import LEVELS, WEIGHTS, Spec
-from ..system.terminal import columns, count_noun, cut, is_terminal, paint, say, table, width
+from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
 from .arguments import Usage, check_folder, emit, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 
@@ -75,7 +75,7 @@ def _fit_to_terminal(rows: list[list[str]], header: Sequence[str]) -> list[list[
     if not is_terminal(sys.stdout) or not rows:
         return rows
     before = [max(columns(row[at]) for row in [*rows, header]) + 2 for at in range(len(header) - 1)]
-    return [[*row[:-1], cut(row[-1], max(20, width() - sum(before)))] for row in rows]
+    return [[*row[:-1], cut_columns(row[-1], max(20, width() - sum(before)))] for row in rows]
 
 
 # ── what can be listed ────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from ..isolate.supervise import Terminated, install_signal_handlers, run_in_child
+from ..system.exit_codes import INCOMPLETE, USAGE
 from ..system.terminal import say
 from .arguments import Usage, locate, unknown
 from .options import COMMANDS, build_parsers
@@ -105,7 +106,7 @@ def _cut_short(code: int) -> int:
     """Report that the process ended in the middle of the command, and return the exit code for that."""
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     _print_error(f"the process ended with {how} before the command was done; nothing is shown; drop --isolation none")
-    return 4
+    return INCOMPLETE
 
 
 def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
@@ -135,7 +136,7 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
     except OSError as error:
         _discard_output()
         _print_error(f"{error.filename or 'output'}: {error.strerror or error}")
-        return 2
+        return USAGE
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -156,7 +157,7 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         for problem in error.problems:
             _print_error(str(locate(problem, (getattr(args, "spec", None), getattr(args, "cases", None)))))
-        return 2
+        return USAGE
 
 
 def _print_error(what: str) -> None:

@@ -8,6 +8,7 @@ from ..certify.evidence import Refused, Tampered, Writer, read
 from ..certify.folder import RESULTS, clear
 from ..certify.rejudge import refuse_unsound
 from ..certify.shards import merge_shards
+from ..system.exit_codes import UNTRUSTED
 from ..system.files import InUse, lock_folder
 from .arguments import Usage, load_plan
 from .run import conclude_and_report
@@ -37,4 +38,4 @@ def run(args: argparse.Namespace) -> int:
     except InUse as in_use:
         raise Usage(f"--out {in_use}") from None
     except Tampered as tampered:
-        raise Usage(str(tampered), code=5) from None
+        raise Usage(str(tampered), code=UNTRUSTED) from None

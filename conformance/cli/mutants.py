@@ -22,7 +22,7 @@ from ..prove.mutants import (
     reference_mutants,
     rows_to_run,
 )
-from ..system.terminal import Progress, count_noun, cut, paint, say, table
+from ..system.terminal import Progress, count_noun, cut_columns, paint, say, table
 from .arguments import Usage, check_folder, emit
 
 
@@ -139,7 +139,7 @@ def _show(findings: Findings, problems: list[str]) -> None:
         for proof, results in _by_proof(findings.mutants):
             say(f"  equivalent: {proof}")
             for each in results:
-                say(f"    {each.mutant.line}: {cut(each.mutant.text, 60)} · {each.mutant.change}")
+                say(f"    {each.mutant.line}: {cut_columns(each.mutant.text, 60)} · {each.mutant.change}")
         say()
     for problem in problems:
         say(paint("red", problem))

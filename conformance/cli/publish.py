@@ -18,6 +18,7 @@ from ..model import ERROR, FAIL, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
 from ..report.publish import Stale, index, publish, size
+from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.temporary import temporary_folder
 from ..system.terminal import Progress, count_noun, say, table
@@ -80,9 +81,9 @@ def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None
             with closing(progress):
                 certify(order, lambda _: folder / "out", tick=progress.at)
         except CannotStart as cannot:
-            raise Usage(str(cannot), code=3) from None
+            raise Usage(str(cannot), code=CANNOT_START) from None
         except Tampered as tampered:
-            raise Usage(str(tampered), code=5) from None
+            raise Usage(str(tampered), code=UNTRUSTED) from None
         _publish(folder / "out" / RESULTS, plan, reports)
 
 

@@ -27,6 +27,7 @@ from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Place, Result, fails
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, ids, parse_selection
+from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, count_noun, paint, say, table, wrap
 from .arguments import Usage, emit, load_plan, unknown
@@ -83,13 +84,13 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
         assert folder.path is not None
         return conclude_and_report(args, plan, evidence, folder.path)
     except CannotStart as cannot:
-        raise Usage(str(cannot), code=3) from None
+        raise Usage(str(cannot), code=CANNOT_START) from None
     except ClaimsDiffer as differs:
-        raise Usage(f"--claims {args.claims}: {differs}", code=3) from None
+        raise Usage(f"--claims {args.claims}: {differs}", code=CANNOT_START) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
     except Tampered as tampered:
-        raise Usage(str(tampered), code=5) from None
+        raise Usage(str(tampered), code=UNTRUSTED) from None
     except KeyboardInterrupt as error:
         if folder.path is None:
             raise

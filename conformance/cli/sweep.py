@@ -27,6 +27,7 @@ from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import contain
+from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, count_noun, lines, paint, say, table
 from .arguments import Usage, check_folder, emit, unknown
@@ -47,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
     except InUse as in_use:
         raise Usage(str(in_use)) from None
     except (CannotStart, Lost) as cannot:
-        raise Usage(str(cannot), code=3) from None
+        raise Usage(str(cannot), code=CANNOT_START) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
     except Tampered as tampered:
-        raise Usage(str(tampered), code=5) from None
+        raise Usage(str(tampered), code=UNTRUSTED) from None
     finally:
         close_backend()
     code, why = _conclude(args, results)
@@ -194,14 +195,14 @@ def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:
-        return 5, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
+        return UNTRUSTED, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
     if failed:
-        return 1, f"{count_noun(failed, 'call')} failed"
+        return FAILS, f"{count_noun(failed, 'call')} failed"
     if args.shard:
-        return 4, f"only shard {args.shard} was swept, and nothing failed in it"
+        return INCOMPLETE, f"only shard {args.shard} was swept, and nothing failed in it"
     if not verdicts & RIGHT:
-        return 4, "the backend claims none of what was swept"
-    return 0, "every call went as the documents say"
+        return INCOMPLETE, "the backend claims none of what was swept"
+    return CONFORMS, "every call went as the documents say"
 
 
 def _show(args: argparse.Namespace, results: Results, code: int, why: str) -> None:

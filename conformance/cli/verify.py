@@ -14,6 +14,7 @@ from ..certify.repeat import Repetition, repeat
 from ..model import Claims
 from ..plan.rows import Plan
 from ..report.verify import OtherSuite, Verified, verify, why_not
+from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from .arguments import Usage, emit, load_plan, pick
 from .run import check_requirements, describe_difference, read_claims
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     except (Refused, OtherSuite) as cannot:
         raise Usage(str(cannot)) from None
     except CannotStart as cannot:
-        raise Usage(f"--backend: {cannot}", code=3) from None
+        raise Usage(f"--backend: {cannot}", code=CANNOT_START) from None
     if args.json:
         emit(_data(verification))
     else:
@@ -135,7 +136,7 @@ def _show_verdict(verification: _Verification, demanded: bool) -> None:
         text = f"the backend is not shown to conform to {document}: {why}" if why else ""
         text = text or f"the backend conforms to {document} for every type that it lists"
     else:
-        no = "does not conform" if conclusion.exit_code == 1 else "is not shown to conform"
+        no = "does not conform" if conclusion.exit_code == FAILS else "is not shown to conform"
         text = f"the target {no}: {why}" if why else conclusion.why
     say(paint("red" if why else "green", with_sign(not why, text)))
     if why and not demanded:

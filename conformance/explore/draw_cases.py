@@ -174,7 +174,7 @@ def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> St
         bits = " ".join(f"{words[(at + k) % len(words)]:0{digits}x}" for k in range(math.prod(call.src)))
     shapes = (call.shape, *(link.shape for link in links))
     zeros = (call.special_zero, *(link.special_zero for link in links))
-    return Step(type_, call.src, shapes, zeros, _EXPECT, bits, layout, draw(_SELDOM))
+    return Step(type_, call.src, shapes, zeros, _EXPECT, layout, draw(_SELDOM), bits)
 
 
 def _case_of(steps: Sequence[Step], **more: Any) -> Case:

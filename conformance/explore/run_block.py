@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..meaning.domain import Lengths
-from ..model import NOT_CLAIMED, OBSERVED, PASS, Claims, Declared, Identity, Result, TimedOut
+from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
 from ..model.types import WIDTH
 from ..plan.memory import Image, Source, image_of, strides_of
 from ..plan.rows import Row, row_of
@@ -132,7 +132,7 @@ class BlockRun:
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = Source(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             image = image_of(source)
-            strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout not in ("dense", "offset") else None
+            strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
             of_src = _Source(way, source, image, shapes, left_out, first + number * len(nodes))
             declared, look = Declared(way.type, src, strides), partial(self._look, of_src)
             call_each(self.context.adapter, declared, nodes, arguments, wanted, image, look)

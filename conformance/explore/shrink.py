@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ..meaning.domain import Lengths
 from ..model import Case, Step
+from ..model.cases import given_keys
 
 T = TypeVar("T")
 
@@ -59,12 +60,8 @@ def _smaller_steps(step: Step) -> Iterator[Step]:
                 step, shapes=step.shapes[:at] + step.shapes[at + 1 :],
                 special_zero=step.special_zero[:at] + step.special_zero[at + 1 :],
             )  # fmt: skip
-    if step.layout != "dense":
-        yield replace(step, layout="dense")
-    if step.in_place:
-        yield replace(step, in_place=False)
-    if step.bits is not None:
-        yield replace(step, bits=None)
+    for key, _ in given_keys(step):
+        yield replace(step, **{key.name: key.default})
     for src, shape in _smaller_calls(step.src, step.shapes[0]):
         words = step.bits.split() if step.bits is not None else []
         count = math.prod(src)

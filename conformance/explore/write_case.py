@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model import Case, Expected, Meaning, Operand, Place, Step
+from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..plan.steps import RowStep
+
+_PLAIN = re.compile(r"[a-z][a-z0-9-]*")
+"""Texts that need no quotes."""
 
 
 def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
@@ -45,13 +49,7 @@ def _call(step: Step) -> dict[str, str]:
         links = zip(step.shapes[1:], step.special_zero[1:], strict=True)
         written = ", ".join(f"{{shape: {list(shape)}, special_zero: {_flag(zero)}}}" for shape, zero in links)
         parts["chain"] = f"[{written}]"
-    if step.layout != "dense":
-        parts["layout"] = step.layout
-    if step.in_place:
-        parts["in_place"] = "true"
-    if step.bits is not None:
-        parts["bits"] = f'"{step.bits}"'
-    return parts
+    return parts | _plain_keys(step)
 
 
 def _form(case: Case) -> dict[str, str]:
@@ -60,18 +58,17 @@ def _form(case: Case) -> dict[str, str]:
         known = case.declared if isinstance(case.declared, tuple) else ()
         entries = ", ".join("null" if length is None else str(length) for length in known)
         parts["declared"] = f"[{entries}]" if isinstance(case.declared, tuple) else case.declared
-    if case.shape_type is not None:
-        parts["shape_type"] = case.shape_type
-    if case.shape_rank != 1:
-        parts["shape_rank"] = str(case.shape_rank)
-    if case.dst_type is not None:
-        parts["dst_type"] = case.dst_type
+    parts |= _plain_keys(case)
     if case.attributes:
         parts["attributes"] = _flow({name: _operand(value) for name, value in case.attributes.items()})
     for key, counts in (("inputs", case.inputs), ("outputs", case.outputs)):
         if counts:
             parts[key] = _flow({name: "missing" if count == 0 else str(count) for name, count in counts.items()})
     return parts
+
+
+def _plain_keys(part: Case | Step) -> dict[str, str]:
+    return {key.name: value if _PLAIN.fullmatch(str(value)) else _value(value) for key, value in given_keys(part)}
 
 
 def _flow(parts: Mapping[str, str]) -> str:
@@ -122,5 +119,5 @@ def call_case(
 ) -> Case:
     """Make the case of one plain call."""
     src, shape, special_zero = call
-    step = Step(src_type, src, (shape,), (special_zero,), {"*": Expected("unspecified")}, None, layout)
+    step = Step(src_type, src, (shape,), (special_zero,), {"*": Expected("unspecified")}, layout)
     return Case(name, "found.yaml", rule, (step,), Place("found.yaml", 1))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
+from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
 from .schema import read_file, without_secrets
@@ -114,14 +115,11 @@ class _CaseReader:
             rule=entry["rule"],
             steps=tuple(self.step(step) for step in steps),
             place=Place(self.path, entry.line),
-            shape_type=entry.get("shape_type"),
-            shape_rank=entry.get("shape_rank", 1),
-            dst_type=entry.get("dst_type"),
             declared=self.read_declaration(),
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
             inputs=self.counts("inputs", ("src", "shape", "extra")),
             outputs=self.counts("outputs", ("dst", "extra")),
-            large=entry.get("large", False),
+            **{key.name: entry[key.name] for key in CASE_KEYS if key.name in entry},
         )
 
     def check_lengths(self) -> None:
@@ -179,9 +177,7 @@ class _CaseReader:
             shapes=tuple(tuple(shape) for shape in shapes),
             special_zero=tuple(zeros),
             expect=self.read_expectations(whole.get("expect", "unspecified"), entry, src_type),
-            bits=whole.get("bits"),
-            layout=whole.get("layout", "dense"),
-            in_place=whole.get("in_place", False),
+            **{key.name: whole[key.name] for key in STEP_KEYS if key.name in whole},
         )
 
     def read_tensor(self, whole: Mapping[str, Any], key: str, entry: Map) -> tuple[str, tuple[int, ...]]:

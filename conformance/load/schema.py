@@ -12,8 +12,9 @@ from typing import Any
 
 from ..model import Place, Problem
 from ..system.files import leaves_its_folder
+from ..system.text import shorten
 from .folders import cases_folder, spec_folder
-from .strict_yaml import line_of, parse, quote, read_text, shorten
+from .strict_yaml import line_of, parse, quote, read_text
 
 CHECKED = "checked.lock"
 """In spec/schema/: digests of the bundled files that pass their schema, so that a run need not check them again."""

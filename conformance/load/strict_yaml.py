@@ -17,6 +17,7 @@ import yaml
 
 from ..model import Malformed, Place, Problem
 from ..system.files import read_bytes
+from ..system.text import shorten
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MOST = 16 << 20
@@ -227,11 +228,6 @@ class _Reader:
 def quote(value: object) -> str:
     """Return a value as messages quote it: on one line, cut if it is long."""
     return shorten(repr(value))
-
-
-def shorten(text: str, most: int = 80) -> str:
-    """Return a text, cut to `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def line_of(root: Any, path: tuple[str | int, ...]) -> int:

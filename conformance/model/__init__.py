@@ -14,7 +14,7 @@ from .backends import (
     Unsupported,
 )
 from .calls import Call, Form, Kind, Meaning
-from .cases import LAYOUTS, Case, Expected, Layout, Step, Suite
+from .cases import LAYOUTS, STRIDED, Case, Expected, Layout, Step, Suite
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, Outcome, OutcomeKind, Result
@@ -70,6 +70,7 @@ __all__ = [
     "OBSERVED",
     "PASS",
     "RIGHT",
+    "STRIDED",
     "VERDICTS",
     "WAIVED",
     "WEIGHTS",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple, get_args
 
 from .calls import Kind
 from .graphs import Operand
@@ -13,6 +13,10 @@ from .rules import Spec
 
 Layout = Literal["dense", "transposed", "channels-last", "padded", "cropped", "offset", "broadcast", "reversed"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+CONTIGUOUS: tuple[Layout, ...] = ("dense", "offset")
+"""Layouts whose elements lie in row-major order without gaps."""
+STRIDED: tuple[Layout, ...] = tuple(layout for layout in LAYOUTS if layout not in CONTIGUOUS)
+"""All other layouts, which need strides."""
 
 
 class Expected(NamedTuple):
@@ -22,6 +26,22 @@ class Expected(NamedTuple):
     type: str | None = None
     """`T` stands for the type of src."""
     dims: tuple[int, ...] | None = None
+
+
+class Key(NamedTuple):
+    """An optional key of a case or a step that YAML holds as a plain value."""
+
+    name: str
+    default: Any
+    """The value if the key is left out. It is also the simplest one, towards which hunts shrink."""
+    words: str
+    """The value in a sentence about the call; empty if it is not shown."""
+    facet: str
+    """The facet of rows that have another value; empty if there is none."""
+
+
+def _facts(words: str = "", facet: str = "") -> Mapping[str, str]:
+    return {"words": words, "facet": facet}
 
 
 @dataclass(frozen=True)
@@ -34,11 +54,11 @@ class Step:
     special_zero: tuple[bool, ...]
     expect: Mapping[str, Expected]
     """By document; the key `*` for all the others."""
-    bits: str | None = None
+    layout: Layout = field(default="dense", metadata=_facts("src laid out {}", "layout:{}"))
+    in_place: bool = field(default=False, metadata=_facts("dst may overwrite src", "in-place"))
+    bits: str | None = field(default=None, metadata=_facts("bits {}"))
     """Exact bit patterns of src in hex, words of the element's width; `all`: every pattern of a 16-bit type;
     `edges`: the short list of the type, over and over."""
-    layout: Layout = "dense"
-    in_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,19 +70,34 @@ class Case:
     rule: str
     steps: tuple[Step, ...]
     place: Place
-    shape_type: str | None = None
-    """Set if the case is about that type; None: every type that the operation lists."""
-    shape_rank: int = 1
-    dst_type: str | None = None
     declared: tuple[int | None, ...] | Literal["unknown"] | None = None
     """Dims declared of dst; `unknown`: declared without a rank; None: nothing is declared."""
+    shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
+    """Set if the case is about that type; None: every type that the operation lists."""
+    shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
+    dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
     attributes: Mapping[str, Operand | None] = field(default_factory=dict)
     """Attributes that replace the usual ones or are added to them; None: missing."""
     inputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `src`, `shape` (1 is right) and `extra` inputs (0 is right)."""
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
-    large: bool = False
+    large: bool = field(default=False, metadata=_facts(facet="large"))
+
+
+def _keys_of(part: type[Case] | type[Step]) -> tuple[Key, ...]:
+    return tuple(Key(f.name, f.default, f.metadata["words"], f.metadata["facet"]) for f in fields(part) if f.metadata)
+
+
+STEP_KEYS, CASE_KEYS = _keys_of(Step), _keys_of(Case)
+
+
+def given_keys(part: Case | Step) -> Iterator[tuple[Key, Any]]:
+    """Yield the optional keys of a case or a step that have another value than the default, with that value."""
+    for key in STEP_KEYS if isinstance(part, Step) else CASE_KEYS:
+        value = getattr(part, key.name)
+        if value != key.default:
+            yield key, value
 
 
 @dataclass(frozen=True)

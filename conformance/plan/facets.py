@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Case, Given, Operation
+from ..model import Case, Given, Operation, Step
+from ..model.cases import given_keys
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
 """Attribute types that the usual C interface can set; the others are the facet `form:attribute-types`."""
@@ -21,10 +22,7 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
     if given == "runtime" and len(operation.given) > 1:
         yield RUNTIME_SHAPE
     for step in case.steps:
-        if step.layout != "dense":
-            yield f"layout:{step.layout}"
-        if step.in_place:
-            yield "in-place"
+        yield from _facets_of_keys(step)
         if len(step.shapes) > 1:
             yield "chain"
         rank = max(len(dims) for dims in (step.src, *step.shapes))
@@ -34,9 +32,12 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.declared is not None:
         yield "declared"
-    if case.large:
-        yield "large"
+    yield from _facets_of_keys(case)
     yield from _form_facets(case, shape_type)
+
+
+def _facets_of_keys(part: Case | Step) -> Iterator[str]:
+    return (key.facet.format(value) for key, value in given_keys(part) if key.facet)
 
 
 def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from ..meaning.chains import meaning_of
-from ..model import INTEGERS, Declared, Form, Graph, Meaning, Node, Operand, Step
+from ..model import INTEGERS, STRIDED, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from .memory import Source, strides_of, volume_of
 from .steps import GREAT, RowStep, StepMeaning
@@ -14,7 +14,6 @@ from .steps import GREAT, RowStep, StepMeaning
 if TYPE_CHECKING:
     from .rows import Row
 
-_DENSE = ("dense", "offset")
 _OWN_ATTRIBUTES = ("shape", "special_zero")
 
 
@@ -47,7 +46,7 @@ def _graph(row: Row, step: Step) -> Graph:
     type_ = _src_type(row, step)
     dims = _common_dims([other.src for other in row.case.steps]) if row.given == "runtime" else step.src
     strides = None
-    if step.layout not in _DENSE and dims == step.src:
+    if step.layout in STRIDED and dims == step.src:
         strides = strides_of(step.src, step.layout, WIDTH[type_])
     nodes = tuple(_node(row, step, k, last=k == len(step.shapes) - 1) for k in range(len(step.shapes)))
     return Graph(Declared(type_, dims, strides), nodes)

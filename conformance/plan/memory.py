@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Layout, Tensor
+from ..model import STRIDED, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
 
 GUARD = 64
@@ -186,7 +186,7 @@ def image_of(source: Source) -> Image:
         tensor = Tensor(source.type, source.dims, strides, memory, offset)
         return Image(tensor, before, memoryview(before)[offset : offset + flat.nbytes])
     elements = flat.tobytes()
-    if source.layout in ("dense", "offset"):
+    if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements
     else:
         np.ndarray(source.dims, flat.dtype, memory, offset, strides)[...] = flat.reshape(source.dims)

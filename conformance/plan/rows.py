@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple, NoReturn
 
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Given, Operation, Spec, Suite
@@ -14,12 +15,8 @@ from .lower import lower
 from .steps import RowStep
 
 
-@dataclass(eq=False)
-class Row:
-    """A case for one operation, one element type, one shape type and one way of passing shape.
-
-    Its steps are lowered when they are first asked for, so that a run of a few rows need not wait for all.
-    """
+class _RowFields(NamedTuple):
+    """The fields of a row; a named tuple is made as fast as a class that can be changed."""
 
     id: str
     case: Case
@@ -31,7 +28,21 @@ class Row:
     contracts: Mapping[str, Contract]
     """By document."""
 
-    @cached_property
+
+class Row(_RowFields):
+    """A case for one operation, one element type, one shape type and one way of passing shape.
+
+    Its steps are lowered when they are first asked for, so that a run of a few rows need not wait for all. A row equals
+    only itself.
+    """
+
+    __eq__, __ne__ = object.__eq__, object.__ne__
+    __hash__ = object.__hash__
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a row is frozen: {name}")
+
+    @property
     def operation(self) -> str:
         """The name of the operation."""
         return self.signature.id

@@ -8,7 +8,7 @@ from ..adapter import bundled_backends, resolve_claims
 from ..isolate.backend import Isolation, open_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..isolate.remote import Remote
-from ..model import LAYOUTS, Adapter, Declared, Graph, Isolated, Layout, Node, Operand, Outcome, Program, Spec
+from ..model import LAYOUTS, STRIDED, Adapter, Declared, Graph, Isolated, Layout, Node, Operand, Outcome, Program, Spec
 from ..model.types import WIDTH
 from ..plan.memory import Source, strides_of
 from ..plan.rows import Plan
@@ -72,7 +72,7 @@ class _Checks:
 
     def task(self, type_: str, dims: tuple[int, ...], shape: tuple[int, ...], layout: Layout = "dense",
              bits: str | None = None, start: int = 0) -> RowStep:  # fmt: skip
-        strides = strides_of(dims, layout, WIDTH[type_]) if layout not in ("dense", "offset") else None
+        strides = strides_of(dims, layout, WIDTH[type_]) if layout in STRIDED else None
         shape_type = "s64"
         given = _static(self.spec, self.operation)
         values = shape if given else None

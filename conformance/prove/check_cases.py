@@ -220,15 +220,13 @@ def _findings(suite: Suite) -> Iterator[Problem]:
 
 
 def _readings(spec: Spec) -> Iterator[Problem]:
-    """Find findings whose choice between readings no rule shows, and rules read by a finding that does not name them."""
+    """Find findings whose choice between readings no rule shows, and readings that their finding does not name."""
     for finding in spec.findings.values():
         documents = {pointer.document for pointer in finding.at}
         rules = [spec.rules[name] for name in finding.rules]
         weak = any(rule.authority(document) != "stated" for rule in rules for document in documents & rule.documents)
         if finding.weight == "changes a verdict" and not weak:
-            what = (
-                "changes a verdict, and all its rules are stated there; say `as_read` or `decided_for` in one of them"
-            )
+            what = "changes a verdict, and all its rules are stated there; write `as_read` in one of them"
             yield Problem(finding.place, f"finding {finding.id!r}: {what}")
     for rule in spec.rules.values():
         for document, name in rule.as_read.items():

@@ -41,7 +41,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
             yield Check("note", "claims", f"{what}; `conformance run` will judge that")
     for operation in plan.suite.spec.operations:
         if operation not in claims.operations:
-            row = next(row for row in plan.rows if row.operation == operation and _plain(row))
+            row = next(row for row in plan.rows if row.operation == operation and is_plain(row))
             if call_steps(row, adapter)[0].kind == "tensor":
                 yield Check("note", "claims", f"{operation} is not claimed, and works: it may be claimed")
     if not broken:
@@ -54,7 +54,8 @@ def note_unclaimed(facet: str, outcome: Outcome) -> Iterator[Check]:
         yield Check("note", "claims", f"{facet} is left out, and works: it may be claimed")
 
 
-def _plain(row: Row) -> bool:
+def is_plain(row: Row) -> bool:
+    """True if a row is one call that is legal in every document."""
     return len(row.steps) == 1 and all(judged.meaning.kind == "legal" for judged in row.steps[0].meanings)
 
 
@@ -73,7 +74,7 @@ def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     ordinary = {"type:f32", "shape-type:s64", "runtime-shape"}
     by_facet: dict[str, Row] = {}
     for row in rows:
-        if row.operation in claims.operations and _plain(row) and not row.case.large:
+        if row.operation in claims.operations and is_plain(row) and not row.case.large:
             own = row.facets - ordinary
             if len(own) == 1:
                 by_facet.setdefault(next(iter(own)), row)

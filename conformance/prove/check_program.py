@@ -12,55 +12,43 @@ from ..isolate import protocol
 from ..isolate.launch import DEFAULT_LIMITS, Limits, start
 from ..isolate.process import Process
 from ..isolate.protocol import Fault
-from ..model import Crashed, TimedOut
+from ..model import Claims, Crashed, TimedOut
+from ..plan.rows import Plan, Row
 from ..system.text import short
-from .check_claims import Check
+from .check_claims import Check, is_plain
 
 _HELLO: Mapping[str, Any] = {"do": "hello", "protocol": protocol.VERSION, "shared_memory": None}
 _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
-_GRAPH: Mapping[str, Any] = {
-    "src": {"type": "f32", "dims": [2], "strides": None},
-    "nodes": [
-        {
-            "operation": "StaticReshape", "shape": {"type": "s64", "dims": [2], "values": [1, 2]},
-            "special_zero": {"type": "bool", "dims": [], "values": [False]}, "result": None,
-            "attributes": {}, "inputs": 1, "outputs": 1,
-        }
-    ],
-}  # fmt: skip
+_PIECES = 40
 
 
 class Talk:
     """A connection to the program, one request or reply at a time."""
 
-    def __init__(self, command_line: str, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, command_line: str, plan: Plan, limits: Limits) -> None:
+        self.plan = plan
         self.process = Process(start(shlex.split(command_line), limits), limits)
 
-    def say(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> int:
-        number = self.process.new_id()
-        whole = protocol.encode_line({"id": number, **request}) + payload
-        size = -(-len(whole) // pieces)
-        for at in range(0, len(whole), size):
-            self.process.send([whole[at : at + size]], self._deadline(), str(request["do"]))
-            if pieces > 1:
-                time.sleep(0.002)
-        return number
-
     def hear(self, number: int, what: str) -> dict[str, Any]:
-        return self.process.read_reply(number, self._deadline(), what)
+        return self.process.read_reply(number, self.process.start_clock(), what)
 
-    def ask(self, request: Mapping[str, Any], payload: bytes = b"", pieces: int = 1) -> dict[str, Any]:
-        return self.hear(self.say(request, payload, pieces), str(request["do"]))
+    def ask(self, request: Mapping[str, Any], payload: bytes = b"") -> dict[str, Any]:
+        number, what = self.process.new_id(), str(request["do"])
+        self.process.send([protocol.encode_line({"id": number, **request}) + payload], self.process.start_clock(), what)
+        return self.hear(number, what)
 
-    def _deadline(self) -> float:
-        return self.process.start_clock()
+    def ask_in_pieces(self, number: int, request: bytes, what: str) -> dict[str, Any]:
+        size = -(-len(request) // _PIECES)
+        for at in range(0, len(request), size):
+            self.process.send([request[at : at + size]], self.process.start_clock(), what)
+            time.sleep(0.002)
+        return self.hear(number, what)
 
 
-def check_program(command_line: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
+def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
     """Send each fault and check that the program handles it."""
     for name, act in _FAULTS.items():
-        talk = Talk(command_line, limits)
+        talk = Talk(command_line, plan, limits)
         try:
             wrong = act(talk)
         except (Fault, Crashed, TimedOut) as error:
@@ -123,14 +111,25 @@ def _two_at_once(talk: Talk) -> str | None:
 
 def _in_pieces(talk: Talk) -> str | None:
     _ready(talk)
-    compiled = talk.ask({"do": "compile", "program": 5, "graph": _GRAPH}, pieces=40)
+    _, claims = protocol.parse_description(talk.ask({"do": "describe"}).get("result", {}))
+    step = _find_simple_row(talk.plan, claims).steps[0]
+    number = talk.process.new_id()
+    compiled = talk.ask_in_pieces(number, protocol.compile_line(number, 5, step.graph), "compile")
     if "result" not in compiled:
-        return None  # StaticReshape is not offered; what matters is that it replied
-    reply = talk.ask({"do": "run", "program": 5, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(range(8)), 30)
+        return None  # the call is not supported; what matters is that it replied
+    number, tensors = talk.process.new_id(), [image.tensor for image in (step.src, *step.arriving)]
+    request = protocol.run_line(number, 5, False, tensors, [None] * len(tensors), 0)
+    reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
     if "result" not in reply:
         return f"run in pieces: it replied {_format_reply(reply)}, where a result was due"
     talk.process.read_payload(reply["result"]["bytes"], talk.process.start_clock(), "run")
     return _alive(talk)
+
+
+def _find_simple_row(plan: Plan, claims: Claims) -> Row:
+    """Return a legal row of a claimed operation with the fewest facets."""
+    rows = sorted(plan.rows, key=lambda row: (not claims.offers(row.operation), len(row.facets)))
+    return next(row for row in rows if is_plain(row))
 
 
 def _stop(talk: Talk) -> str | None:

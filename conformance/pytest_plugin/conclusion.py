@@ -21,6 +21,7 @@ from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
 from ..plan.rows import Plan, Row
 from ..run.contain import contain
 from ..run.row import result_without_call
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from . import selection
 
@@ -56,7 +57,7 @@ class SessionConclusion:
         self.caught: dict[str, int] = {}
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
-        self.trouble_code = 4
+        self.trouble_code = INCOMPLETE
 
     def record(self, result: Result) -> None:
         """Keep a result; a failure is never replaced."""
@@ -103,7 +104,7 @@ class SessionConclusion:
         except OSError as error:
             self.trouble = f"{error.filename or out}: {error.strerror or error}: nothing was written"
         except Tampered as tampered:
-            self.trouble, self.trouble_code = str(tampered), 5
+            self.trouble, self.trouble_code = str(tampered), UNTRUSTED
 
     def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the conclusion, and what is missing or was not written."""
@@ -128,7 +129,7 @@ class SessionConclusion:
         code, why = self.conclusion.exit_code, self.conclusion.why
         if not code and self.trouble:
             code, why = self.trouble_code, "not shown: what was asked for as evidence was not written"
-        write(why, bold=True, green=code == 0, red=code == 1, yellow=code not in (0, 1))
+        write(why, bold=True, green=code == CONFORMS, red=code == FAILS, yellow=code not in (CONFORMS, FAILS))
 
     def _reasons(self) -> str:
         """Name the options and arguments that kept rows from being run."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from html import escape
 
 from ..model.verdicts import NOT_CLAIMED, WAIVED, WORDS
-from .finished_run import CAUGHT_LYING, FinishedRun
+from ..system.exit_codes import VOIDS_VERDICTS
+from .finished_run import FinishedRun
 from .rows import group_pairs
 from .wording import visible
 
@@ -28,7 +29,7 @@ _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.f
 
 def summarize(run: FinishedRun) -> tuple[str, str]:
     """The worst word, and the text of the badge: each verdict with the documents that have it."""
-    if run.conclusion.exit_code == CAUGHT_LYING:
+    if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
     claimed = {word: by_word[word] for word in WORDS if word in by_word and word != NOT_CLAIMED}

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ..model import VERDICTS
 from ..system.terminal import BAD, OK, count_noun, lines, plain
+from ..system.text import cut
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from .markdown import code, inert
 from .render import render_page
 from .rows import group_pairs
-from .wording import cut
 
 MOST = 400
 """Groups of changes that are listed in one direction; of more the number is given."""

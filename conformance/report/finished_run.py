@@ -18,11 +18,10 @@ from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict, worst
 from ..model.verdicts import WORDS
 from ..plan.rows import Plan, Row
+from ..system.exit_codes import VOIDS_VERDICTS
 from .rows import RowGroup, RowResult, Share, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 
-CAUGHT_LYING = 5
-"""The exit code if a planted backend was not caught, so that no verdict holds."""
 TOO_LARGE = "more than 2^31 elements: add --large"
 LOST = "the results hold no such row: run again"
 MOST_DIAGNOSES = 60
@@ -158,8 +157,8 @@ class FinishedRun:
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
-        """The conclusion's standings; nothing is shown if a planted backend was not caught."""
-        if self.conclusion.exit_code != CAUGHT_LYING:
+        """The conclusion's standings; nothing is shown under an exit code that voids all verdicts."""
+        if self.conclusion.exit_code not in VOIDS_VERDICTS:
             return self.conclusion.standings
         return tuple(replace(standing, word="nothing shown") for standing in self.conclusion.standings)
 
@@ -171,7 +170,7 @@ class FinishedRun:
             document: (min(words[document], key=WORDS.index), sentence)
             for document, sentence in zip(words, self.conclusion.sentences, strict=True)
         }
-        if self.conclusion.exit_code == CAUGHT_LYING:
+        if self.conclusion.exit_code in VOIDS_VERDICTS:
             verdicts = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in verdicts.items()}
         return {
             document: verdicts.get(document, (NOT_CLAIMED, f"{document}: nothing of it was in the target of this run"))

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..certify.sentences import describe_blames
 from ..model.verdicts import FAIL, MARKS, fails
+from ..system.text import cut
 from .finished_run import FinishedRun
 from .rows import RowResult, count_verdicts, failing_documents, format_counts
-from .wording import collect_wants, cut, format_answer, format_blames, format_call, format_clauses, visible
+from .wording import collect_wants, format_answer, format_blames, format_call, format_clauses, visible
 
 MOST_BYTES = 1 << 20
 _FOR_FAILURES = MOST_BYTES - (1 << 16)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from ..certify.sentences import describe_blames
 from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
+from ..system.text import cut
 from .rows import format_counts
-from .wording import cut, visible
+from .wording import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

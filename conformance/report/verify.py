@@ -17,11 +17,10 @@ from ..certify.folder import REPORTS, RESULTS
 from ..certify.rejudge import contradictions
 from ..model import Result
 from ..plan.rows import Plan
+from ..system.exit_codes import VOIDS_CERTIFICATES
 from . import embedded
 
 PAGE = "report.html"
-_NO_VERDICT = (5, 6)
-"""Exit codes under which nothing holds: the harness caught itself lying, or a waiver is stale or has expired."""
 _MOST = 20
 """Differences that are told one by one."""
 _NEAR = 40
@@ -58,7 +57,7 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
         return "the evidence cannot be relied on"
     if ran_in_suite_process(evidence.header):
         return "the backend ran in the suite's own process, which it could change; run it without --isolation none"
-    if document is None or plan.suite.lost or conclusion.exit_code in _NO_VERDICT:
+    if document is None or plan.suite.lost or conclusion.exit_code in VOIDS_CERTIFICATES:
         return conclusion.why if conclusion.exit_code else None
     listed = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types
     words = {standing.type: standing.word for standing in conclusion.standings if standing.document == document}
@@ -189,7 +188,7 @@ def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, st
 
 
 def _describe(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
-    mine, other = _visible(ours), _visible(theirs)
+    mine, other = _strip_markup(ours), _strip_markup(theirs)
     where = f"line {at + 1}{_anchor(lines, at)}"
     if embedded.BEGIN in theirs or embedded.BEGIN in ours:
         return f"{where}: the evidence in the page is not written as the suite writes it; {_around(ours, theirs)}"
@@ -198,7 +197,7 @@ def _describe(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
     return f"{where}: {_around(mine, other)}"
 
 
-def _visible(markup: str) -> str:
+def _strip_markup(markup: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
 
 
@@ -214,8 +213,8 @@ def _around(ours: str, theirs: str) -> str:
     """The few words in which two texts part."""
     begin, end = _common_ends(ours, theirs)
     said, due = (text[max(0, begin - _NEAR) : max(begin, len(text) - end) + _NEAR] for text in (theirs, ours))
-    return f"says “{_short(said)}”, the evidence gives “{_short(due)}”"
+    return f"says “{_cut_middle(said)}”, the evidence gives “{_cut_middle(due)}”"
 
 
-def _short(text: str) -> str:
+def _cut_middle(text: str) -> str:
     return text if len(text) <= 4 * _NEAR else f"{text[: 2 * _NEAR]}…{text[-2 * _NEAR :]}"

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..certify.blame import Blamed
 from ..model import Case, Meaning, Operand, Rule, Step
+from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..system.terminal import printable
+from ..system.text import cut
 from .rows import RowResult, group_pairs
 
 
@@ -15,11 +17,6 @@ def visible(text: object) -> str:
     """One line of text in which every character that acts instead of showing is written out."""
     line = str(text)
     return line if line.isprintable() else printable(line)
-
-
-def cut(text: str, most: int) -> str:
-    """The beginning of a long text, and how long it is."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def format_tensor(type_: object, dims: Sequence[object]) -> str:
@@ -36,29 +33,17 @@ def format_call(case: Case, step: Step) -> str:
     """One call as a person writes it; T stands for each type in turn."""
     links = zip(step.shapes, step.special_zero, strict=True)
     shapes = ", then ".join(f"shape {format_dims(shape)}, special_zero {str(zero).lower()}" for shape, zero in links)
-    return ", ".join(
-        [f"src {format_tensor(step.src_type, step.src)}", shapes, *_step_extras(step), *_form_extras(case)]
-    )
+    return ", ".join([f"src {format_tensor(step.src_type, step.src)}", shapes, *_key_extras(step), *_form_extras(case)])
 
 
-def _step_extras(step: Step) -> Iterable[str]:
-    if step.layout != "dense":
-        yield f"src laid out {step.layout}"
-    if step.in_place:
-        yield "dst may overwrite src"
-    if step.bits:
-        yield f"bits {cut(step.bits, 60)}"
+def _key_extras(part: Case | Step) -> Iterable[str]:
+    return (key.words.format(cut(str(value), 60)) for key, value in given_keys(part) if key.words)
 
 
 def _form_extras(case: Case) -> Iterable[str]:
     if case.declared is not None:
         yield f"dst declared {'without a rank' if case.declared == 'unknown' else format_dims(case.declared)}"
-    if case.dst_type:
-        yield f"dst declared as {case.dst_type}"
-    if case.shape_type:
-        yield f"shape of {case.shape_type}"
-    if case.shape_rank != 1:
-        yield f"shape of rank {case.shape_rank}"
+    yield from _key_extras(case)
     for name, operand in case.attributes.items():
         yield f"{name} {_operand(operand)}"
     for what, named in (("input", case.inputs), ("output", case.outputs)):

@@ -1,1 +1,1 @@
-"""Files, temporary folders and the terminal: what the suite asks of the operating system."""
+"""Files, temporary folders, the terminal and exit codes: what the suite asks of the operating system."""

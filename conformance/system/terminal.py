@@ -168,7 +168,7 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def cut(text: str, most: int) -> str:
+def cut_columns(text: str, most: int) -> str:
     """Cut the text to at most `most` columns."""
     return text if columns(text) <= most else f"{text[: max(0, most - 1)].rstrip()}…"
 
@@ -191,7 +191,7 @@ class Progress:
             return
         self._next = time.monotonic() + 0.1
         line = f"{self._label} {done:,} of {self._total:,} {note}".rstrip()
-        self._stream.write(f"\r\x1b[K{cut(printable(line), width(self._stream) - 1)}")
+        self._stream.write(f"\r\x1b[K{cut_columns(printable(line), width(self._stream) - 1)}")
         self._stream.flush()
 
     def close(self) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 LONGEST_TEXT = 2000
 
 
+def shorten(text: str, most: int = 80) -> str:
+    """Return at most `most` characters of a text."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def short(value: object) -> str:
     """Return the value for a message, cut if it is long."""
-    text = repr(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    return shorten(repr(value), 120)
 
 
 def cut(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return a text of a backend, cut if it is long."""
+    """Return the beginning of a text, and how long it is if that is not all."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"

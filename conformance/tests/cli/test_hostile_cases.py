@@ -88,7 +88,7 @@ def spec() -> Any:
 
 def row_of(attributes: Mapping[str, Operand | None], given: str = "attribute", bits: str | None = None) -> Row:
     """A row of a plain case with these attributes, made without the loader."""
-    step = Step("f32", (2, 3), ((6,),), (False,), {"*": Expected("unspecified")}, bits)
+    step = Step("f32", (2, 3), ((6,),), (False,), {"*": Expected("unspecified")}, bits=bits)
     case = Case("a-case", "cases/a.yaml", "extra-attributes", (step,), Place("cases/a.yaml", 1), attributes=attributes)
     return next(row for row in rows_of([case], spec(), contracts(spec())) if row.given == given)
 

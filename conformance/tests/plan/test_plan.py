@@ -180,3 +180,13 @@ def test_shapes_arrive_with_a_call_only_where_they_are_given_at_run_time(rows: d
     assert arriving("two-nodes[Reshape-1-f32-s64-constant]") == [()]
     assert arriving("two-nodes[Reshape-1-f32-s64-runtime]") == [(("s64", (1,), (6,)), ("s64", (2,), (3, 2)))]
     assert [arriving(row) for row in rows if row.startswith("no-operand")] == [[()], [()]]
+
+
+def test_a_row_is_frozen_and_equals_only_itself(rows: dict[str, Row]) -> None:
+    row = rows["plain[StaticReshape-f32]"]
+    for name in ("type", "steps"):
+        with pytest.raises(AttributeError):
+            setattr(row, name, "f16")
+    assert row == row  # noqa: PLR0124 - equality is what this tests
+    assert row != Row(*row)
+    assert len({row, Row(*row)}) == 2

@@ -1,0 +1,37 @@
+"""The one table of exit codes: number, words, meaning, and what each does to the verdicts. `--help` needs it fast."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+CONFORMS, FAILS, USAGE, CANNOT_START, INCOMPLETE, UNTRUSTED, OVERDUE = range(7)
+
+
+class Entry(NamedTuple):
+    """The words of an exit code, and what it does to the verdicts of a run."""
+
+    words: str
+    """For --help, where all codes share one line."""
+    meaning: str
+    effect: Literal["none", "no certificate", "no verdict"] = "none"
+    """`no certificate`: no document is shown to conform. `no verdict`: no verdict holds either."""
+
+
+TABLE: dict[int, Entry] = {
+    CONFORMS: Entry("conforms", "the whole target conforms"),
+    FAILS: Entry("fails", "something in the target fails or errs"),
+    USAGE: Entry("usage", "the command or a file cannot be read"),
+    CANNOT_START: Entry("cannot start", "the backend cannot start"),
+    INCOMPLETE: Entry("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
+    UNTRUSTED: Entry(
+        "not to be trusted",
+        "a planted backend passed, or somebody changed the results during the run: do not trust this run",
+        "no verdict",
+    ),
+    OVERDUE: Entry(
+        "waiver overdue", "nothing fails, but a waiver has expired or matches nothing any more", "no certificate"
+    ),
+}
+VOIDS_VERDICTS = frozenset(code for code, entry in TABLE.items() if entry.effect == "no verdict")
+VOIDS_CERTIFICATES = frozenset(code for code, entry in TABLE.items() if entry.effect != "none")
+SUMMARY = " · ".join(f"{code} {entry.words}" for code, entry in TABLE.items())

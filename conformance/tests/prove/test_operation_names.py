@@ -1,0 +1,36 @@
+"""The suite names no operation in code: operations come from spec/operations.yaml and from what a backend claims."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import conformance
+from conformance.load.spec import load_spec
+
+PACKAGE = Path(conformance.__file__).parent
+
+
+OPERATIONS = tuple(load_spec().operations)
+
+
+def find_operation_names(text: str) -> Iterator[str]:
+    """Yield the texts of a module that spell an operation; docstrings may."""
+    nodes = [*ast.walk(ast.parse(text))]
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if not isinstance(node, ast.Constant) or node in docstrings:
+            continue
+        if isinstance(node.value, str) and any(operation in node.value for operation in OPERATIONS):
+            yield node.value
+
+
+def test_no_module_of_the_suite_spells_an_operation() -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("tests", "adapters")]
+    assert len(files) > 100
+    assert {path.name: names for path in files if (names := [*find_operation_names(path.read_text("utf-8"))])} == {}
+
+
+def test_an_operation_in_a_text_is_found_and_one_in_a_docstring_is_not() -> None:
+    assert [*find_operation_names('"""Like StaticReshape."""\nname = f"the {1} Reshape-1"')] == [" Reshape-1"]
