@@ -1,9 +1,17 @@
-"""Makes our marker known where no pyproject.toml does: under `pytest --pyargs conformance`."""
+"""Fixtures of all tests, and our marker where no pyproject.toml names it: under `pytest --pyargs conformance`."""
 
 from __future__ import annotations
 
 import pytest
 
+from .small import Cli
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than a few seconds; `-m 'not slow'` leaves it out")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """`conformance` in this process."""
+    return Cli(capsys)

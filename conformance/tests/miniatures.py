@@ -220,22 +220,31 @@ class Refuses(Bent):
         raise Rejected("compile", "no")
 
 
-class Accepts(Bent):
-    """Answers everything, src where nothing better is known."""
+class Instead(Bent):
+    """Does something else wherever the reference rejects a call, in compile or in run."""
+
+    def instead(self, src: Tensor | None) -> Any:
+        raise NotImplementedError
 
     def compile(self, graph: Graph) -> Program:
-        try:
-            program: Any = NumpyReference.compile(self, graph)
-        except Rejected:
-            return Ran(lambda src, shapes, over: src.array().copy())
-
         def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
             try:
                 return program.run(src, shapes, over)
             except Rejected:
-                return src.array().copy()
+                return self.instead(src)
 
+        try:
+            program: Any = NumpyReference.compile(self, graph)
+        except Rejected:
+            return Ran(self.instead(None))
         return Ran(run)
+
+
+class Accepts(Instead):
+    """Answers everything, src where nothing better is known."""
+
+    def instead(self, src: Tensor | None) -> Any:
+        return src.array().copy() if src is not None else lambda src, shapes, over: src.array().copy()
 
 
 class ClaimsNothing(Bent):
@@ -316,40 +325,18 @@ class Flushes(Bent):
         return answer
 
 
-class Crashes(Bent):
+class Crashes(Instead):
     """Says of every refusal that its process died of it."""
 
-    def compile(self, graph: Graph) -> Program:
-        try:
-            program = NumpyReference.compile(self, graph)
-        except Rejected:
-            raise Crashed("SIGSEGV") from None
-
-        def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
-            try:
-                return program.run(src, shapes, over)
-            except Rejected:
-                raise Crashed("SIGSEGV") from None
-
-        return Ran(run)
+    def instead(self, src: Tensor | None) -> Any:
+        raise Crashed("SIGSEGV") from None
 
 
-class Errs(Crashes):
+class Errs(Instead):
     """Has a bug on the way to every refusal."""
 
-    def compile(self, graph: Graph) -> Program:
-        try:
-            program: Any = super().compile(graph)
-        except Crashed:
-            raise KeyError("lost") from None
-
-        def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
-            try:
-                return program.run(src, shapes, over)
-            except Crashed:
-                raise KeyError("lost") from None
-
-        return Ran(run)
+    def instead(self, src: Tensor | None) -> Any:
+        raise KeyError("lost") from None
 
 
 class SpoilsSrc(Bent):

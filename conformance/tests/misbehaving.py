@@ -9,12 +9,13 @@ It imports nothing of ours, as a stranger's would, and answers every call with s
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +72,9 @@ def call(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[str
     piped = (tensor["bytes"] for tensor in request["tensors"] if "at" not in tensor)
     memory = IN.read(sum(piped))[: src["bytes"]]
     shape = programs[request["program"]][-1]["shape"]["values"]
-    count = WIDTH[src["type"]]
-    for length in src["dims"]:
-        count *= length
+    count = WIDTH[src["type"]] * math.prod(src["dims"])
     data = memory[src["offset"] : src["offset"] + count]
-    volume = 1
-    for length in shape:
-        volume *= length
+    volume = math.prod(shape)
     if volume * WIDTH[src["type"]] != count:
         return {"rejected": {"stage": "run", "message": "another volume"}}, b""
     result = {"type": src["type"], "dims": shape, "bytes": count}
@@ -89,72 +86,77 @@ calls: list[int] = []
 """The volumes that were answered so far."""
 
 
-def misanswered(  # noqa: PLR0912 - a list
-    result: dict[str, Any], data: bytes, memory: bytes
-) -> tuple[dict[str, Any], bytes]:
+def misanswered(result: dict[str, Any], data: bytes, memory: bytes) -> tuple[dict[str, Any], bytes]:
+    """The wrong answer to a call, or the right one where the fault is not in the answer."""
     where, _, what = FAULT.partition(":")
-    match where:
-        case "result":
-            return {"result": {**result, **json.loads(what)}}, data
-        case "beside":
-            return {"result": result, **json.loads(what)}, data
-        case "shares":
-            return {"result": {**result, **json.loads(what)}}, b""
-        case "dims-of":
-            return {"result": {**result, "dims": json.loads(Path(what).read_text())}}, data
-        case "sends-much-for-little":
-            return {"result": {**result, "bytes": 2 << 20}}, bytes(2 << 20)
-        case "sends-as-much-as-it-likes":
-            return {"result": {**result, "bytes": 128 << 20, "dims": [32 << 20]}}, bytes(128 << 20)
-        case "answers-with-more":
-            return {"result": {**result, "bytes": 16 << 20, "dims": [4 << 20]}}, bytes(16 << 20)
-        case "changes-src-often":
-            wrote = [{"tensor": 0, "bytes": len(memory)}] * 1000
-            return {"result": result, "wrote": wrote}, data + memory * 1000
-        case "short-payload":
-            return {"result": result}, data[:-1]
-        case "long-payload":
-            return {"result": result}, data + b"more"
-        case "wrong-byte-order":
-            width = WIDTH[result["type"]]
-            return {"result": result}, b"".join(data[at : at + width][::-1] for at in range(0, len(data), width))
-        case "changed-input":
-            wrote = [{"tensor": 0, "bytes": len(memory)}]
-            return {"result": result, "wrote": wrote}, data + memory[:64] + b"\xff" + memory[65:]
-        case "wrote-nonsense":
-            return {"result": result, "wrote": [{"tensor": 9, "bytes": 4}]}, data + b"...."
-        case "wrong-dims":
-            return {"result": result | {"dims": result["dims"][::-1]}}, data
-        case "dims-against-bytes":
-            return {"result": result | {"dims": [99]}}, data
-        case "enormous":
-            return {"result": result | {"dims": [1 << 60], "bytes": 1 << 62}}, data
-        case "unknown-type":
-            return {"result": result | {"type": "q7"}}, data
-        case "two-kinds":
-            return {"result": result, "rejected": {"stage": "run", "message": "both"}}, data
-        case "no-kind":
-            return {}, b""
-    return {"result": result}, data
+    right, width = {"result": result}, WIDTH[result["type"]]
+
+    def changed(more: Mapping[str, Any], payload: bytes = data) -> tuple[dict[str, Any], bytes]:
+        return {"result": {**result, **more}}, payload
+
+    def wrote(*tensors: Mapping[str, int], payload: bytes = memory) -> tuple[dict[str, Any], bytes]:
+        return {"result": result, "wrote": tensors}, data + payload
+
+    whole = {"tensor": 0, "bytes": len(memory)}
+    wrong: dict[str, Callable[[], tuple[dict[str, Any], bytes]]] = {
+        "result": lambda: changed(json.loads(what)),
+        "beside": lambda: ({**right, **json.loads(what)}, data),
+        "shares": lambda: changed(json.loads(what), b""),
+        "dims-of": lambda: changed({"dims": json.loads(Path(what).read_text())}),
+        "sends-much-for-little": lambda: changed({"bytes": 2 << 20}, bytes(2 << 20)),
+        "sends-as-much-as-it-likes": lambda: changed({"bytes": 128 << 20, "dims": [32 << 20]}, bytes(128 << 20)),
+        "answers-with-more": lambda: changed({"bytes": 16 << 20, "dims": [4 << 20]}, bytes(16 << 20)),
+        "changes-src-often": lambda: wrote(*[whole] * 1000, payload=memory * 1000),
+        "short-payload": lambda: (right, data[:-1]),
+        "long-payload": lambda: (right, data + b"more"),
+        "wrong-byte-order": lambda: (right, b"".join(data[at:at + width][::-1] for at in range(0, len(data), width))),
+        "changed-input": lambda: wrote(whole, payload=memory[:64] + b"\xff" + memory[65:]),
+        "wrote-nonsense": lambda: wrote({"tensor": 9, "bytes": 4}, payload=b"...."),
+        "wrong-dims": lambda: changed({"dims": result["dims"][::-1]}),
+        "dims-against-bytes": lambda: changed({"dims": [99]}),
+        "enormous": lambda: changed({"dims": [1 << 60], "bytes": 1 << 62}),
+        "unknown-type": lambda: changed({"type": "q7"}),
+        "two-kinds": lambda: ({**right, "rejected": {"stage": "run", "message": "both"}}, data),
+        "no-kind": lambda: ({}, b""),
+    }  # fmt: skip
+    return wrong[where]() if where in wrong else (right, data)
 
 
-def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  # noqa: PLR0912, PLR0915 - a list
-    """Replies in the wrong way."""
+SAYS: dict[str, dict[str, Any]] = {
+    "says-much": {"error": {"message": "much " * 100_000}},
+    "says-error": {"error": {"message": "not today"}},
+    "says-memory": {"error": {"message": "not today", "memory": True}},
+    "says-rejected": {"rejected": {"stage": "compile", "message": "not today"}},
+    "says-unsupported": {"unsupported": {"feature": "not today"}},
+}
+DELAYS = {"slow": 0.2, "late": 1.5, "silent": 60}
+
+
+def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  # noqa: PLR0912 - a list
+    """Reply in the wrong way."""
     line = json.dumps({"id": number, **record}).encode() + b"\n"
+    lines = {
+        "two-lines-at-once": line + line,
+        "crlf": line[:-1] + b"\r\n",
+        "bom": b"\xef\xbb\xbf" + line,
+        "invalid-utf8": line.replace(b"{", b'{"\xff":1,', 1),
+        "invalid-json": line.replace(b":", b"="),
+        "no-object": b"[1]\n",
+        "trails": line[:-1] + b" Using 4 threads\n",
+        "two-objects": line[:-1] + line[:-1] + b"\n",
+        "prints": b"Using 4 threads\n" + line,
+    }
+    time.sleep(DELAYS.get(FAULT, 0))
     match FAULT:
         case "silent":
-            time.sleep(60)
-        case "slow":
-            time.sleep(0.2)
-            write(line + payload)
-        case "late":
-            time.sleep(1.5)
-            write(line + payload)
+            return
         case "partial-line":
             write(line[:9])
             time.sleep(60)
-        case "two-lines-at-once":
-            write(line + line)
+        case "huge-line":
+            for _ in range(4096):
+                write(b"x" * 4096)
+            time.sleep(60)
         case "duplicate":
             write(line + payload)
             time.sleep(0.05)
@@ -162,44 +164,10 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
         case "byte-by-byte":
             for byte in line + payload:
                 write(bytes([byte]))
-        case "crlf":
-            write(line[:-1] + b"\r\n" + payload)
-        case "bom":
-            write(b"\xef\xbb\xbf" + line + payload)
-        case "invalid-utf8":
-            write(line.replace(b"{", b'{"\xff":1,', 1) + payload)
-        case "invalid-json":
-            write(line.replace(b":", b"=") + payload)
-        case "no-object":
-            write(b"[1]\n")
-        case "huge-line":
-            for _ in range(4096):
-                write(b"x" * 4096)
-            time.sleep(60)
-        case "says-much":
-            reply(number, {"error": {"message": "much " * 100_000}})
-        case "says-error":
-            reply(number, {"error": {"message": "not today"}})
-        case "says-memory":
-            reply(number, {"error": {"message": "not today", "memory": True}})
-        case "says-rejected":
-            reply(number, {"rejected": {"stage": "compile", "message": "not today"}})
-        case "says-unsupported":
-            reply(number, {"unsupported": {"feature": "not today"}})
-        case "trails":
-            write(line[:-1] + b" Using 4 threads\n" + payload)
-        case "two-objects":
-            write(line[:-1] + line[:-1] + b"\n" + payload)
-        case "wrong-id":
-            reply(number + 1, record, payload)
-        case "text-id":
-            reply(str(number), record, payload)
-        case "prints":
-            write(b"Using 4 threads\n" + line + payload)
-        case "exits":
-            sys.exit(0)
-        case "dies":
-            sys.exit("out of licences")
+        case "wrong-id" | "text-id":
+            reply(number + 1 if FAULT == "wrong-id" else str(number), record, payload)
+        case "exits" | "dies":
+            sys.exit(0 if FAULT == "exits" else "out of licences")
         case "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "child-holds-stdout":
@@ -211,14 +179,15 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
             Path("left").write_bytes(left.stdout)
             write(line + payload)
         case "floods-stderr":
-            for _ in range(4000):
-                sys.stderr.write("x" * 1000 + "\n")
+            sys.stderr.write(("x" * 1000 + "\n") * 4000)
             write(line + payload)
         case "closes-stdout":
             os.close(1)
             time.sleep(60)
-        case _:
-            write(line + payload)
+        case fault if fault in SAYS:
+            reply(number, SAYS[fault])
+        case fault:
+            write(lines.get(fault, line) + (payload if fault not in ("two-lines-at-once", "no-object") else b""))
 
 
 def main() -> None:

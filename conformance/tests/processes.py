@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 def running(pid: int = -1, group: int = -1) -> bool:
@@ -25,6 +28,30 @@ def _all() -> Iterator[tuple[int, int, str]]:
     listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], check=True, capture_output=True, text=True).stdout
     for one, its, state in map(str.split, listed.splitlines()):
         yield int(one), int(its), state[0]
+
+
+def wait(condition: Callable[[], Any], seconds: float = 60) -> None:
+    """Wait until a condition is true, and fail if that takes longer."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that are there."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended since
+            if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(path.parent.name))
+    return found
+
+
+def run_command(*words: object, timeout: float = 120, **more: Any) -> subprocess.CompletedProcess[str]:
+    """`conformance` in a process of its own, to its end."""
+    command = [sys.executable, "-m", "conformance", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **more)
 
 
 def peak_memory(command: Sequence[str]) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.cli import main as cli
+import conformance
+from conformance.cli.main import main
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
@@ -79,8 +81,9 @@ cases:
     expect: T[4]
 """
 DOCUMENTS = ("static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020")
-ROOT = Path(cli.__file__).resolve().parents[2]
+ROOT = Path(conformance.__file__).resolve().parents[1]
 spec = cache(load_spec)
+Words = str | Sequence[str]
 
 
 def cases(folder: Path, *files: str) -> Path:
@@ -117,11 +120,22 @@ def plan_once(suite: Suite) -> Plan:
 
 
 class Said(NamedTuple):
-    """What a command came to."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
     err: str
+
+    def expect(
+        self, code: int, *, out: Words = (), err: Words = (), text: Words = (), lines: int | None = None
+    ) -> Said:
+        """Assert the code; words in the output, in stderr, in the output without line ends; the lines of stderr."""
+        assert self.code == code, self
+        assert lines is None or self.err.count("\n") == len(self.err.splitlines()) == lines, self
+        for stream, words in ((self.out, out), (self.err, err), (self.text, text)):
+            for part in (words,) if isinstance(words, str) else words:
+                assert part in stream, self
+        return self
 
     @property
     def last(self) -> str:
@@ -139,16 +153,24 @@ class Said(NamedTuple):
         return json.loads(self.out)
 
 
-class Command:
-    """`conformance` on the few cases, in this process."""
+class Cli:
+    """`conformance` in this process."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self.capsys, self.cases = folder, capsys, cases(folder)
-        self.out = folder / "out"
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
 
     def __call__(self, *words: object) -> Said:
-        code = cli.main([str(word) for word in words])
+        self.capsys.readouterr()
+        code = main([str(word) for word in words])
         return Said(code, *self.capsys.readouterr())
+
+
+class Command(Cli):
+    """The same, on the few cases."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(capsys)
+        self.folder, self.cases, self.out = folder, cases(folder), folder / "out"
 
     def run(self, backend: str, *words: object, out: Path | None = None) -> Said:
         """`conformance run`, in this process, on the few cases."""

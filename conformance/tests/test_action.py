@@ -185,8 +185,6 @@ def test_the_install_step_installs_the_folder_of_the_action() -> None:
 
 
 # ── docs/ci.md ────────────────────────────────────────────────────────────────────────────────────
-
-
 def snippet(title: str, language: str) -> str:
     part = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2]
     found = re.search(rf"```{language}\n(.*?)```", part, re.DOTALL)

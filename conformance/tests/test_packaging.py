@@ -156,8 +156,6 @@ def environment(tmp_path: Path, libraries: Path) -> Iterator[Environment]:
 
 
 # ── archives ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_wheel_adds_no_name_but_ours(built: Built) -> None:
     top = {name.split("/")[0] for name in built.names()}
     info = f"reshape_conformance-{conformance.__version__}.dist-info"
@@ -218,8 +216,6 @@ def test_one_file_states_the_version(built: Built) -> None:
 
 
 # ── ways to install ───────────────────────────────────────────────────────────────────────────────
-
-
 def test_an_installed_wheel_finds_its_data_and_so_does_a_clone_where_one_stands(
     environment: Environment, built: Built, clone: Path
 ) -> None:
@@ -247,8 +243,6 @@ def test_a_clone_runs_without_being_installed(environment: Environment, clone: P
 
 
 # ── guests in a stranger's repository ─────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Built) -> Environment:
     """An environment in which the wheel is installed, beside a stranger's own tests."""
@@ -312,8 +306,6 @@ def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
 
 
 # ── the product, away from the clone ──────────────────────────────────────────────────────────────
-
-
 def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict(
     guest: Environment, tmp_path: Path
 ) -> None:
@@ -366,8 +358,6 @@ def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(t
 
 
 # ── README ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 250

@@ -53,7 +53,6 @@ def backend(tmp_path: Path) -> Any:
 
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────
-
 NAMED = {
     "nmupy": "did you mean 'numpy'",
     "": "unknown backend ''",
@@ -72,8 +71,7 @@ NAMED = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_backend_that_is_not_there_ends_with_3_and_one_line(command: Command, name: str) -> None:
-    said = command.run(name)
-    assert said.code == 3
+    said = command.run(name).expect(3)
     assert said.out == ""
     assert NAMED[name] in said.err
     assert len(said.err.splitlines()) == 1
@@ -87,9 +85,7 @@ WRITTEN = {
     "a function": ("def It(src, shape, special_zero): return src", "'It' is a function; an adapter is a class"),
     "import exits": ("raise SystemExit(0)", "cannot be started: SystemExit: 0"),
     "import raises what is no Exception": (
-        "class Odd(BaseException): pass\nraise Odd('odd')",
-        "cannot be started: Odd: odd",
-    ),
+        "class Odd(BaseException): pass\nraise Odd('odd')", "cannot be started: Odd: odd"),
     "construction raises": ("class It(Right):\n def __init__(self): raise OSError('no device')", "OSError: no device"),
     "construction wants more": ("class It(Right):\n def __init__(self, device): pass", "TypeError"),
     "nothing in it": ("class It: pass", "has no `identity`"),
@@ -104,13 +100,8 @@ WRITTEN = {
     "an identity that raises": ("class It(Right):\n @property\n def identity(self): raise KeyError('x')", "KeyError"),
     "a detail that is no pair": ("class It(Right):\n identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
     "a detail that is a number": (
-        "class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))",
-        "give pairs of text",
-    ),
-    "claims that are a list": (
-        "class It(Right):\n claims = ['x']",
-        "give Claims(operations, leaves_out, ",
-    ),
+        "class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))", "give pairs of text"),
+    "claims that are a list": ("class It(Right):\n claims = ['x']", "give Claims(operations, leaves_out, "),
     "claims with text": ("class It(Right):\n claims = Claims('StaticReshape')", "two tuples and a bool"),
     "an operation that is none": ("class It(Right):\n operations = ('Reshape',)", "claims an operation 'Reshape'"),
     "an operation that is a number": ("class It(Right):\n operations = (3,)", "has 3, where the name of"),
@@ -118,39 +109,30 @@ WRITTEN = {
     "a rule for a facet": ("class It(Right):\n leaves_out = ('zero-copies',)", "'zero-copies', which is no facet"),
     "a facet that is a number": ("class It(Right):\n leaves_out = (3,)", "has 3, where the name of"),
     "a layout that is none": (
-        "class It(Right):\n leaves_out = ('layout:revered',)",
-        "'revered' is no layout; there are dense",
-    ),
+        "class It(Right):\n leaves_out = ('layout:revered',)", "'revered' is no layout; there are dense"),
     "a type that is none": ("class It(Right):\n leaves_out = ('type:float',)", "'float' is no type"),
     "a number of another family than rank": ("class It(Right):\n leaves_out = ('layout:65',)", "'65' is no layout"),
     "an identity that is a plain tuple": (
-        "class It(Right):\n identity = ('it', '1', ())",
-        "give Identity(name, version)",
-    ),
+        "class It(Right):\n identity = ('it', '1', ())", "give Identity(name, version)"),
     "a rank that is none": ("class It(Right):\n leaves_out = ('rank:many',)", "'many' is no rank"),
     "a member of what has none": (
-        "class It(Right):\n leaves_out = ('chain:long',)",
-        "'long' is no chain; the facet is 'chain'",
-    ),
+        "class It(Right):\n leaves_out = ('chain:long',)", "'long' is no chain; the facet is 'chain'"),
     "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero = True`"),
     "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
     "another bug": ("class It(Right):\n refusals = (ValueError, AttributeError)", "`refusals` names AttributeError"),
     "more than everything": ("class It(Right):\n refusals = (BaseException,)", "`refusals` names BaseException"),
     "leaves_out without a comma": (
         "class It(Right):\n leaves_out = ('declared')",
-        "`leaves_out` is 'declared'; write ('declared',), with the comma",
-    ),
+        "`leaves_out` is 'declared'; write ('declared',), with the comma"),
     "a refusal without a comma": ("class It(Right):\n refusals = ValueError", "write (ValueError,), with the comma"),
     "everything for a refusal": ("class It(Right):\n refusals = (Exception,)", "`refusals` names Exception"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRITTEN)
 def test_a_backend_that_is_none_ends_with_3_and_one_line(command: Command, backend: Any, what: str) -> None:
     text, words = WRITTEN[what]
-    said = command.run(backend(text))
-    assert said.code == 3, said
-    assert words in said.err
+    said = command.run(backend(text)).expect(3, err=words)
     assert said.out == ""
     assert len(said.err.splitlines()) == 1
 
@@ -158,9 +140,7 @@ def test_a_backend_that_is_none_ends_with_3_and_one_line(command: Command, backe
 @pytest.mark.parametrize("what", ["import raises", "import exits", "no reshape", "a facet that is none"])
 def test_the_same_is_said_from_a_process(command: Command, backend: Any, what: str) -> None:
     text, words = WRITTEN[what]
-    said = command.run(backend(text), "--isolation", "worker")
-    assert said.code == 3, said
-    assert words in said.err
+    said = command.run(backend(text), "--isolation", "worker").expect(3, err=words)
     assert len(said.err.splitlines()) == 1
 
 
@@ -194,8 +174,6 @@ def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, bo
 
 
 # ── what answers nonsense ─────────────────────────────────────────────────────────────────────────
-
-
 def by_kind(results: list[Result]) -> dict[str, list[Result]]:
     found: dict[str, list[Result]] = {}
     for result in results:
@@ -306,24 +284,18 @@ def test_errors_are_the_adapters_and_end_with_1(reporting: Command, monkeypatch:
     command = reporting
     for what in ("surrogates", "unwritable", "SystemExit"):
         monkeypatch.setattr(miniatures.RaisesInRun, "what", what)
-        said = command.run(mini("RaisesInRun"))
-        assert said.code == 1
-        assert "does not conform" in said.out
-        assert "adapter error" in said.out
+        said = command.run(mini("RaisesInRun")).expect(1, out=["does not conform", "adapter error"])
         assert all(character.isprintable() or character == "\n" for character in said.out)
         assert read(command.out / "results.jsonl").footer["verdicts"]["pass"] == 0
 
 
 def test_a_name_that_no_file_can_have_is_no_obstacle(reporting: Command, backend: Any) -> None:
     command = reporting
-    said = command.run(backend("class It(Right):\n name, version = '../*<b>|', '?'"))
-    assert said.code == 1, said
+    command.run(backend("class It(Right):\n name, version = '../*<b>|', '?'")).expect(1)
     assert read(command.out / "results.jsonl").header["backend"]["name"] == "../*<b>|"
 
 
 # ── what a function may do ────────────────────────────────────────────────────────────────────────
-
-
 def function(**fields: Any) -> FunctionAdapter:
     kind = type("It", (miniatures.Plain,), fields)
     adapter = kind()
@@ -376,8 +348,6 @@ def test_a_library_may_name_its_own_refusal() -> None:
 
 
 # ── what a backend does to its surroundings ───────────────────────────────────────────────────────
-
-
 @pytest.fixture
 def here() -> Iterator[Path]:
     before = Path.cwd()
@@ -389,8 +359,7 @@ def test_noise_and_another_working_directory_are_noted_and_undone(
     command: Command, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = command.run(mini("Moves"), "--json", out=Path("relative"))
-    assert said.code == 0, said
+    said = command.run(mini("Moves"), "--json", out=Path("relative")).expect(0)
     assert Path.cwd() == tmp_path
     assert (tmp_path / "relative" / "results.jsonl").is_file()
     notes = " ".join(said.data["notes"])
@@ -412,8 +381,7 @@ def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
     text += "class It(Right):\n refusals = Illegal, Unspecified\n"
     text += " def reshape(self, src, shape, special_zero):\n"
     text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"
-    said = command.run(backend(text), "--operation", "Reshape-1")
-    assert said.code == 0, said
+    said = command.run(backend(text), "--operation", "Reshape-1").expect(0)
     assert "conforms to reshape-2020 as far as 20 cases of another suite go as run in the suite's own" in said.text
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +14,7 @@ from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, 
 from conformance.model.types import dtype_of
 from conformance.plan.memory import Source, image_of, patterns
 
-NO = Operand("bool", (), (False,))
-
-
-def node(shape: tuple[int, ...] | None, special_zero: Operand | None = NO, **more: Any) -> Node:
-    written = None if shape is None else Operand("s64", (len(shape),), shape)
-    return Node("StaticReshape", written, special_zero, **more)
+from .backends import load_or_skip, node
 
 
 def graph(src: tuple[int, ...], *nodes: Node, type_: str = "f32", strides: tuple[int, ...] | None = None) -> Graph:
@@ -29,10 +23,7 @@ def graph(src: tuple[int, ...], *nodes: Node, type_: str = "f32", strides: tuple
 
 @pytest.fixture(scope="module")
 def adapter() -> onednn.OneDnn:
-    try:
-        found = load_adapter("onednn")
-    except CannotStart as cannot:
-        pytest.skip(str(cannot))
+    found = load_or_skip("onednn")
     assert isinstance(found, onednn.OneDnn)
     return found
 
@@ -43,15 +34,10 @@ def answer(adapter: onednn.OneDnn, graph: Graph, source: Source, may_overwrite: 
 
 
 # ── what the library is told ──────────────────────────────────────────────────────────────────────
-
-
 def test_a_graph_is_put_down_in_the_librarys_numbers() -> None:
     plan = onednn.blueprint(graph((2, 6), node((3, 4)), node((0, -1), Operand("bool", (), (True,)))))
-    assert plan.tensors == {
-        0: onednn.TensorFields(0, 3, (2, 6)),
-        1: onednn.TensorFields(1, 3, None),
-        2: onednn.TensorFields(2, 3, None),
-    }
+    dims = {0: (2, 6), 1: None, 2: None}
+    assert plan.tensors == {number: onednn.TensorFields(number, 3, dims[number]) for number in dims}
     first, second = plan.ops
     assert (first.inputs, first.outputs, second.inputs, second.outputs) == ((0,), (1,), (1,), (2,))
     assert second.attributes == (
@@ -109,20 +95,14 @@ def test_what_a_logical_tensor_cannot_say_is_not_supported(given: Graph, facet: 
 
 
 # ── finding the library ───────────────────────────────────────────────────────────────────────────
-
-
-def test_a_library_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "why"), [(None, "no file"), ("no library", "cannot be loaded")])
+def test_a_library_that_is_not_there_or_none_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, why: str
+) -> None:
+    if text:
+        (tmp_path / "libdnnl.so.3").write_text(text)
     monkeypatch.setenv("ONEDNN_LIBRARY", str(tmp_path / "libdnnl.so.3"))
-    with pytest.raises(CannotStart, match=r"no file.*pip install onednn$") as cannot:
-        load_adapter("onednn")
-    assert "\n" not in str(cannot.value)
-
-
-def test_a_file_that_is_no_library_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "libdnnl.so.3"
-    file.write_text("no library")
-    monkeypatch.setenv("ONEDNN_LIBRARY", str(file))
-    with pytest.raises(CannotStart, match=r"cannot be loaded.*pip install onednn$") as cannot:
+    with pytest.raises(CannotStart, match=rf"{why}.*pip install onednn$") as cannot:
         load_adapter("onednn")
     assert "\n" not in str(cannot.value)
 
@@ -136,8 +116,6 @@ def test_what_is_loaded_says_who_it_is(adapter: onednn.OneDnn) -> None:
 
 
 # ── what is made of its answers ───────────────────────────────────────────────────────────────────
-
-
 def test_every_16_bits_of_f32_come_back(adapter: onednn.OneDnn) -> None:
     words = np.arange(1 << 16, dtype="<u4") * 0x10001
     source = Source("f32", (256, 256))

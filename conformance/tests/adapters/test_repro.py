@@ -18,13 +18,13 @@ import pytest
 
 from conformance.adapter import CannotStart, bundled_backends
 from conformance.adapters import repro
-from conformance.cli import main as cli
 from conformance.isolate.backend import use_backend
 from conformance.load.cases import load_suite
 from conformance.model import Unsupported
 from conformance.plan.memory import patterns
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
+from conformance.tests.small import Cli
 
 SEEN = (
     "copies-by-index-not-in-turn", "volume-too-small", "zero-copies-from-the-tensor-between",
@@ -75,8 +75,6 @@ def chosen(backend: str) -> dict[Row, str]:
 
 
 # ── what is written ───────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_script_holds_the_very_words_of_src() -> None:
     sources = {task.source for row in rows()[::7] if not row.case.large for task in row.steps}
     for source in sources:
@@ -95,18 +93,17 @@ def test_every_script_is_python(backend: str) -> None:
         assert "conformance" not in text
 
 
-def test_the_head_says_what_is_due_and_how_to_run_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", "volume-too-small", "--backend", "torch"]) == 0
-    head = ast.get_docstring(ast.parse(capsys.readouterr().out)) or ""
+def test_the_head_says_what_is_due_and_how_to_run_it(cli: Cli) -> None:
+    script = cli("explain", "volume-too-small", "--backend", "torch").expect(0).out
+    head = ast.get_docstring(ast.parse(script)) or ""
     assert "volume-too-small[StaticReshape-f32] on torch" in head
     assert "a refusal: breaks same-volume" in head
     assert "pip install torch" in head
 
 
-def test_a_row_by_its_whole_name_is_that_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
     row = "volume-too-small[DynamicReshape-1-bf16-s32]"
-    assert cli.main(["explain", row, "--backend", "openvino"]) == 0
-    assert row in capsys.readouterr().out.partition("\n")[0]
+    assert row in cli("explain", row, "--backend", "openvino").expect(0).out.partition("\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -120,16 +117,12 @@ def test_a_row_by_its_whole_name_is_that_row(capsys: pytest.CaptureFixture[str])
         (["every-length-is-declared", "--backend", "torch"], "it does not offer declared"),
     ],
 )
-def test_what_cannot_be_written_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", *words]) == 2
-    said = capsys.readouterr().err
-    assert message in said
+def test_what_cannot_be_written_is_one_line(words: list[str], message: str, cli: Cli) -> None:
+    said = cli("explain", *words).expect(2, err=message).err
     assert said.count("\n") == 1
 
 
 # ── what it shows ─────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None:

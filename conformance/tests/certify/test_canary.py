@@ -37,8 +37,7 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
         return 0 if name == backend.name else plain(plan, backend, *more)
 
     monkeypatch.setattr(canary, "_run_planted_backend", failures)
-    said = reporting.run("numpy", "--json")
-    assert said.code == 5
+    said = reporting.run("numpy", "--json").expect(5)
     assert said.data["why"].startswith(f"the harness caught itself lying: {name}, planted and bad, was not caught")
     assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
     for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True):
@@ -50,8 +49,7 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
 
 def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", lambda *_: 0)
-    said = command.run(mini("Flushes"))
-    assert said.code == 5
+    said = command.run(mini("Flushes")).expect(5)
     assert "conforms to" not in said.out
     assert ", ".join(NAMES) in said.text
 
@@ -61,8 +59,7 @@ def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command:
     for rule in ("one-infer", "same-volume"):
         text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
-    said = command.run("numpy")
-    assert said.code == 5
+    said = command.run("numpy").expect(5)
     assert "AcceptsEverything" in said.last
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,18 @@ def never_says_conforms(said: Said) -> bool:
     return not any("conforms to" in sentence.replace("does not conform to", "") for sentence in said.data["sentences"])
 
 
-def as_we_are_and_without(doing: Callable[[], Said], *guards: tuple[Any, str, Any]) -> Said:
-    """What it comes to as we are, after it was shown that without the guards it would be a yes."""
+@contextmanager
+def without(*guards: tuple[Any, str, Any]) -> Iterator[None]:
+    """Take guards away: an attribute or an item of each owner is replaced."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name, instead in guards:
-            if isinstance(owner, dict):
-                patch.setitem(owner, name, instead)
-            else:
-                patch.setattr(owner, name, instead)
+            (patch.setitem if isinstance(owner, dict) else patch.setattr)(owner, name, instead)
+        yield
+
+
+def as_we_are_and_without(doing: Callable[[], Said], *guards: tuple[Any, str, Any]) -> Said:
+    """What it comes to as we are, after it was shown that without the guards it would be a yes."""
+    with without(*guards):
         assert says_yes(doing()), "the guard is not what holds"
     said = doing()
     assert not says_yes(said)
@@ -76,53 +81,39 @@ def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]
 
 
 # ── a filter matched nothing and the run said success ─────────────────────────────────────────────
-
-
 def test_a_filter_that_matches_nothing(command: Command) -> None:
-    said = as_we_are_and_without(lambda: command.run("numpy", "--json", "-k", "no-such"), *NAIVE)
-    assert said.code == 4
+    said = as_we_are_and_without(lambda: command.run("numpy", "--json", "-k", "no-such"), *NAIVE).expect(4)
     assert never_says_conforms(said)
 
 
 def test_a_filter_that_hides_what_fails(command: Command) -> None:
-    said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json", "-k", "stays"), *NAIVE)
-    assert said.code == 4
+    as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json", "-k", "stays"), *NAIVE).expect(4)
 
 
 # ── a skip or an opt-out counted as pass ──────────────────────────────────────────────────────────
-
-
 def test_everything_unsupported(command: Command) -> None:
     guard = (judge.TABLE, "unsupported", dict.fromkeys(("legal", "illegal", "unspecified"), ("pass", "")))
-    said = as_we_are_and_without(lambda: command.run(mini("Unable"), "--json"), guard, UNPLANTED)
-    assert said.code == 1
+    as_we_are_and_without(lambda: command.run(mini("Unable"), "--json"), guard, UNPLANTED).expect(1)
 
 
 def test_everything_left_out(command: Command) -> None:
-    said = as_we_are_and_without(lambda: command.run(mini("LeavesOutEveryType"), "--json"), *NAIVE)
-    assert said.code == 4
+    as_we_are_and_without(lambda: command.run(mini("LeavesOutEveryType"), "--json"), *NAIVE).expect(4)
 
 
 def test_refusals_of_what_is_left_out_pass_nothing(command: Command, monkeypatch: Patch) -> None:
     monkeypatch.setattr(miniatures.Refuses, "claims", Claims(miniatures.ALL, ("type",)))
-    said = as_we_are_and_without(lambda: command.run(mini("Refuses"), "--json"), *NAIVE)
-    assert said.code == 4
+    said = as_we_are_and_without(lambda: command.run(mini("Refuses"), "--json"), *NAIVE).expect(4)
     assert said.data["verdicts"]["pass"] == 0, "not even the illegal calls, which it refused as it should"
 
 
 # ── a crash, or a bug, accepted as a correct refusal ──────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(("backend", "outcome"), [("Crashes", "crash"), ("Errs", "error")])
 def test_only_a_refusal_is_a_refusal(command: Command, backend: str, outcome: OutcomeKind) -> None:
     guard = (judge.TABLE, outcome, judge.TABLE["rejected"])
-    said = as_we_are_and_without(lambda: command.run(mini(backend), "--json"), guard)
-    assert said.code == 1
+    as_we_are_and_without(lambda: command.run(mini(backend), "--json"), guard).expect(1)
 
 
 # ── a partial run published as complete ───────────────────────────────────────────────────────────
-
-
 def told(command: Command, folder: Path) -> Said:
     """What `conformance` says of results that lie in a folder."""
     plan = small.plan_once(small.suite(None, command.cases))
@@ -132,6 +123,16 @@ def told(command: Command, folder: Path) -> Said:
     except evidence.Refused as refused:
         return Said(2, json.dumps({"sentences": [], "why": str(refused)}), "")
     return Said(code, *command.capsys.readouterr())
+
+
+def leave_out(command: Command, verdict: str) -> None:
+    """Write the results of the last run again without the rows that have a verdict."""
+    whole = evidence.read(command.out / "results.jsonl")
+    writer = evidence.Writer(command.out / "results.jsonl", whole.header)
+    for result in whole.results:
+        if verdict not in result.verdicts.values():
+            writer.row(result)
+    writer.close(1.0, (), whole.footer["canaries"])
 
 
 def test_a_file_cut_off_before_its_failures(command: Command) -> None:
@@ -155,28 +156,19 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
 
 def test_a_run_of_which_rows_are_missing(command: Command) -> None:
     command.run(mini("Flushes"))
-    whole = evidence.read(command.out / "results.jsonl")
-    writer = evidence.Writer(command.out / "results.jsonl", whole.header)
-    for result in whole.results:
-        if "fail" not in result.verdicts.values():
-            writer.row(result)
-    writer.close(1.0, (), whole.footer["canaries"])
+    leave_out(command, "fail")
     said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED, *NAIVE)
     assert "lacks 6 rows of the suite" in said.data["why"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(*UNCOUNTED)
+    with without(UNCOUNTED):
         assert told(command, command.out).code == 4, "rows come from the suite, so that even then it is incomplete"
 
 
 # ── the wrong subset run or certified ─────────────────────────────────────────────────────────────
-
-
 def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
     text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
     easy = text.replace("00000001 80000000 7fa00001 3f800001 007fffff", "3f800000 3f800001 7fa00001 3f800002 3f800003")
     (command.cases / "few0.yaml").write_text(easy.replace("00000000", "3f800004"), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(*UNPLANTED)
+    with without(UNPLANTED):
         assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     unjudged = (rejudge, "contradictions", lambda *_: iter(()))
@@ -185,12 +177,8 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
 
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_number_of_failures_is_no_exit_code(command: Command) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conclude, "_exit_code", lambda *_: (256, "256 failures"))
-        patch.setattr(*UNPLANTED)
+    with without((conclude, "_exit_code", lambda *_: (256, "256 failures")), UNPLANTED):
         assert command.run(mini("Refuses")).code & 0xFF == 0, "this is what a shell would see"
     for backend in ("Refuses", "Accepts", "Unable", "Flushes"):
         assert command.run(mini(backend)).code == 1
@@ -203,8 +191,6 @@ def test_a_failure_is_no_zero(command: Command) -> None:
 
 
 # ── a harness that fails and reports no failures ──────────────────────────────────────────────────
-
-
 _record = evidence.row_record
 
 
@@ -221,31 +207,18 @@ _record = evidence.row_record
     ids=["compares nothing", "passes everything", "writes only passes", "passes any answer", "passes any refusal",
          "always ends with 0"],
 )  # fmt: skip
-def test_a_harness_that_lies_catches_itself(command: Command, broken: tuple[Any, str, Any], monkeypatch: Patch) -> None:
-    owner, name, instead = broken
-    if isinstance(owner, dict):
-        monkeypatch.setitem(owner, name, instead)
-    else:
-        monkeypatch.setattr(owner, name, instead)
-        if name == "judge":
-            monkeypatch.setattr(run, name, instead)
-    said = as_we_are_and_without(lambda: command.run("numpy", "--json"), UNPLANTED)
-    assert said.code == 5
+def test_a_harness_that_lies_catches_itself(command: Command, broken: tuple[Any, str, Any]) -> None:
+    also = [(run, *broken[1:])] if broken[1] == "judge" else []
+    with without(broken, *also):
+        said = as_we_are_and_without(lambda: command.run("numpy", "--json"), UNPLANTED).expect(5)
     assert never_says_conforms(said)
 
 
 # ── a capability that no one implements vanishes ──────────────────────────────────────────────────
-
-
 def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Patch) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "instead", "unsupported")
     command.run(mini("LeavesOut"))
-    whole = evidence.read(command.out / "results.jsonl")
-    writer = evidence.Writer(command.out / "results.jsonl", whole.header)
-    for result in whole.results:
-        if "not claimed" not in result.verdicts.values():
-            writer.row(result)
-    writer.close(1.0, (), whole.footer["canaries"])
+    leave_out(command, "not claimed")
     plain = conclude.conclude
 
     def of_the_results(plan: Plan, results: Any, *more: Any, **options: Any) -> conclude.Conclusion:
@@ -261,8 +234,6 @@ def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Pa
 
 
 # ── skips rot ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {})
     guard = (waive, "find_overdue", lambda *_, whole: ())
@@ -270,8 +241,6 @@ def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
 
 
 # ── the test itself disabled as flaky ─────────────────────────────────────────────────────────────
-
-
 def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command: Command) -> None:
     one, two = small.plan(command.folder / "one"), small.plan(command.folder / "two")
     for row, other in zip(one.rows, two.rows, strict=True):
@@ -283,36 +252,27 @@ def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command
         return run.result_without_call(row, "not run") if row.case.id == "patterns" else plain(row, *more)
 
     def without_one() -> Said:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(run, "run_row", skipping)
-            patch.setattr(*UNPLANTED)
+        with without((run, "run_row", skipping), UNPLANTED):
             return command.run(mini("Flushes"), "--json")
 
-    said = as_we_are_and_without(without_one, *NAIVE)
-    assert said.code == 4
+    said = as_we_are_and_without(without_one, *NAIVE).expect(4)
     assert "rows not run" in said.data["why"]
 
 
 # ── green for the wrong reason ────────────────────────────────────────────────────────────────────
-
-
 def test_a_suite_that_lost_the_case_that_catches_an_enemy(command: Command) -> None:
     text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
     begin, end = text.index("  - id: patterns"), text.index("  - {id: eight")
     (command.cases / "few0.yaml").write_text(text[:begin] + text[end:], encoding="utf-8")
-    said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), UNPLANTED)
-    assert said.code == 5
+    said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), UNPLANTED).expect(5)
     assert "FlushesSubnormals" in said.data["why"]
 
 
 # ── the expected value aliases the input ──────────────────────────────────────────────────────────
-
-
 def test_a_backend_that_changes_its_input(command: Command) -> None:
     def no_look(task: Any, src: Any, arriving: Any) -> tuple[str, ...]:
         src.restore()
         return ()
 
-    said = as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (call, "_faults", no_look))
-    assert said.code == 1
+    as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (call, "_faults", no_look)).expect(1)
     assert "src changed" in (command.out / "results.jsonl").read_text(encoding="utf-8")

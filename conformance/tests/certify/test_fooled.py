@@ -51,8 +51,7 @@ def cut(folder: Path, lines: int) -> None:
 
 
 def test_a_target_of_one_type_never_reads_as_if_it_were_all(reporting: Command, mine: Path, tmp_path: Path) -> None:
-    said = reporting.run(f"{mine}:Narrow", "--type", "f32", "--isolation", "none", "--json")
-    assert said.code == 0
+    said = reporting.run(f"{mine}:Narrow", "--type", "f32", "--isolation", "none", "--json").expect(0)
     assert all(
         "for f32" in sentence and "no more than f32 was asked for" in sentence for sentence in said.data["sentences"]
     )
@@ -64,9 +63,7 @@ def test_a_run_is_not_resumed_with_another_adapter(command: Command, mine: Path,
     command.run(f"{mine}:Mine", "--isolation", "none")
     cut(out, 40)
     mine.write_text(ADAPTER + "\n# changed\n", encoding="utf-8")
-    said = command.run(f"{mine}:Mine", "--isolation", "none", "--resume", str(out))
-    assert said.code == 2
-    assert "backend.digest was" in said.err
+    command.run(f"{mine}:Mine", "--isolation", "none", "--resume", str(out)).expect(2, err="backend.digest was")
 
 
 def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mine: Path, tmp_path: Path) -> None:
@@ -75,9 +72,7 @@ def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mi
     cut(out, 300)
     path = part_of(out / "results.jsonl")
     path.write_text(path.read_text().replace('"fail"', '"pass"'), encoding="utf-8")
-    said = command.run(f"{mine}:Narrow", "--isolation", "none", "--resume", str(out))
-    assert said.code == 2
-    assert "the file was changed" in said.err
+    command.run(f"{mine}:Narrow", "--isolation", "none", "--resume", str(out)).expect(2, err="the file was changed")
 
 
 def test_a_row_that_is_none_is_refused_at_resuming(command: Command, tmp_path: Path) -> None:
@@ -86,8 +81,7 @@ def test_a_row_that_is_none_is_refused_at_resuming(command: Command, tmp_path: P
     cut(out, 2)
     with part_of(out / "results.jsonl").open("a") as file:
         file.write('{"record":"row"}\n')
-    said = command.run("numpy", "--resume", str(out))
-    assert said.code == 2
+    said = command.run("numpy", "--resume", str(out)).expect(2)
     assert ":3: the row lacks row, verdicts, outcomes; the file is damaged" in said.err
 
 
@@ -102,8 +96,7 @@ def test_what_an_earlier_run_said_is_gone_when_this_one_cannot_start(
 
 
 def test_processes_that_describe_themselves_differently_are_not_one_backend(command: Command, mine: Path) -> None:
-    said = command.run(f"{mine}:Pid", "--isolation", "worker", "--jobs", "2")
-    assert said.code == 3
+    said = command.run(f"{mine}:Pid", "--isolation", "worker", "--jobs", "2").expect(3)
     assert "started twice, it describes itself differently" in said.err
 
 

@@ -106,8 +106,6 @@ def test_every_golden_file_is_of_a_backend_that_is_pinned() -> None:
 
 
 # ── finding it ────────────────────────────────────────────────────────────────────────────────────
-
-
 def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
     """What a golden file holds, found in a process of its own."""
     command = [

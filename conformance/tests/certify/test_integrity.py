@@ -25,6 +25,7 @@ from conformance.system.files import lock_folder
 
 from .. import small
 from ..forged import Records, count, flatter, mutations, put, rewrite, signed
+from ..processes import run_command
 from ..pytest_plugin.test_plugin import Done
 from ..small import Command, Said, command, mini, plan_once, reporting, suite
 
@@ -66,8 +67,11 @@ def read_by(command: Command, reader: str, folder: Path) -> Said:
     return command(reader, *words[reader], "--cases", command.cases)
 
 
-# ── only what the run wrote ───────────────────────────────────────────────────────────────────────
+def verify(command: Command, *words: object) -> Said:
+    return command("verify", command.out, "--cases", command.cases, *words)
 
+
+# ── only what the run wrote ───────────────────────────────────────────────────────────────────────
 MEDDLES = """
 import os
 from pathlib import Path
@@ -110,8 +114,7 @@ def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
     out = tmp_path / "out"
     text = MEDDLES.format(out=str(out), forged=str(forged / "results.jsonl"), act=act)
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
-    said = command.run(f"{tmp_path / 'mine.py'}:Mine", "--isolation", "worker", out=out)
-    assert said.code == code, said
+    said = command.run(f"{tmp_path / 'mine.py'}:Mine", "--isolation", "worker", out=out).expect(code)
     if code == 5:
         assert "was changed while the run wrote it; no verdict holds, run again" in said.err
         assert not (out / "results.jsonl").is_file()
@@ -129,11 +132,9 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
     text += "        return np.zeros_like(super().copy_elements(*given))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
-    words = [sys.executable, "-m", "conformance", "run", "../mine.py:Zeros", "--cases", str(small.cases(tmp_path))]
     environment = {**os.environ, "PYTHONPATH": str(small.ROOT)}
-    done = subprocess.run(
-        words, cwd=tmp_path / "here", env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    words = "run", "../mine.py:Zeros", "--cases", small.cases(tmp_path)
+    done = run_command(*words, cwd=tmp_path / "here", env=environment)
     assert (tmp_path / "here" / "html.py").is_file()
     assert done.returncode == 1, done.stdout + done.stderr
     assert "does not conform" in done.stdout
@@ -188,9 +189,7 @@ def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
     patch, name, fault = PATCHES[what]
     text = f"from conformance.isolate.worker import Server\nfrom conformance.tests.miniatures import {name}\n{patch}"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
-    said = command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker")
-    assert said.code == 1
-    assert fault in said.text
+    command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker").expect(1, text=fault)
     honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
     command.run(mini(name), "--isolation", "none")
     assert honest == {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
@@ -225,6 +224,31 @@ def test_two_runs_that_share_a_folder_never_tell_each_others_verdict(tmp_path: P
 
 
 # ── every reader judges again ─────────────────────────────────────────────────────────────────────
+def zero_contents(records: Records) -> None:
+    for record in records[1:-1]:
+        if "content" in record:
+            record["content"] = ["0" * 16 for _ in record["content"]]
+
+
+def remove(key: str) -> Callable[[Records], None]:
+    """Remove a key from every row."""
+
+    def change(records: Records) -> None:
+        for record in records[1:-1]:
+            record.pop(key, None)
+
+    return change
+
+
+def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records], None]:
+    """Give a run the header and the counts of another backend's run."""
+    header, *_, footer = (json.loads(line) for line in made(command, backend).read_text(encoding="utf-8").splitlines())
+
+    def change(records: Records) -> None:
+        records[0] |= {key: header[key] for key in ("backend", *keys)} | {"isolation": "worker"}
+        records[-1]["canaries"] = footer["canaries"]
+
+    return change
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -232,60 +256,39 @@ def test_evidence_whose_verdicts_were_rewritten_is_refused_by_every_reader(readi
     path = made(reading, FLUSHES)
     assert read_by(reading, reader, reading.out).code == 0
     rewrite(path, flatter)
-    said = read_by(reading, reader, reading.out)
-    assert said.code == (1 if reader == "verify" else 2)
+    said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
     told = said.out if reader == "verify" else said.err
     assert re.search(r"pass in static-20\d\d, where “\w+” makes it (observed|fail)", told)
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_evidence_of_answers_with_other_bytes_is_refused_by_every_reader(reading: Command, reader: str) -> None:
-    def zeros(records: Records) -> None:
-        for record in records[1:-1]:
-            if "content" in record:
-                record["content"] = ["0" * 16 for _ in record["content"]]
-
-    rewrite(made(reading), zeros)
-    said = read_by(reading, reader, reading.out)
-    assert said.code == (1 if reader == "verify" else 2)
+    rewrite(made(reading), zero_contents)
+    said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
     assert "pass in static-20" in said.out + said.err
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_evidence_of_an_older_format_is_told_from_damaged_evidence(reading: Command, reader: str) -> None:
     rewrite(made(reading), lambda records: records[0].update(format="reshape-conformance-results-1"))
-    said = read_by(reading, reader, reading.out)
-    assert said.code == 2
+    said = read_by(reading, reader, reading.out).expect(2)
     assert 'is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it' in said.err
     assert "read it with that version, or run again" in said.err
 
 
 def test_a_row_with_right_dims_and_no_content_is_refused(reading: Command) -> None:
-    def bare(records: Records) -> None:
-        for record in records[1:-1]:
-            record.pop("content", None)
-
-    rewrite(made(reading), bare)
-    said = read_by(reading, "verify", reading.out)
-    assert said.code == 1
-    assert "a step that came to “tensor” has the content None" in said.out
+    rewrite(made(reading), remove("content"))
+    verify(reading).expect(1, out="a step that came to “tensor” has the content None")
 
 
 def test_the_verdicts_of_another_suite_are_compared_and_said_not_to_be_judged(reading: Command) -> None:
     reading.run("numpy")
 
-    def older(records: Records) -> None:
-        records[0]["suite"]["digest"] = "0" * 64
-
-    rewrite(reading.out / "results.jsonl", older)
-    said = read_by(reading, "diff", reading.out)
-    assert said.code == 0
-    assert "of another suite, not judged again" in said.text
+    rewrite(reading.out / "results.jsonl", lambda records: records[0]["suite"].update(digest="0" * 64))
+    read_by(reading, "diff", reading.out).expect(0, text="of another suite, not judged again")
 
 
 # ── what a damaged file comes to ──────────────────────────────────────────────────────────────────
-
-
 def one_line(said: Said) -> bool:
     return said.err.count("\n") == 1 and said.err.startswith("conformance: ")
 
@@ -357,9 +360,9 @@ def test_evidence_that_no_run_writes_is_refused_or_shown_without_harm(reading: C
 
 def test_a_run_without_the_planted_backend_that_dies_shows_nothing(reading: Command) -> None:
     reading.run(mini("Bent"), "--isolation", "worker")
-    assert reading("verify", reading.out, "--cases", reading.cases, "--conforms").code == 0
+    assert verify(reading, "--conforms").code == 0
     rewrite(reading.out / "results.jsonl", ODD["a planted backend forgotten"])
-    assert reading("verify", reading.out, "--cases", reading.cases, "--conforms").code == 1
+    assert verify(reading, "--conforms").code == 1
 
 
 def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) -> None:
@@ -372,7 +375,7 @@ def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) 
         count(records)
 
     rewrite(made(reading, FLUSHES), waive)
-    assert "which had expired when the run began" in read_by(reading, "verify", reading.out).text
+    assert "which had expired when the run began" in verify(reading).text
 
 
 def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
@@ -380,17 +383,14 @@ def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
 ) -> None:
     reporting.run("numpy")
     monkeypatch.setattr("conformance.report.embedded.MOST", 1000)
-    said = reporting("verify", reporting.out / "report.html", "--cases", reporting.cases)
-    assert said.code == 2
+    said = reporting("verify", reporting.out / "report.html", "--cases", reporting.cases).expect(2)
     assert "comes to more than 1,000 bytes" in said.err
 
 
 def test_a_folder_with_packed_and_plain_results_says_that_it_has_both(reading: Command) -> None:
     reading.run("numpy")
     (reading.out / "results.jsonl.gz").write_bytes(b"")
-    said = read_by(reading, "verify", reading.out)
-    assert said.code == 2
-    assert "holds both results.jsonl and results.jsonl.gz" in said.err
+    verify(reading).expect(2, err="holds both results.jsonl and results.jsonl.gz")
 
 
 DEEP = "[" * 100_000
@@ -423,8 +423,7 @@ def test_what_nobody_could_read_is_one_line(reading: Command, reader: str, what:
 def test_a_page_in_which_nothing_can_be_read_is_one_line(reading: Command, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(f'<script type="application/json" id="evidence">{DEEP}</script>', encoding="utf-8")
-    said = reading("verify", page, "--cases", reading.cases)
-    assert said.code == 2
+    said = reading("verify", page, "--cases", reading.cases).expect(2)
     assert one_line(said)
 
 
@@ -436,13 +435,10 @@ def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
     (folder,) = (reading.folder / "reports").glob("numpy-*")
     packed = (folder / "results.jsonl.gz").stat().st_size
     monkeypatch.setattr("conformance.certify.evidence.MOST", packed)
-    said = read_by(reading, "verify", folder)
-    assert said.code == 2
-    assert f"unpacks to more than {packed:,} bytes" in said.err
+    read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
 
 
 # ── the footer ────────────────────────────────────────────────────────────────────────────────────
-
 EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a note removed": lambda footer: footer["notes"].pop(),
     "a planted count": lambda footer: footer["canaries"].update(AcceptsEverything=4),
@@ -457,24 +453,20 @@ def test_a_footer_that_was_edited_is_refused(reading: Command, what: str) -> Non
     rewrite(path, lambda records: records[-1].update(notes=["the process died of SIGSEGV"]))
     for name in REPORTS:
         (reading.out / name).unlink(missing_ok=True)
-    assert read_by(reading, "verify", reading.out).code == 0
+    assert verify(reading).code == 0
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     footer = json.loads(lines[-1])
     EDITS[what](footer)
     path.write_text("".join([*lines[:-1], json.dumps(footer, separators=(",", ":")) + "\n"]), encoding="utf-8")
-    said = read_by(reading, "verify", reading.out)
-    assert said.code == 1
-    assert "the footer is not as it was written; the file was changed" in said.out
+    verify(reading).expect(1, out="the footer is not as it was written; the file was changed")
 
 
 def test_no_count_of_planted_failures_is_below_zero(reading: Command) -> None:
     rewrite(made(reading), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
-    assert "canaries.AcceptsEverything in the footer is -3" in read_by(reading, "verify", reading.out).out
+    assert "canaries.AcceptsEverything in the footer is -3" in verify(reading).out
 
 
 # ── nothing of an earlier run is left to be taken for this one's ──────────────────────────────────
-
-
 def conforming(folder: Path) -> None:
     """A folder with the files of a run that conformed, as far as a hurried reader looks."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -484,8 +476,7 @@ def conforming(folder: Path) -> None:
 
 def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
-    done = Done(tmp_path, "--conformance-out", "out", adapter="no-such-backend")
-    assert done.code == 4
+    Done(tmp_path, "--conformance-out", "out", adapter="no-such-backend").expect(4)
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -495,8 +486,7 @@ def test_a_session_of_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path
     text = "import os\nfrom conformance.adapters.numpy_reference import NumpyReference\nclass Dies(NumpyReference):\n"
     text += "    def compile(self, graph):\n        os.kill(os.getppid(), 9)\n"
     (tmp_path / "dies.py").write_text(text, encoding="utf-8")
-    done = Done(tmp_path, "--conformance-out", "out", adapter="./dies.py:Dies")
-    assert done.code == -signal.SIGKILL
+    Done(tmp_path, "--conformance-out", "out", adapter="./dies.py:Dies").expect(-signal.SIGKILL)
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".conformance-lock"]
 
 
@@ -527,8 +517,6 @@ def test_a_link_in_the_folder_is_replaced_and_not_written_through(
 
 
 # ── in the suite's own process ────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("backend", "isolation"),
     [
@@ -541,28 +529,24 @@ def test_only_our_own_backends_run_in_process_unless_somebody_asks(backend: str,
 
 
 def test_a_verdict_made_in_process_says_so_and_shows_nothing_to_others(reading: Command) -> None:
-    said = reading.run(mini("Bent"), "--isolation", "none")
-    assert said.code == 0
-    assert "as run in the suite's own process" in said.text
-    assert "could write its verdict; it proves nothing" in said.text
-    assert reading("verify", reading.out, "--cases", reading.cases).code == 0
+    reading.run(mini("Bent"), "--isolation", "none").expect(
+        0, text=["as run in the suite's own process", "could write its verdict; it proves nothing"]
+    )
+    assert verify(reading).code == 0
     for more in ((), ("static-2022",)):
-        told = reading("verify", reading.out, "--cases", reading.cases, "--conforms", *more)
-        assert told.code == 1
+        told = verify(reading, "--conforms", *more).expect(1)
         assert "ran in the suite's own process" in told.text
-    assert not reading("verify", reading.out, "--cases", reading.cases, "--json").data["conforms"]
+    assert not verify(reading, "--json").data["conforms"]
     assert read_by(reading, "publish", reading.out).code == 2
 
 
 def test_a_verdict_made_in_a_worker_or_by_our_own_backend_is_taken(reading: Command) -> None:
     for words in ((mini("Bent"), "--isolation", "worker"), ("numpy",)):
         assert reading.run(*words).code == 0
-        assert reading("verify", reading.out, "--cases", reading.cases, "--conforms").code == 0
+        assert verify(reading, "--conforms").code == 0
 
 
 # ── going on ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_them(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -576,8 +560,7 @@ def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_th
     words = re.search(r"`conformance (report .*)`", said.err)
     assert words is not None, said.err
     assert not (reporting.out / "report.html").exists()
-    told = reporting(*shlex.split(words[1]), "--cases", reporting.cases)
-    assert told.code == 0
+    told = reporting(*shlex.split(words[1]), "--cases", reporting.cases).expect(0)
     assert "this exit code says only that the reports are written" in told.text
     assert all((reporting.out / name).is_file() for name in REPORTS)
     assert reporting("verify", reporting.out, "--cases", reporting.cases, "--conforms").code == 0
@@ -594,8 +577,7 @@ def resumed(command: Command, rows: int) -> Said:
 
 
 def test_a_resumed_run_says_which_rows_it_did_not_see(command: Command) -> None:
-    said = resumed(command, 50)
-    assert said.code == 0
+    said = resumed(command, 50).expect(0)
     evidence = read(command.out / "results.jsonl")
     told = f"50 of {len(evidence.results)} rows are from an earlier run that was interrupted"
     assert told in said.text
@@ -606,22 +588,16 @@ def test_a_resumed_run_says_which_rows_it_did_not_see(command: Command) -> None:
 
 
 def test_the_mark_of_a_resumed_row_cannot_be_rubbed_out(reading: Command) -> None:
-    def rub(records: Records) -> None:
-        for record in records[1:-1]:
-            record.pop("resumed", None)
-
     resumed(reading, 50)
-    rewrite(reading.out / "results.jsonl", rub)
-    assert "the footer does not count the resumed rows" in read_by(reading, "verify", reading.out).out
+    rewrite(reading.out / "results.jsonl", remove("resumed"))
+    assert "the footer does not count the resumed rows" in verify(reading).out
 
 
 # ── what verify can say, and what it cannot ───────────────────────────────────────────────────────
-
-
 def test_verify_says_that_it_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
     reading.run("numpy")
-    assert "wrote by: unknown" in read_by(reading, "verify", reading.out).out
-    data = reading("verify", reading.out, "--cases", reading.cases, "--json").data
+    assert "wrote by: unknown" in verify(reading).out
+    data = verify(reading, "--json").data
     assert data["written_by"] == "unknown"
     assert data["conforms"] is True
     assert data["repeated"] is None
@@ -640,8 +616,7 @@ def test_verify_demands_what_run_would_have_demanded(
     reading: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, told: str
 ) -> None:
     reading.run(mini("LeavesOutOneType"), "--isolation", "worker")
-    said = reading("verify", reading.out, "--cases", reading.cases, *words)
-    assert said.code == code, said
+    said = verify(reading, *words).expect(code)
     assert told in f"{said.text} {said.err}"
 
 
@@ -650,10 +625,9 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(reading: Command,
     claims = read(reading.out / "results.jsonl").header["claims"]
     path = tmp_path / "claims.yaml"
     path.write_text(json.dumps(claims), encoding="utf-8")
-    assert reading("verify", reading.out, "--cases", reading.cases, "--claims", path).code == 0
+    assert verify(reading, "--claims", path).code == 0
     path.write_text(json.dumps({**claims, "leaves_out": []}), encoding="utf-8")
-    said = reading("verify", reading.out, "--cases", reading.cases, "--claims", path)
-    assert said.code == 1
+    said = verify(reading, "--claims", path).expect(1)
     assert "leaves_out: type:f16 is claimed and not pinned" in said.text
 
 
@@ -661,51 +635,35 @@ def test_rows_called_again_come_to_what_true_evidence_says(reading: Command) -> 
     backend = mini("Bent")
     reading.run(backend, "--isolation", "worker")
     again = ("verify", reading.out, "--cases", reading.cases, "--repeat", "30", "--backend", backend)
-    said = reading(*again)
-    assert said.code == 0
-    assert f"30 rows called again on {backend}: 30 gave what the evidence says" in said.text
+    reading(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
     assert reading(*again, "--json").data["repeated"] == {"backend": backend, "rows": 30, "differences": []}
 
 
 def test_rows_called_again_show_evidence_that_the_backend_does_not_bear_out(reading: Command) -> None:
     """Rows copied from the reference are sound in themselves; the backend that they are said to be of is wrong."""
-    wrong = FLUSHES
-    theirs = [json.loads(line) for line in made(reading, wrong).read_text(encoding="utf-8").splitlines()]
-
-    def impersonate(records: Records) -> None:
-        records[0] |= {key: theirs[0][key] for key in ("backend", "claims", "isolation")}
-        records[-1]["canaries"] = theirs[-1]["canaries"]
-
-    rewrite(made(reading), impersonate)
+    change = impersonate(reading, FLUSHES, "claims")
+    rewrite(made(reading), change)
     verify = ("verify", reading.out, "--cases", reading.cases, "--conforms")
     assert reading(*verify).code == 0, "alone, evidence tells nobody who wrote it"
-    said = reading(*verify, "--repeat", 1000, "--backend", wrong)
-    assert said.code == 1
+    said = reading(*verify, "--repeat", 1000, "--backend", FLUSHES).expect(1)
     assert "patterns[StaticReshape-f32]: the evidence says f32[8], now f32[8] (subnormals flushed)" in said.text
 
 
 def test_rows_are_called_again_only_on_the_backend_that_the_evidence_names(reading: Command) -> None:
     reading.run("numpy")
-    said = reading("verify", reading.out, "--cases", reading.cases, "--repeat", 3, "--backend", mini("Bent"))
-    assert said.code == 3
+    said = verify(reading, "--repeat", 3, "--backend", mini("Bent")).expect(3)
     assert "the evidence is of numpy" in said.err
     for words in (("--repeat", 3), ("--backend", "numpy")):
-        assert reading("verify", reading.out, "--cases", reading.cases, *words).code == 2
+        assert verify(reading, *words).code == 2
 
 
 # ── publishing ────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_publishing_says_what_it_replaces(reading: Command) -> None:
-    theirs = [json.loads(line) for line in made(reading, FLUSHES).read_text(encoding="utf-8").splitlines()]
+    change = impersonate(reading, FLUSHES)
     assert "replaces" not in read_by(reading, "publish", reading.out).err
     assert "replaces" not in read_by(reading, "publish", reading.out).err, "it is the same"
 
-    def impersonate(records: Records) -> None:
-        records[0] |= {"backend": theirs[0]["backend"], "isolation": "worker"}
-        records[-1]["canaries"] = theirs[-1]["canaries"]
-
-    rewrite(made(reading), impersonate)
+    rewrite(made(reading), change)
     said = read_by(reading, "publish", reading.out)
     assert re.search(r"replaces the run of \S+, in which [1-9]\d* verdicts failed; 0 fail now", said.err)
 
@@ -713,14 +671,12 @@ def test_publishing_says_what_it_replaces(reading: Command) -> None:
 @pytest.mark.parametrize("name", ["..", ".", "-", "///", "../.."])
 def test_a_backend_whose_name_names_no_folder_is_not_published(reading: Command, name: str) -> None:
     rewrite(made(reading), lambda records: records[0]["backend"].update(name=name))
-    said = read_by(reading, "publish", reading.out)
-    assert said.code == 2
-    assert "names no folder" in said.err
+    read_by(reading, "publish", reading.out).expect(2, err="names no folder")
     assert not list((reading.folder / "reports").glob("*"))
 
 
 def test_counts_can_be_forged_with_their_rows_and_are_told_by_the_rows(reading: Command) -> None:
     rewrite(made(reading, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
-    assert "the footer counts 9999 pass" in read_by(reading, "verify", reading.out).out
+    assert "the footer counts 9999 pass" in verify(reading).out
     rewrite(reading.out / "results.jsonl", count)
-    assert read_by(reading, "verify", reading.out).code == 0
+    assert verify(reading).code == 0

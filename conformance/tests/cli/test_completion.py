@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +13,7 @@ from conformance.cli.examples import EXAMPLES, GROUPS
 from conformance.cli.main import main
 from conformance.cli.options import COMMANDS as MODULES
 from conformance.cli.options import commands_and_options
+from conformance.tests.small import Cli
 
 COMMANDS = sorted(commands_and_options())
 BASH, ZSH, FISH = shutil.which("bash"), shutil.which("zsh"), shutil.which("fish")
@@ -73,33 +73,27 @@ def test_zsh_reads_the_script(scripts: dict[str, Path]) -> None:
     subprocess.run([str(ZSH), "-f", "-n", scripts["zsh"]], check=True)
 
 
-def test_completion_for_machines_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash", "--json"]) == 0
-    assert sorted(json.loads(capsys.readouterr().out)) == COMMANDS
+def test_completion_for_machines_lists_every_command(cli: Cli) -> None:
+    assert sorted(cli("completion", "bash", "--json").expect(0).data) == COMMANDS
 
 
 @pytest.mark.parametrize("shell", ["", "fsih"])
-def test_an_unknown_shell_gets_a_hint(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", *filter(None, [shell])]) == 2
-    assert "fish" in capsys.readouterr().err
+def test_an_unknown_shell_gets_a_hint(shell: str, cli: Cli) -> None:
+    cli("completion", *filter(None, [shell])).expect(2, err="fish")
 
 
 # ── help ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_help_tells_the_story_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_help_tells_the_story_on_one_screen(cli: Cli) -> None:
+    lines = cli("--help").expect(0).out.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 110
     assert all(any(line.startswith(f"  {name} ") for line in lines) for name in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_shows_examples_of_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_shows_examples_of_itself(command: str, cli: Cli) -> None:
     assert f"conformance {command}" in EXAMPLES[command]
-    assert main([command, "--help"]) == 0
-    assert EXAMPLES[command].splitlines()[0] in capsys.readouterr().out
+    cli(command, "--help").expect(0, out=EXAMPLES[command].splitlines()[0])
 
 
 def test_examples_use_options_that_there_are() -> None:
@@ -115,16 +109,14 @@ def test_no_command_is_named_that_there_is_not() -> None:
     assert {name for names in GROUPS.values() for name in names} - planned <= set(COMMANDS)
 
 
-def test_the_version_names_the_suite(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_names_the_suite(cli: Cli) -> None:
     from conformance.load.cases import load_suite
 
-    assert main(["--version"]) == 0
-    assert load_suite().digest in capsys.readouterr().out
+    cli("--version").expect(0, out=load_suite().digest)
 
 
-def test_a_choice_misspelt_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "numpy", "--isolation", "wroker"]) == 2
-    assert "did you mean 'worker'?" in capsys.readouterr().err
+def test_a_choice_misspelt_gets_the_nearest(cli: Cli) -> None:
+    cli("run", "numpy", "--isolation", "wroker").expect(2, err="did you mean 'worker'?")
 
 
 def test_every_command_speaks_to_machines() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from conformance.cli.main import main
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
+from conformance.tests.small import Cli
 
 DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
 OPERATION = DIALECT.parent / "operation"
@@ -45,20 +45,15 @@ def problems_of(dialect: Path) -> list[str]:
 
 
 # ── it works as its README says ───────────────────────────────────────────────────────────────────
-
-
 def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
     assert sum(len((DIALECT / name).read_text(encoding="utf-8").splitlines()) for name in WRITTEN) < 60
 
 
-def test_the_dialect_is_whole_and_true_to_its_manual(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", *folders(DIALECT), "--sources", str(DIALECT)]) == 0
-    said = capsys.readouterr().out
-    assert "acme-2026" in said
-    assert "100 %" in said
+def test_the_dialect_is_whole_and_true_to_its_manual(cli: Cli) -> None:
+    cli("check", *folders(DIALECT), "--sources", DIALECT).expect(0, out=["acme-2026", "100 %"])
 
 
-def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, cli: Cli) -> None:
     shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     blocks = {
         name: block.split("```")[0] for block in shown for name in ("waivers", "operations") if block.startswith(name)
@@ -68,30 +63,24 @@ def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, capsy
     options = ["--waivers", str(tmp_path / "waivers.yaml"), "--claims", str(tmp_path / "operations.yaml")]
     (tmp_path / "mine.py").write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Template", "--operation", "StaticReshape", "--out", str(tmp_path / "out")]
-    assert main([*words, "--isolation", "none", *options]) == 1, "a waiver for one rule leaves the failure of another"
-    said = capsys.readouterr()
-    assert "waived" in said.out
+    said = cli(*words, "--isolation", "none", *options).expect(1, out="waived")
     assert not said.err
 
 
-def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
     backend = f"{DIALECT / 'acme.py'}:Acme"
     words = ["run", backend, *folders(DIALECT), "--document", "acme-2026", "--isolation", "none"]
-    assert main([*words, "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said = cli(*words, "--out", tmp_path).expect(0).out
     assert "conforms to acme-2026" in said
     assert "added to what comes along: acme-2026, 2 cases" in said
     assert "note: of the verdicts that failed 189 are outside the target; the report has all" in said
     assert "failures" not in said
-    assert main(["verify", str(tmp_path), *folders(DIALECT)]) == 0
+    cli("verify", tmp_path, *folders(DIALECT)).expect(0)
 
 
-def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(tmp_path: Path, cli: Cli) -> None:
     words = ["run", "numpy", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
-    assert main(words) == 1
-    standings = json.loads(capsys.readouterr().out)["standings"]
+    standings = cli(*words).expect(1).data["standings"]
     assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
@@ -105,25 +94,22 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
     assert f"conformance run numpy --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k" in capsys.readouterr().out
 
 
-def test_two_documents_part_on_the_added_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff-documents", "static-2021", "acme-2026", "--spec", str(DIALECT / "spec")]) == 0
-    assert "acme-six-entries" in capsys.readouterr().out
+def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
+    cli("diff-documents", "static-2021", "acme-2026", "--spec", DIALECT / "spec").expect(0, out="acme-six-entries")
 
 
-def test_the_added_operation_is_whole_and_true_to_its_manual(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--spec", str(OPERATION / "spec"), "--sources", str(OPERATION)]) == 0
-    assert "6  of 4 operations" in capsys.readouterr().out
+def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
+    cli("check", "--spec", OPERATION / "spec", "--sources", OPERATION).expect(0, out="6  of 4 operations")
 
 
-def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
     spec = ["--spec", str(OPERATION / "spec")]
     backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"
-    assert main(["run", backend, *spec, "--isolation", "none", "--out", str(tmp_path)]) == 0
-    assert "conforms to acme-reshape-2026" in capsys.readouterr().out
+    cli("run", backend, *spec, "--isolation", "none", "--out", tmp_path).expect(0, out="conforms to acme-reshape-2026")
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
     assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-2021"] == "not claimed"
-    assert main(["verify", str(tmp_path), *spec]) == 0
+    cli("verify", tmp_path, *spec).expect(0)
 
 
 def test_private_vectors_need_no_specification(dialect: Path) -> None:
@@ -136,8 +122,6 @@ def test_private_vectors_need_no_specification(dialect: Path) -> None:
 
 
 # ── what is added cannot change what is there ─────────────────────────────────────────────────────
-
-
 def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> None:
     plain, added = load_spec(), load_spec(DIALECT / "spec")
     for rule in plain.rules.values():
@@ -198,10 +182,9 @@ def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
     assert "acme-2026" in rules["lower-bound"].documents
 
 
-def test_new_ids_are_locked_in_the_folder_that_adds_them(dialect: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_ids_are_locked_in_the_folder_that_adds_them(dialect: Path, cli: Cli) -> None:
     (dialect / "cases" / "ids.lock").unlink()
-    assert main(["check", *folders(dialect)]) == 1
-    assert "add --lock to lock it" in capsys.readouterr().out
-    assert main(["check", *folders(dialect), "--lock"]) == 0
+    cli("check", *folders(dialect)).expect(1, out="add --lock to lock it")
+    cli("check", *folders(dialect), "--lock").expect(0)
     locked = (dialect / "cases" / "ids.lock").read_text(encoding="utf-8").split()
     assert locked == ["acme-refuses-seven-entries", "acme-takes-six-entries"]

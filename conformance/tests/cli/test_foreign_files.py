@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.load.cases import LOCK, load_cases, load_suite
 from conformance.load.folders import spec_folder
 from conformance.model import Malformed
 from conformance.prove import check_cases
 from conformance.tests.runs import CASES
-from conformance.tests.small import spec
+from conformance.tests.small import Cli, spec
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes, devices and links")
 SECRET = "b3BlbnNzaC1rZXktdjEA"
@@ -49,8 +48,6 @@ def problems(folder: Path, text: str) -> list[str]:
 
 
 # ── what is no file ───────────────────────────────────────────────────────────────────────────────
-
-
 def sparse(path: Path) -> None:
     path.touch()
     os.truncate(path, 64 << 30)
@@ -117,7 +114,6 @@ def test_what_is_no_file_or_far_too_large_is_named_in_one_line(tmp_path: Path, w
 
 
 # ── links ─────────────────────────────────────────────────────────────────────────────────────────
-
 SECRETS = {
     "a key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}: {SECRET}\n",
     "a mapping": f"password: {SECRET}\n",
@@ -131,7 +127,7 @@ SECRETS = {
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
 @pytest.mark.parametrize("where", ["a file of cases", "a file of a specification", "claims", "waivers"])
 def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, secret: str
+    tmp_path: Path, cli: Cli, where: str, secret: str
 ) -> None:
     place, words = WHERE[where]
     cases(tmp_path)
@@ -142,8 +138,7 @@ def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
     bad.unlink(missing_ok=True)
     bad.symlink_to(tmp_path / "home" / "id")
     given = {"cases": tmp_path / "cases", "spec": tmp_path / "spec", "bad": bad, "out": tmp_path / "out"}
-    assert main([word.format(**given) for word in words]) == 2
-    said = capsys.readouterr()
+    said = cli(*[word.format(**given) for word in words]).expect(2)
     assert said.out == ""
     assert len(said.err.splitlines()) == 1, said.err
     assert "is a symbolic link to another folder" in said.err
@@ -152,7 +147,7 @@ def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
         assert word not in said.err
 
 
-def test_nor_is_anything_of_a_linked_lock_or_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nor_is_anything_of_a_linked_lock_or_document(tmp_path: Path, cli: Cli) -> None:
     folder = cases(tmp_path)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "id").write_text(f"{SECRET} {SECRET}2.\n\n{SECRET}\n", encoding="utf-8")
@@ -160,20 +155,18 @@ def test_nor_is_anything_of_a_linked_lock_or_document(tmp_path: Path, capsys: py
     (tmp_path / "sources").mkdir()
     for document in spec().documents.values():
         (tmp_path / "sources" / document.file).symlink_to(tmp_path / "home" / "id")
-    assert main(["check", "--cases", str(folder), "--sources", str(tmp_path / "sources")]) == 1
-    said = capsys.readouterr()
+    said = cli("check", "--cases", folder, "--sources", tmp_path / "sources").expect(1)
     assert f"cases/{LOCK}:1: is a symbolic link to another folder" in said.out
     assert "is a symbolic link to another folder and not the text that is pinned" in said.out
     assert SECRET not in said.out + said.err
 
 
-def test_a_good_file_behind_a_link_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_file_behind_a_link_is_read(tmp_path: Path, cli: Cli) -> None:
     folder = cases(tmp_path)
     (tmp_path / "store").mkdir()
     (folder / "few.yaml").rename(tmp_path / "store" / "few.yaml")
     (folder / "few.yaml").symlink_to(tmp_path / "store" / "few.yaml")
-    assert main(["list", "cases", "--cases", str(folder)]) == 0
-    assert "flattens" in capsys.readouterr().out
+    cli("list", "cases", "--cases", folder).expect(0, out="flattens")
 
 
 def test_a_link_within_the_folder_is_explained_like_any_file(tmp_path: Path) -> None:
@@ -195,25 +188,20 @@ def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml"])
-def test_a_file_whose_name_could_pass_for_output_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_file_whose_name_could_pass_for_output_is_refused(tmp_path: Path, cli: Cli, name: str) -> None:
     folder = cases(tmp_path)
     (folder / "few.yaml").rename(folder / name)
-    assert main(["list", "cases", "--cases", str(folder)]) == 2
-    assert "has more than letters, digits, _, . and -; rename the file" in capsys.readouterr().err
+    cli("list", "cases", "--cases", folder).expect(2, err="has more than letters, digits, _, . and -; rename the file")
 
 
 @pytest.mark.parametrize("name", ["x\n::error::y", "::error::y"])
-def test_a_folder_whose_name_could_pass_for_output_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    assert main(["list", "cases", "--cases", str(cases(tmp_path).rename(tmp_path / name))]) == 2
-    assert "could be taken for output; rename it" in capsys.readouterr().err
+def test_a_folder_whose_name_could_pass_for_output_is_refused(tmp_path: Path, cli: Cli, name: str) -> None:
+    cli("list", "cases", "--cases", cases(tmp_path).rename(tmp_path / name)).expect(
+        2, err="could be taken for output; rename it"
+    )
 
 
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
-
 TOO_MUCH = {
     "elements": (case(src="T[4000000000]"), "few.yaml:5: src has 4,000,000,000 elements; write `large: true`"),
     "elements of a step": (
@@ -248,7 +236,6 @@ def test_what_is_just_small_enough_or_said_to_be_large_is_read(tmp_path: Path) -
 
 
 # ── hostile YAML ──────────────────────────────────────────────────────────────────────────────────
-
 _DEEP = 100_000
 HOSTILE: dict[str, bytes] = {
     "anchors that double": b"a: &a [x, x]\n" + b"".join(b"k%d: &b%d [*a, *a]\n" % (n, n) for n in range(50)),

@@ -21,7 +21,6 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.adapters.repro import onednn_c
-from conformance.cli import main as cli
 from conformance.explore.write_case import case_text
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import spec_folder
@@ -32,6 +31,7 @@ from conformance.plan.rows import Row, rows_of
 from conformance.plan.steps import RowStep
 
 from ..adapters.test_repro import BACKENDS, writer
+from ..small import Cli
 
 CC = shutil.which("cc")
 FILE = "was-run"
@@ -98,8 +98,6 @@ def text(value: object) -> Operand:
 
 
 # ── what a script is made of ──────────────────────────────────────────────────────────────────────
-
-
 class Shape(ast.NodeTransformer):
     """Each literal becomes its type: what is left is what the script does."""
 
@@ -154,8 +152,6 @@ def compiled(program: str) -> None:
 
 
 # ── made without the loader ───────────────────────────────────────────────────────────────────────
-
-
 @every_node
 @pytest.mark.parametrize("place", ["axis", "shape", "special_zero"])
 def test_a_text_stays_a_literal_of_that_very_text(script: Script, place: str) -> None:
@@ -273,8 +269,6 @@ def test_a_device_stays_a_literal(backend: str) -> None:
 
 
 # ── through files and the command line ────────────────────────────────────────────────────────────
-
-
 def quoted(value: str) -> str:
     """YAML in double quotes, in which every character that is no plain one is escaped."""
     plain = "".join(c if c.isprintable() and ord(c) < 1 << 16 else f"\\U{ord(c):08x}" for c in escaped(value))
@@ -296,20 +290,11 @@ def case_file(folder: Path, **changed: str) -> list[str]:
     return ["--cases", str(folder)]
 
 
-def explained(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = cli.main(["explain", *words])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
 @pytest.mark.parametrize("script", WRITERS, ids=named)
-def test_no_text_of_a_file_ends_the_comment_at_the_head(
-    script: Script, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_text_of_a_file_ends_the_comment_at_the_head(script: Script, tmp_path: Path, cli: Cli) -> None:
     def program(value: str) -> str:
         words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(value)}}}}}")
-        code, out, err = explained(capsys, "a-case", *script.words, *words)
-        assert (code, err) == (0, ""), (value, err)
+        out = cli("explain", "a-case", *script.words, *words).expect(0, lines=0).out
         assert out.isascii()
         return out
 
@@ -353,29 +338,26 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("in_c", [False, True], ids=["python", "c"])
 def test_a_script_that_is_run_hands_the_text_on_and_does_nothing_else(
-    in_c: bool, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    in_c: bool, library: Path, tmp_path: Path, cli: Cli
 ) -> None:
     for number, each in enumerate([*TEXTS[:8], *TEXTS[-7:], *TEXTS[17:26]]):
         words = case_file(tmp_path / "cases", attributes=f"{{axis: {{type: string, values: {quoted(each)}}}}}")
-        code, out, _ = explained(capsys, "a-case", *Script("onednn", in_c).words, *words)
-        assert code == 0
+        out = cli("explain", "a-case", *Script("onednn", in_c).words, *words).expect(0).out
         path = tmp_path / f"{number}.{'c' if in_c else 'py'}"
         path.write_text(out, encoding="utf-8")
         command = [sys.executable, str(path)]
         if in_c:
             command = [str(path.with_suffix(""))]
-            subprocess.run(
-                ["cc", path, "-o", *command, library, f"-Wl,-rpath,{library.parent}"], check=True, timeout=60
-            )
-        done = subprocess.run(
-            command, cwd=tmp_path, env={"ONEDNN_LIBRARY": str(library)}, capture_output=True, timeout=60, check=False
-        )
+            link = ["cc", str(path), "-o", *command, str(library), f"-Wl,-rpath,{library.parent}"]
+            subprocess.run(link, check=True, timeout=60)
+        env = {"ONEDNN_LIBRARY": str(library)}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False)
         assert f"{each.encode().hex()} is what it was told".encode() in done.stdout, (each, done.stderr)
         assert not (tmp_path / FILE).exists(), each
 
 
 @every_script
-def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, cli: Cli) -> None:
     run = (
         "import runpy, sys\nfrom unittest.mock import MagicMock\n"
         "for name in sys.argv[2:]: sys.modules[name] = MagicMock()\n"
@@ -389,23 +371,15 @@ def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, capsys: 
         f"{{axis: {{type: {quoted(IN_PYTHON)}, values: 1}}}}",
     )
     for attack in attacks:
-        code, out, err = explained(capsys, "a-case", *script.words, *case_file(tmp_path, attributes=attack))
+        code, out, err = cli("explain", "a-case", *script.words, *case_file(tmp_path, attributes=attack))
         if code == 0 and not script.in_c:
             (tmp_path / "script.py").write_text(out, encoding="utf-8")
             modules = sorted({"onnx", "openvino", *re.findall(r"^(?:import|from) ([\w.]+)", out, re.MULTILINE)})
             parents = [name.rpartition(".")[0] for name in modules if "." in name]
-            foreign = [
-                name
-                for name in (*parents, *modules)
-                if name.partition(".")[0] not in (*sys.stdlib_module_names, "numpy")
-            ]
-            subprocess.run(
-                [sys.executable, "-c", run, "script.py", *foreign],
-                cwd=tmp_path,
-                capture_output=True,
-                timeout=60,
-                check=False,
-            )
+            ours = (*sys.stdlib_module_names, "numpy")
+            foreign = [name for name in (*parents, *modules) if name.partition(".")[0] not in ours]
+            command = [sys.executable, "-c", run, "script.py", *foreign]
+            subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
             assert not (tmp_path / FILE).exists(), out
         assert code == 2, attack
         assert re.search(r"a\.yaml:\d+: ", err), err
@@ -416,10 +390,8 @@ def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, capsys: 
     "backend",
     [f'torch@") + {IN_PYTHON} + ("', "torch@a\nb", "torch@", "onnxruntime@cuda", "torch-mkldnn@cuda", "litert@x"],
 )
-def test_a_backend_or_device_that_there_is_not_makes_no_script(
-    backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = explained(capsys, "a-case", "--backend", backend, *case_file(tmp_path, attributes=""))
+def test_a_backend_or_device_that_there_is_not_makes_no_script(backend: str, tmp_path: Path, cli: Cli) -> None:
+    code, out, err = cli("explain", "a-case", "--backend", backend, *case_file(tmp_path, attributes=""))
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
 
@@ -440,12 +412,9 @@ BAD: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize(("key", "value"), BAD)
-def test_a_name_that_is_none_is_refused_with_its_line(
-    key: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_is_none_is_refused_with_its_line(key: str, value: str, tmp_path: Path, cli: Cli) -> None:
     words = case_file(tmp_path / "cases", **{key: value})
-    assert cli.main(["explain", "a-case", *words]) == 2
-    err = capsys.readouterr().err
+    err = cli("explain", "a-case", *words).expect(2).err
     lines = (tmp_path / "cases" / "a.yaml").read_text(encoding="utf-8").splitlines()
     number = next(number for number, line in enumerate(lines, 1) if line.startswith(f"    {key}:"))
     assert re.search(rf"a\.yaml:{number}: ", err), err
@@ -453,13 +422,10 @@ def test_a_name_that_is_none_is_refused_with_its_line(
 
 
 @pytest.mark.parametrize("name", ["a b.yaml", "a;b.yaml", "a\nb.yaml", "é.yaml", "$(id).yaml", "a'b.yaml"])
-def test_a_case_file_of_another_name_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_case_file_of_another_name_is_refused(name: str, tmp_path: Path, cli: Cli) -> None:
     words = case_file(tmp_path)
     (tmp_path / "a.yaml").rename(tmp_path / name)
-    assert cli.main(["list", "cases", *words]) == 2
-    err = capsys.readouterr().err
-    assert repr(name) in err
-    assert "rename the file" in err
+    err = cli("list", "cases", *words).expect(2, err=[repr(name), "rename the file"]).err
     assert err.count("\n") == 1
 
 
@@ -496,15 +462,14 @@ def test_the_bundled_names_are_all_names() -> None:
     assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in names)
 
 
-def test_the_json_of_a_script_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_of_a_script_is_the_script(tmp_path: Path, cli: Cli) -> None:
     words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(TEXTS[-1])}}}}}")
-    _, plain, _ = explained(capsys, "a-case", "--backend", "onednn", *words)
-    _, out, _ = explained(capsys, "a-case", "--backend", "onednn", "--json", *words)
+    _, plain, _ = cli("explain", "a-case", "--backend", "onednn", *words)
+    _, out, _ = cli("explain", "a-case", "--backend", "onednn", "--json", *words)
     assert json.loads(out)["text"] == plain
 
 
 # ── what else is made from texts of others ────────────────────────────────────────────────────────
-
 PASTED = """
 from conformance.adapter import FunctionAdapter
 
@@ -517,22 +482,17 @@ class Mine(FunctionAdapter):
 """
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["sweep", "--rank", "1", "--max-dim", "1", "--type", "f32", "--operation", "StaticReshape"],
-        ["hunt", "--examples", "3"],
-    ],
-    ids=["sweep", "hunt"],
-)
+SWEEP = "sweep --rank 1 --max-dim 1 --type f32 --operation StaticReshape"
+
+
+@pytest.mark.parametrize("words", [SWEEP, "hunt --examples 3"], ids=["sweep", "hunt"])
 def test_a_message_of_a_backend_adds_no_case_to_what_is_shown(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(PASTED, encoding="utf-8")
-    command, *options = words
-    assert cli.main([command, "mine.py:Mine", "--isolation", "none", *options]) == 1
-    out = capsys.readouterr().out
+    command, *options = words.split()
+    out = cli(command, "mine.py:Mine", "--isolation", "none", *options).expect(1).out
     assert "  - id: refused-a-legal-call" in out
     assert not re.search(r"^ *- id: pasted", out, re.MULTILINE)
 
@@ -548,34 +508,27 @@ def test_a_text_in_a_case_that_was_found_stays_a_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none", "None", "true", "FALSE".title(), "function-adapter", "array"])
 def test_a_new_adapter_of_any_name_can_be_imported(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cli: Cli, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["new-adapter", name, "--json", "--out", "mine.py"]) == 0
-    check = shlex.split(json.loads(capsys.readouterr().out)["next"][0])
+    check = shlex.split(cli("new-adapter", name, "--json", "--out", "mine.py").expect(0).data["next"][0])
     assert load_adapter(check[-1]).identity.name == name
 
 
 @pytest.mark.parametrize("name", [*NAMES, '"""', "a\n", "a\\", "é", "a\u2028"])
 @pytest.mark.parametrize("language", ["python", "c", "javascript"])
 def test_a_name_that_would_be_code_makes_no_adapter(
-    name: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cli: Cli, name: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["new-adapter", name, "--lang", language]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    cli("new-adapter", name, "--lang", language).expect(2, lines=1)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_name_of_two_lines_makes_no_completion(
-    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_of_two_lines_makes_no_completion(cli: Cli, shell: str, tmp_path: Path) -> None:
     folder = tmp_path / "spec"
     shutil.copytree(spec_folder(), folder, ignore=shutil.ignore_patterns("schema", "*.py", "__pycache__"))
     path = folder / "findings.yaml"
     path.write_text(re.sub(r"- id: \S+", r'- id: "poweroff\\n"', path.read_text(encoding="utf-8"), count=1), "utf-8")
-    assert cli.main(["completion", shell, "--spec", str(folder)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert r"'poweroff\n'" in err
+    assert cli("completion", shell, "--spec", folder).expect(2, err=r"'poweroff\n'").out == ""

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.adapters.broken import AnyNegativeInfers, LastInferWins, StridesIgnored
 from conformance.adapters.numpy_reference import NumpyReference
 from conformance.certify.journal import Refused, encode, part_of
-from conformance.cli import main as cli
+from conformance.cli import sweep as command_module
 from conformance.explore import run_block
 from conformance.explore.blocks import Order, blocks_of, ways_of
 from conformance.explore.context import Context, Lost
@@ -29,18 +30,21 @@ from conformance.explore.tally import EMPTY, Tally, add, tally_of
 from conformance.explore.write_case import call_case, case_text
 from conformance.isolate.distribute import run_here
 from conformance.load.cases import with_cases
+from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.meaning.clauses import compile_clauses
-from conformance.meaning.contract import contracts
+from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
 from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
-from conformance.plan.rows import row_of
+from conformance.plan.rows import plan_of, row_of
 from conformance.run.row import run_row
 from conformance.system.files import lock_folder
 from conformance.tests.processes import peak_memory
+from conformance.tests.small import Cli, Said
 
 PART = part_of(Path(FILE)).name
 STATIC = ("--operation", "StaticReshape", "--type", "f32")
+Sweep = Callable[..., Said]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +52,17 @@ def spec() -> Spec:
     return load_spec()
 
 
+@pytest.fixture
+def sweep(cli: Cli) -> Sweep:
+    """The command, on a small domain."""
+
+    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> Said:
+        return cli("sweep", backend, "--rank", 1, "--max-dim", 2, *STATIC, "--out", out, *more)
+
+    return run
+
+
 # ── meanings ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def differences(spec: Spec, domain: Domain) -> list[Any]:
     """Calls whose meaning in the tables is not the contract's."""
     found: list[Any] = []
@@ -95,8 +107,6 @@ def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) ->
 def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: str) -> None:
     """Without a rule the tables say what the contracts say without it."""
     rest = [each for each in spec.rules.values() if each.id != rule and "static-2021" in each.documents]
-    from conformance.meaning.contract import Contract
-
     meaning = Contract(rest).meaning
     src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
     table = tabulate(compile_clauses(rest), src, shape)
@@ -110,8 +120,6 @@ def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: st
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────
-
-
 class Recording(NumpyReference):  # type: ignore[misc]
     """The reference, with every call that it was asked to make."""
 
@@ -152,35 +160,32 @@ def test_blocks_hold_each_call_once(domain: Domain) -> None:
     assert list(blocks_of(domain)) == list(blocks_of(domain))
 
 
-def test_shards_share_the_blocks(tmp_path: Path) -> None:
-    whole = {}
+def test_shards_share_the_blocks(tmp_path: Path, sweep: Sweep) -> None:
+    parts = []
     for shard in ("1/3", "2/3", "3/3"):
-        words = (
-            "sweep",
-            "numpy",
-            "--rank",
-            "1",
-            "--max-dim",
-            "2",
-            *STATIC,
-            "--shard",
-            shard,
-            "--out",
-            tmp_path / shard[0],
-        )
-        assert cli.main([*map(str, words)]) == 4
-        whole[shard] = read(tmp_path / shard[0] / FILE).total
-    total = add(add(whole["1/3"], whole["2/3"]), whole["3/3"])
-    assert total.calls == Domain(1, 2, 2, -2, 2).size
-    assert all(part.calls for part in whole.values())
+        sweep(tmp_path / shard[0], "--shard", shard, backend="numpy").expect(4)
+        parts.append(read(tmp_path / shard[0] / FILE).total)
+    assert add(add(parts[0], parts[1]), parts[2]).calls == Domain(1, 2, 2, -2, 2).size
+    assert all(part.calls for part in parts)
 
 
-def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["sweep", "numpy", "--rank", "40", "--max-dim", "9", "--out", str(tmp_path)]) == 2
-    assert "do not fit 62 bits" in capsys.readouterr().err
+def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli) -> None:
+    cli("sweep", "numpy", "--rank", "40", "--max-dim", "9", "--out", tmp_path).expect(2, err="do not fit 62 bits")
 
 
 # ── judging ───────────────────────────────────────────────────────────────────────────────────────
+REFUSALS: dict[str, Callable[[], Exception]] = {
+    "stage": lambda: Rejected("anywhere", "no"),
+    "message": lambda: Rejected("compile", 7),  # type: ignore[arg-type]
+    "exception": ZeroDivisionError,
+}
+ANSWERS: dict[str, Callable[[Any], Any]] = {
+    "type": lambda answer: answer.view("i4"),
+    "bits": lambda answer: (answer.view("u4") ^ 1).view("f4"),
+    "dims": lambda answer: answer.reshape((*answer.shape, 1)),
+    "big": lambda answer: answer.astype(">f4"),
+    "no tensor": lambda answer: "nothing",
+}
 
 
 class Off(NumpyReference):  # type: ignore[misc]
@@ -190,20 +195,12 @@ class Off(NumpyReference):  # type: ignore[misc]
         self.how = how
 
     def compile(self, graph: Graph) -> Program:
-        how = self.how
-        if how == "leaves types out":
-            return super().compile(graph)  # type: ignore[no-any-return]
         try:
-            program = super().compile(graph)
-        except Rejected as refused:
-            if how == "stage":
-                raise Rejected("anywhere", "no") from None
-            if how == "message":
-                raise Rejected("compile", 7) from refused  # type: ignore[arg-type]
-            if how == "exception":
-                raise ZeroDivisionError from None
+            return Bent(super().compile(graph), self.how)
+        except Rejected:
+            if self.how in REFUSALS:
+                raise REFUSALS[self.how]() from None
             raise
-        return Bent(program, how)
 
 
 class Bent:
@@ -214,44 +211,17 @@ class Bent:
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
         answer = self.program.run(src, shapes, may_overwrite)
-        if self.how == "src" and src.dims == (2,):
-            src.memory[src.offset] ^= 1
-        if self.how == "guard" and src.dims == (2,):
-            src.memory[0] ^= 1
+        if self.how in ("src", "guard") and src.dims == (2,):
+            src.memory[src.offset if self.how == "src" else 0] ^= 1
         if self.how == "shape" and shapes:
             shapes[0].memory[-1] ^= 1
         if isinstance(answer, Tensor):
-            if self.how == "empty dims":
-                return Tensor(answer.type, (*answer.dims, 1), (*answer.strides, 1), answer.memory, 0)
-            return answer
-        if self.how == "type":
-            return answer.view("i4")
-        if self.how == "bits" and answer.size:
-            answer.reshape(-1).view("u4")[0] ^= 1
-        if self.how == "dims":
-            return answer.reshape((*answer.shape, 1))
-        if self.how == "big":
-            return answer.astype(">f4")
-        return "nothing" if self.how == "no tensor" else answer
+            wider = Tensor(answer.type, (*answer.dims, 1), (*answer.strides, 1), answer.memory, 0)
+            return wider if self.how == "empty dims" else answer
+        return ANSWERS.get(self.how, lambda answer: answer)(answer)
 
 
-HOW = (
-    "src",
-    "guard",
-    "shape",
-    "empty dims",
-    "type",
-    "bits",
-    "dims",
-    "big",
-    "no tensor",
-    "stage",
-    "message",
-    "exception",
-)
-
-
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", ["src", "guard", "shape", "empty dims", *ANSWERS, *REFUSALS])
 def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, how: str) -> None:
     """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""
     domain = Domain(1, 2, 2, -2, 2)
@@ -284,8 +254,6 @@ def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
 def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_strides(spec: Spec, layout: Any) -> None:
-    from conformance.adapters.broken import StridesIgnored
-
     domain = Domain(2, 3, 1, -2, 3)
     assert not swept(spec, NumpyReference(), domain, layouts=[layout]).failures
     failures = swept(spec, StridesIgnored(), domain, layouts=[layout]).failures
@@ -294,10 +262,6 @@ def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_stri
 
 
 def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_path: Path) -> None:
-    from conformance.adapters.broken import LastInferWins
-    from conformance.load.folders import spec_folder
-    from conformance.plan.rows import plan_of
-
     ((rule, diagnosis), failure), *others = swept(spec, LastInferWins()).failures.items()
     assert (rule, diagnosis, others) == ("one-infer", "answered an illegal call", [])
     assert "src: f32[]\n    shape: [-1, -1]\n" in failure.example["case"]
@@ -311,8 +275,6 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
 
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────
-
-
 CHANGES = ("started", "seconds", "header", "footer", "resumed", "digest")
 """What two runs of one sweep may differ in: times, what was resumed, and digests of lines that hold these."""
 
@@ -322,30 +284,16 @@ def lines(path: Path) -> list[Any]:
     return [{k: v for k, v in line.items() if k not in CHANGES} for line in keep]
 
 
-def command(out: Path, *more: str, backend: str = "broken:first-infer-wins") -> int:
-    return cli.main(["sweep", backend, "--rank", "1", "--max-dim", "2", *STATIC, "--out", str(out), *more])
-
-
-def test_the_size_is_said_and_the_failures_are_shown_with_a_case(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(tmp_path) == 1
-    said = capsys.readouterr().out
-    assert said.startswith("the 248 calls with src of rank 0 to 1")
-    for words in (
-        "each in 1 way of calling: 248 calls",
-        "one-infer · 8 calls",
-        "shape: [-1, -1]",
-        "exit 1: 8 calls failed",
-    ):
-        assert words in said
+def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path, sweep: Sweep) -> None:
+    words = "each in 1 way of calling: 248 calls", "one-infer · 8 calls", "shape: [-1, -1]", "exit 1: 8 calls failed"
+    assert sweep(tmp_path).expect(1, out=words).out.startswith("the 248 calls with src of rank 0 to 1")
 
 
 @pytest.mark.slow
-def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path) -> None:
+def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path, cli: Cli) -> None:
     backend = "conformance.adapters.broken.process:DiesRatherThanRefuse"
-    words = ("--rank", "1", "--max-dim", "1", "--entries", "1", "--isolation", "worker", *STATIC)
-    assert cli.main(["sweep", backend, *words, "--out", str(tmp_path)]) == 1
+    words = ["--rank", "1", "--max-dim", "1", "--entries", "1", "--isolation", "worker"]
+    cli("sweep", backend, *words, *STATIC, "--out", tmp_path).expect(1)
     failures = read(tmp_path / FILE).total.failures
     assert {diagnosis for _, diagnosis in failures} == {"crash"}
     assert all("deterministic" in failure.example["detail"] for failure in failures.values())
@@ -361,28 +309,27 @@ def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) ->
     assert many < 1.3 * few
 
 
-def test_the_reference_has_no_failures(tmp_path: Path) -> None:
-    assert command(tmp_path, backend="numpy") == 0
+def test_the_reference_has_no_failures(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path, backend="numpy").expect(0)
     assert read(tmp_path / FILE).total.failures == {}
 
 
 @pytest.mark.parametrize("more", [(), pytest.param(("--jobs", "2"), marks=pytest.mark.slow)])
-def test_the_same_sweep_writes_the_same_file(tmp_path: Path, more: tuple[str, ...]) -> None:
-    assert command(tmp_path / "one") == command(tmp_path / "two", *more) == 1
+def test_the_same_sweep_writes_the_same_file(tmp_path: Path, sweep: Sweep, more: tuple[str, ...]) -> None:
+    assert sweep(tmp_path / "one").code == sweep(tmp_path / "two", *more).code == 1
     assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
 
 
 @pytest.mark.parametrize("kept", [1, 2, 4])
-def test_an_interrupted_sweep_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: int) -> None:
-    assert command(tmp_path / "one") == 1
+def test_an_interrupted_sweep_is_resumed(tmp_path: Path, sweep: Sweep, kept: int) -> None:
+    sweep(tmp_path / "one").expect(1)
     interrupted(tmp_path / "one" / FILE, tmp_path / "two", kept)
-    capsys.readouterr()
-    assert command(tmp_path / "two", "--resume") == 1
+    resumed = sweep(tmp_path / "two", "--resume").expect(1)
     assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
     footer = read(tmp_path / "two" / FILE).footer
     assert footer["resumed"] == kept - 1
-    said = f"{kept - 1} of {footer['blocks']} blocks are from an interrupted sweep"
-    assert (said in capsys.readouterr().out) == (kept > 1)
+    words = f"{kept - 1} of {footer['blocks']} blocks are from an interrupted sweep"
+    assert (words in resumed.out) == (kept > 1)
     assert os.listdir(tmp_path / "two") == [FILE]
 
 
@@ -393,73 +340,61 @@ def interrupted(whole: Path, folder: Path, kept: int) -> None:
     (folder / PART).write_text("".join(text[:kept]) + text[kept][:20], encoding="utf-8")
 
 
-def test_a_block_that_is_resumed_twice_stays_marked(tmp_path: Path) -> None:
-    assert command(tmp_path / "one") == 1
+def test_a_block_that_is_resumed_twice_stays_marked(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path / "one").expect(1)
     interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
-    assert command(tmp_path / "two", "--resume") == 1
+    sweep(tmp_path / "two", "--resume").expect(1)
     interrupted(tmp_path / "two" / FILE, tmp_path / "three", 3)
-    assert command(tmp_path / "three", "--resume") == 1
+    sweep(tmp_path / "three", "--resume").expect(1)
     marks = [json.loads(line).get("resumed") for line in (tmp_path / "three" / FILE).read_text().splitlines()]
     assert marks == [None, True, True, *[False] * (len(marks) - 4), 2]
 
 
-def test_another_sweep_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(tmp_path / "one") == 1
-    assert command(tmp_path / "one", "--resume") == 2
-    assert "the sweep ended" in capsys.readouterr().err
+def test_another_sweep_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path / "one").expect(1)
+    sweep(tmp_path / "one", "--resume").expect(2, err="the sweep ended")
     assert read(tmp_path / "one" / FILE).total.failures
     interrupted(tmp_path / "one" / FILE, tmp_path / "two", 3)
-    assert command(tmp_path / "two", "--resume", backend="numpy") == 2
-    assert "begin a new sweep" in capsys.readouterr().err
+    sweep(tmp_path / "two", "--resume", backend="numpy").expect(2, err="begin a new sweep")
     assert (tmp_path / "two" / PART).exists()
 
 
-def test_a_block_without_the_calls_that_are_due_is_not_resumed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(tmp_path / "one") == 1
+def test_a_block_without_the_calls_that_are_due_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path / "one").expect(1)
     interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
     part = tmp_path / "two" / PART
     head, first, second, *_ = part.read_text(encoding="utf-8").splitlines(keepends=True)
     for text in (head + second, head + first + first):
         part.write_text(text, encoding="utf-8")
-        assert command(tmp_path / "two", "--resume") == 2
-        assert "does not have the calls that are due" in capsys.readouterr().err
+        sweep(tmp_path / "two", "--resume").expect(2, err="does not have the calls that are due")
 
 
 # ── what lies in the folder ───────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("more", [(), ("--resume",)])
 def test_results_of_an_earlier_sweep_do_not_outlive_one_that_cannot_start(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+    tmp_path: Path, sweep: Sweep, more: tuple[str, ...]
 ) -> None:
-    assert command(tmp_path, backend="numpy") == 0
+    sweep(tmp_path, backend="numpy").expect(0)
     (tmp_path / PART).write_text((tmp_path / FILE).read_text(encoding="utf-8"), encoding="utf-8")
-    capsys.readouterr()
-    assert command(tmp_path, *more, backend="nowhere.at_all:Backend") == 3
-    assert capsys.readouterr().err.count("\n") == 1
+    sweep(tmp_path, *more, backend="nowhere.at_all:Backend").expect(3, lines=1)
     assert os.listdir(tmp_path) == [PART] * len(more)
 
 
 @pytest.mark.parametrize("name", [FILE, PART, f"{FILE}.new"])
-def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, name: str) -> None:
+def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, sweep: Sweep, name: str) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "mine").write_text("kept")
     (tmp_path / "out" / name).symlink_to(tmp_path / "mine")
-    assert command(tmp_path / "out") == 1
+    sweep(tmp_path / "out").expect(1)
     assert (tmp_path / "mine").read_text() == "kept"
     assert os.listdir(tmp_path / "out") == [FILE]
     assert not (tmp_path / "out" / FILE).is_symlink()
 
 
-def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(tmp_path, backend="numpy") == 0
+def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path, backend="numpy").expect(0)
     with lock_folder(tmp_path, "a sweep of mine"):
-        assert command(tmp_path) == 2
-    said = capsys.readouterr().err
-    assert f"is in use by process {os.getpid()}, a sweep of mine" in said
-    assert said.count("\n") == 1
+        sweep(tmp_path).expect(2, lines=1, err=f"is in use by process {os.getpid()}, a sweep of mine")
     assert read(tmp_path / FILE).header["backend"]["adapter"] == "numpy"
 
 
@@ -487,23 +422,17 @@ class Meddling(NumpyReference):
         "file = part.open('r+b'); file.seek(1 << 20); file.write(b'x'); file.close()",
     ],
 )
-def test_a_file_that_the_backend_changes_is_no_result(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], act: str
-) -> None:
+def test_a_file_that_the_backend_changes_is_no_result(tmp_path: Path, sweep: Sweep, act: str) -> None:
     source = MEDDLING.format(part=str(tmp_path / "out" / PART), act=act.replace("; ", f"\n{' ' * 12}"))
     (tmp_path / "meddling.py").write_text(source, encoding="utf-8")
-    assert command(tmp_path / "out", backend=f"{tmp_path / 'meddling.py'}:Meddling") == 5
-    said = capsys.readouterr().err
-    assert "sweep.jsonl was changed while the sweep wrote it; no verdict holds, sweep again" in said
-    assert said.count("\n") == 1
+    words = "sweep.jsonl was changed while the sweep wrote it; no verdict holds, sweep again"
+    sweep(tmp_path / "out", backend=f"{tmp_path / 'meddling.py'}:Meddling").expect(5, lines=1, err=words)
     assert not (tmp_path / "out" / FILE).is_file()
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path) -> None:
-    assert command(tmp_path) == 1
+def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path).expect(1)
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     assert read(tmp_path / FILE).total.failures
     for changed, words in (
@@ -552,9 +481,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("number", "keys", "value"), WRONG)
 def test_a_field_of_the_wrong_type_is_refused_with_its_place(
-    tmp_path: Path, number: int, keys: tuple[Any, ...], value: Any
+    tmp_path: Path, sweep: Sweep, number: int, keys: tuple[Any, ...], value: Any
 ) -> None:
-    assert command(tmp_path) == 1
+    sweep(tmp_path).expect(1)
     records = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     inner = records[number]
     for key in keys[:-1]:
@@ -577,11 +506,8 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
         (b'{"record":' * 100_000 + b"\n", "1: is no result of a sweep"),
         (b"\xff\n", "1: is not UTF-8"),
         (b'{"record":"block"}\n', "1: is no header of reshape-conformance-sweep-3"),
-        (
-            b'{"record":"header","format":"reshape-conformance-sweep-1"}\n',
-            "reads reshape-conformance-sweep-3",
-        ),
-    ):
+        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "reads reshape-conformance-sweep-3"),
+    ):  # fmt: skip
         path.write_bytes(text)
         with pytest.raises(Refused, match=words):
             read(path)
@@ -595,8 +521,8 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
         read(path)
 
 
-def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path) -> None:
-    assert command(tmp_path) == 1
+def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path).expect(1)
     header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
     writer = Writer(tmp_path, header, [tally_of(block) for block in blocks[:-1]])
     writer.close(1.0, {"planted": 1})
@@ -605,23 +531,18 @@ def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Pa
 
 
 def test_blocks_that_were_taken_in_part_are_no_sweep(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conformance.cli import sweep as command_module
-
     def fewer(*given: Any) -> Tally:
         whole = run_block.run_block(*given)
         return whole._replace(calls=whole.calls - 1)
 
     monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[1])))
-    assert command(tmp_path) == 3
-    assert "a worker made 1 calls of a block of 2" in capsys.readouterr().err
+    sweep(tmp_path).expect(3, err="a worker made 1 calls of a block of 2")
     assert not (tmp_path / FILE).exists()
 
 
 # ── a backend that does not answer ────────────────────────────────────────────────────────────────
-
-
 class Late(NumpyReference):  # type: ignore[misc]
     """The reference, which does not answer the calls that `late` picks by their number."""
 
@@ -635,14 +556,11 @@ class Late(NumpyReference):  # type: ignore[misc]
         return super().compile(graph)  # type: ignore[no-any-return]
 
 
-def test_a_backend_that_hangs_on_every_call_is_given_up(spec: Spec) -> None:
+def test_a_backend_that_hangs_on_every_call_or_again_and_again_is_given_up(spec: Spec) -> None:
     adapter = Late(lambda number: number > 30)
     with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
         swept(spec, adapter, SMALL)
     assert adapter.made == 40
-
-
-def test_a_backend_that_hangs_again_and_again_is_given_up(spec: Spec) -> None:
     with pytest.raises(Lost, match="to 50 calls of a block, the last of them"):
         swept(spec, Late(lambda number: bool(number % 2)), SMALL)
 
@@ -654,26 +572,22 @@ def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> No
 
 
 def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_block, "_IN_A_ROW", 2)
     source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
     (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
     backend = f"{tmp_path / 'hanging.py'}:Meddling"
-    assert command(tmp_path / "out", "--timeout", "0.5", backend=backend) == 3
-    said = capsys.readouterr().err
-    assert "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []" in said
-    assert said.count("\n") == 1
+    words = "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []"
+    sweep(tmp_path / "out", "--timeout", "0.5", backend=backend).expect(3, lines=1, err=words)
     kept = (tmp_path / "out" / PART).read_text(encoding="utf-8").splitlines()
     assert len(kept) > 1
     (tmp_path / "hanging.py").write_text(source.replace("time.sleep(60)", "pass"), encoding="utf-8")
-    assert command(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend) == 0
+    sweep(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend).expect(0)
     assert read(tmp_path / "out" / FILE).footer["resumed"] == len(kept) - 1
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
-    from conformance.adapters.broken import AnyNegativeInfers
-
     order = Order("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
     context = Context(order, AnyNegativeInfers())
     parts = [BlockRun(context, block).tally() for block in blocks_of(TINY)]

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,19 @@ import pytest
 import conformance
 from conformance import __version__
 from conformance.adapter import load_adapter
-from conformance.cli import main as cli
+from conformance.cli.main import main
+from conformance.explore.blocks import Order, blocks_of, ways_of
+from conformance.explore.context import Lost
+from conformance.explore.run_block import run_block
 from conformance.isolate import dask_run
 from conformance.isolate.dask_run import WorkerDiffers, WorkerSetup, run_numbered_rows
 from conformance.isolate.distribute import NoCluster, run_on_dask
 from conformance.load.cases import load_suite
+from conformance.load.spec import load_spec
+from conformance.meaning.domain import TINY
 from conformance.plan.rows import plan_of
-from conformance.tests.small import cases
+from conformance.tests.processes import wait
+from conformance.tests.small import Cli, cases
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'reshape-conformance[dask]'")
 
@@ -43,11 +48,11 @@ class Cluster:
         self.file = folder / "scheduler.json"
         self.log = (folder / "log.txt").open("w")
         self.processes = [self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
-        self.wait_for(self.file.exists)
+        wait(self.file.exists)
         worker = ("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
         self.processes += [self.started(*worker, "--local-directory", str(folder / str(n))) for n in range(2)]
         self.address = json.loads(self.file.read_text())["address"]
-        self.wait_for(lambda: self.workers() == 2)
+        wait(lambda: self.workers() == 2)
 
     def started(self, what: str, *words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(self.file), *words]
@@ -58,12 +63,6 @@ class Cluster:
 
         with Client(self.address, timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
             return len(client.scheduler_info(n_workers=-1)["workers"])
-
-    def wait_for(self, condition: Any, seconds: float = 60) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "the cluster did not come up"
-            time.sleep(0.1)
 
     def kill_a_worker(self) -> None:
         self.processes[1].send_signal(signal.SIGKILL)
@@ -115,7 +114,7 @@ def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: in
     """Runs a command, kills a worker once its file has so many lines, and gives the command's exit code."""
     command = [sys.executable, "-m", "conformance", *words, "--dask", cluster.address]
     with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        cluster.wait_for(lambda: file.exists() and file.read_bytes().count(b"\n") >= lines)
+        wait(lambda: file.exists() and file.read_bytes().count(b"\n") >= lines)
         assert running.poll() is None, "the run was over before a worker could die"
         cluster.kill_a_worker()
         out, err = running.communicate(timeout=240)
@@ -127,53 +126,42 @@ def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: in
 SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--type", "f32"]
 
 
-def test_a_sweep_on_a_cluster_writes_what_one_here_writes(shared: Cluster, tmp_path: Path) -> None:
-    for folder, more in (("here", []), ("there", ["--dask", shared.address])):
-        words = ["sweep", "broken:last-infer-wins", *SWEEP, "--out", str(tmp_path / folder), *more]
-        assert cli.main(words) == 1
-    assert records(tmp_path / "here" / "sweep.jsonl") == records(tmp_path / "there" / "sweep.jsonl")
-
-
-def test_a_suite_on_a_cluster_writes_what_one_here_writes(shared: Cluster, tmp_path: Path) -> None:
-    few = str(cases(tmp_path))
-    codes = [
-        cli.main(["run", "broken:any-negative-infers", "--cases", few, "--out", str(tmp_path / folder), *more])
-        for folder, more in (("here", []), ("there", ["--dask", shared.address]))
-    ]
-    assert codes == [1, 1]
-    assert records(tmp_path / "here" / "results.jsonl") == records(tmp_path / "there" / "results.jsonl")
+def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cluster, tmp_path: Path) -> None:
+    run = ["run", "broken:any-negative-infers", "--cases", str(cases(tmp_path))]
+    for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
+        here, there = tmp_path / "here", tmp_path / "there"
+        assert main([*words, "--out", str(here)]) == 1
+        assert main([*words, "--out", str(there), "--dask", shared.address]) == 1
+        assert records(here / file) == records(there / file)
 
 
 @pytest.mark.slow
-def test_a_sweep_survives_the_death_of_a_worker(
-    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "file", "lines"),
+    [
+        (["sweep", "unhurried:Unhurried", *SWEEP], "sweep.jsonl", 6),
+        (["run", "unhurried:Unhurried", "--operation", "StaticReshape"], "results.jsonl", 2),
+    ],
+    ids=["sweep", "suite"],
+)
+def test_a_sweep_or_a_suite_survives_the_death_of_a_worker(
+    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], file: str, lines: int
 ) -> None:
-    backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
+    here, there = tmp_path / "here", tmp_path / "there"
     monkeypatch.syspath_prepend(tmp_path / "mortal")
-    words = ["sweep", backend, "--isolation", "none", *SWEEP]
-    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "sweep.jsonl.part", 6) == 0
-    assert cli.main([*words, "--out", str(here)]) == 0
-    assert records(here / "sweep.jsonl") == records(there / "sweep.jsonl")
+    words = [*words, "--isolation", "none"]
+    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / f"{file}.part", lines) == 0
+    assert main([*words, "--out", str(here)]) == 0
+    assert records(here / file) == records(there / file)
 
 
-@pytest.mark.slow
-def test_a_suite_survives_the_death_of_a_worker(
-    mortal: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend, here, there = "unhurried:Unhurried", tmp_path / "here", tmp_path / "there"
-    monkeypatch.syspath_prepend(tmp_path / "mortal")
-    words = ["run", backend, "--isolation", "none", "--operation", "StaticReshape"]
-    code = kill_in_the_middle(mortal, [*words, "--out", str(there)], there / "results.jsonl.part", 2)
-    assert cli.main([*words, "--out", str(here)]) == code == 0
-    assert records(here / "results.jsonl") == records(there / "results.jsonl")
-
-
-def test_nobody_at_the_address_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli) -> None:
     words = ["sweep", "numpy", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
-    assert cli.main(words) == 3
-    said = capsys.readouterr().err
+    said = cli(*words).expect(3).err
     assert said.startswith("conformance: --dask tcp://127.0.0.1:9: no scheduler answers")
     assert said.count("\n") == 1
+    with pytest.raises(NoCluster, match="no scheduler answers"):
+        list(run_on_dask("not an address", abs, [1]))
 
 
 def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
@@ -205,12 +193,6 @@ def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
-    from conformance.explore.blocks import Order, blocks_of, ways_of
-    from conformance.explore.context import Lost
-    from conformance.explore.run_block import run_block
-    from conformance.load.spec import load_spec
-    from conformance.meaning.domain import TINY
-
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY)))
@@ -234,8 +216,3 @@ def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
     for words, other in others.items():
         with pytest.raises(WorkerDiffers, match=words):
             run_numbered_rows(other, (3, 1))
-
-
-def test_without_workers_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
-    with pytest.raises(NoCluster, match="no scheduler answers"):
-        list(run_on_dask("not an address", abs, [1]))

@@ -8,10 +8,8 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +17,8 @@ from conformance.certify.journal import part_of
 from conformance.explore.sweep_file import FILE, read
 from conformance.isolate.distribute import WorkerDied, run_in_processes
 from conformance.isolate.orphans import find_marked_pids
+
+from ..processes import children, run_command, wait
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
 
@@ -72,13 +72,6 @@ def words_of(pid: int) -> bytes:
         return b""
 
 
-def wait(condition: Callable[[], Any], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
-
-
 def maps_of(pid: int) -> str:
     """What a process has mapped; a named semaphore stands there with its path."""
     return Path(f"/proc/{pid}/maps").read_text(errors="replace")
@@ -114,9 +107,7 @@ def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None
     assert os.listdir(begun.out) == [PART]
 
 
-def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(
-    begun: Sweep,
-) -> None:
+def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(begun: Sweep) -> None:
     begun.wait_for_blocks()
     os.kill(begun.workers()[0], signal.SIGKILL)
     _, said = begun.process.communicate(timeout=60)
@@ -127,8 +118,7 @@ def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(
     kept = (begun.out / PART).read_bytes().count(b"\n") - 1
     assert kept >= 4
     assert not (begun.out / FILE).exists()
-    words = [sys.executable, "-m", "conformance", *begun.words, "--resume", "--isolation", "worker"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = run_command(*begun.words, "--resume", "--isolation", "worker")
     assert done.returncode == 0, done.stderr
     assert read(begun.out / FILE).footer["resumed"] == kept
     assert f"{kept} of " in done.stdout
@@ -140,36 +130,19 @@ def test_results_come_in_the_order_of_the_work() -> None:
     assert list(run_in_processes(2, abs, [])) == []
 
 
-def test_an_exception_in_a_worker_is_raised_here() -> None:
+def test_an_exception_in_a_worker_is_raised_here_and_its_end_is_told_by_its_exit_code() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(run_in_processes(2, int, ["1", "2", "x"]))
-
-
-def test_a_worker_that_ends_itself_is_told_by_its_exit_code() -> None:
     with pytest.raises(WorkerDied, match="ended with exit code 7"):
         list(run_in_processes(2, os._exit, [7]))
 
 
-def test_work_that_cannot_be_sent_leaves_no_process() -> None:
+def test_work_that_cannot_be_sent_leaves_no_process_and_workers_that_nobody_needs_are_ended() -> None:
     with pytest.raises((AttributeError, pickle.PicklingError)):
         list(run_in_processes(2, lambda piece: piece, [1, 2]))
-    assert not _children()
-
-
-def test_workers_that_nobody_needs_any_more_are_ended() -> None:
+    assert not children()
     results = run_in_processes(2, abs, range(1000))
     assert next(results) == 0
-    assert _children()
+    assert children()
     results.close()
-    assert not _children()
-
-
-def _children() -> list[int]:
-    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-    except OSError:  # it has ended since
-        return 0
+    assert not children()

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ..processes import running
+from ..processes import run_command, running, wait
+from ..small import cases
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
 LEAVES = """
@@ -61,14 +63,7 @@ def backend(folder: Path, act: str) -> tuple[str, Path]:
 def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
     name, pids = backend(folder, act)
     only = ["-k", "stays or flattens", "--type", "f32", "--operation", "StaticReshape", "--cases", str(cases(folder))]
-    start = [sys.executable, "-m", "conformance", "run", name, "--isolation", "worker"]
-    return [*start, *only, "--out", str(folder / "out"), *words], pids
-
-
-def cases(folder: Path) -> Path:
-    from .. import small
-
-    return small.cases(folder)
+    return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
 
 
 def left(pids: Path) -> list[int]:
@@ -79,10 +74,15 @@ def left(pids: Path) -> list[int]:
     return alive
 
 
-def await_pids(pids: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (pids.exists() and len(pids.read_text().split()) >= count):
-        time.sleep(0.05)
+def terminate(words: list[str], pids: Path, **more: Any) -> tuple[int, str]:
+    """Terminate a command once its backend has left a process; its exit code, and what it said."""
+    command = [sys.executable, "-m", "conformance", *words]
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdout=null, stderr=pipe, **more) as process:
+        wait(lambda: pids.exists() and pids.read_text().split())
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=100)
+    return process.returncode, said
 
 
 ACTS = {
@@ -99,7 +99,7 @@ def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(
     tmp_path: Path, act: str, jobs: str
 ) -> None:
     words, pids = command(tmp_path, ACTS[act], "--jobs", jobs)
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    done = run_command(*words)
     assert done.returncode == (1 if "crashed" in act else 4), done.stderr
     assert pids.read_text().split()
     assert not left(pids)
@@ -141,9 +141,7 @@ def script(folder: Path, text: str) -> str:
 
 
 def test_children_of_the_host_and_of_another_worker_are_spared(tmp_path: Path) -> None:
-    said = script(
-        tmp_path,
-        """
+    said = script(tmp_path, """
 before = sleeps(start_new_session=True)
 adopt()
 host = sleeps()
@@ -157,23 +155,19 @@ print(running(orphan), running(before.pid), running(host.pid), zombies())
 for each in (before, host):
     each.kill()
     each.wait()
-""",
-    )
+""")  # fmt: skip
     assert said.splitlines() == ["True True True", "False True True []"]
 
 
 def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
-    said = script(
-        tmp_path,
-        """
+    said = script(tmp_path, """
 adopt()
 with use_backend(one, "worker") as leaves:
     for _ in range(5):
         call(leaves)
         leaves.restart()
         print(len(Path(pids).read_text().split()), zombies())
-""",
-    )
+""")  # fmt: skip
     assert said.splitlines() == [f"{number} []" for number in range(1, 6)]
 
 
@@ -181,20 +175,15 @@ def test_a_terminated_run_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     words, pids = command(tmp_path, "leave(2); time.sleep(60)")
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        await_pids(pids, 1)
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 143
-    assert said == f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n"
+    said = terminate(words, pids, env={**os.environ, "TMPDIR": str(temporary)})
+    assert said == (143, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
     assert not left(pids)
     assert not list(temporary.iterdir())
 
 
 def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
     words, _ = command(tmp_path, "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    done = run_command(*words)
     assert (done.returncode, done.stderr[:24]) == (143, "conformance: terminated;")
     assert not (tmp_path / "out" / "report.html").exists()
     assert not (tmp_path / "out" / "results.jsonl").exists()
@@ -203,15 +192,9 @@ def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
 
 def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
     name, pids = backend(tmp_path, "leave(1); time.sleep(60)")
-    words = [sys.executable, "-m", "conformance", "sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2"]
-    with subprocess.Popen(
-        [*words, "--out", str(tmp_path / "out")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
-        await_pids(pids, 1)
-        began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=100)
-    assert (process.returncode, said) == (143, "conformance: terminated\n")
+    words = ["sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2", "--out", str(tmp_path / "out")]
+    began = time.monotonic()
+    assert terminate(words, pids) == (143, "conformance: terminated\n")
     assert time.monotonic() - began < 15
     for pid in map(int, pids.read_text().split()):
         if running(pid):  # a kill of the pool's own processes cannot reach what hides from them

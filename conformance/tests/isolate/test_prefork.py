@@ -7,8 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
@@ -21,7 +19,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
 
-from ..processes import running
+from ..processes import running, wait
 from .test_remote import called
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
@@ -246,19 +244,12 @@ def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: St
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
         assert parent.stdout is not None
         copy = int(parent.stdout.readline())
-        until((stand.folder / "called").exists)
+        wait((stand.folder / "called").exists)
         prefork = int((stand.folder / "prefork").read_text())
         assert running(prefork)
         assert running(copy)
         parent.send_signal(signal.SIGKILL)
-    until(lambda: not running(prefork) and not running(copy))
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait(lambda: not running(prefork) and not running(copy))
 
 
 def test_a_copy_whose_prefork_process_was_killed_is_ended_and_the_run_goes_on(stand: Stand) -> None:
@@ -278,7 +269,7 @@ def test_a_prefork_process_that_goes_first_takes_its_copy_along(stand: Stand) ->
     copy = remote.session().process.pid
     assert remote.copies is not None
     remote.copies.close()
-    until(lambda: not running(copy))
+    wait(lambda: not running(copy))
     with pytest.raises(Crashed, match="the process died of SIGKILL"):
         called(remote, (3, 4))
     assert called(remote, (3, 4)).dims == (12,)

@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from conformance.model import Result
 from conformance.plan.rows import Row
 
 from .. import small
+from ..processes import children, wait
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 CALLS = 100_000
@@ -62,19 +62,6 @@ while line := stdin.readline():
 def memory() -> int:
     """Bytes of this process that are in memory."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def children() -> set[int]:
-    """Processes that this one has started and that are there."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == os.getpid():
-            found.add(int(path.parent.name))
-    return found
 
 
 def left_behind() -> tuple[int, set[int], set[str]]:
@@ -136,10 +123,7 @@ def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> No
     assert due["timeout"]
     assert int(state.read_text(encoding="ascii")) == calls, "none was called more often, or less"
     assert memories[-1] - memories[0] < MORE_MEMORY, memories
-    deadline = time.monotonic() + 5
-    while left_behind() != before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert left_behind() == before
+    wait(lambda: left_behind() == before, 5)
     assert set(tmp_path.iterdir()) == files
 
 

@@ -24,26 +24,34 @@ class Mine(NumpyReference):
 """
 
 
-def command(folder: Path, act: str) -> list[str]:
+def words(folder: Path, act: str) -> list[str]:
     (folder / "mine.py").write_text(BACKEND.format(act))
-    words = ["run", f"{folder / 'mine.py'}:Mine", "--isolation", "none", "-k", "there-and-back", "--type", "f32"]
-    return [sys.executable, "-m", "conformance", *words, "--out", str(folder / "out")]
+    only = ["--isolation", "none", "-k", "there-and-back", "--type", "f32"]
+    return ["run", f"{folder / 'mine.py'}:Mine", *only, "--out", str(folder / "out")]
+
+
+def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """A command whose backend sleeps, and the process of the backend."""
+    path = folder / "pid"
+    act = f"open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    command = [sys.executable, "-m", "conformance", *words(folder, act)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    processes.wait(lambda: path.exists() and path.read_text(), 30)
+    return process, int(path.read_text())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 @pytest.mark.parametrize(
-    ("act", "words"),
+    ("act", "how"),
     [
-        ("os._exit(0)", "ended with exit code 0 before the command was done"),
-        ("ctypes.CDLL(None).exit(0)", "ended with exit code 0 before the command was done"),
-        ("ctypes.CDLL(None)._exit(0)", "ended with exit code 0 before the command was done"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "ended with signal 9 before the command was done"),
+        ("os._exit(0)", "exit code 0"), ("ctypes.CDLL(None).exit(0)", "exit code 0"),
+        ("ctypes.CDLL(None)._exit(0)", "exit code 0"), ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
     ],
-)
-def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str, words: str) -> None:
-    done = subprocess.run(command(tmp_path, act), check=False, capture_output=True, text=True)
+)  # fmt: skip
+def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str, how: str) -> None:
+    done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == 4
-    assert words in done.stderr
+    assert f"ended with {how} before the command was done" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out" / "report.html").exists()
 
@@ -52,7 +60,7 @@ def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str,
     ("act", "code"), [("pass", 4), ("os.fork()", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130)]
 )
 def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, act: str, code: int) -> None:
-    done = subprocess.run(command(tmp_path, act), check=False, capture_output=True, text=True)
+    done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == code
     assert "was through" not in done.stderr
     assert (tmp_path / "out" / "report.html").exists() == (code != 130)
@@ -61,27 +69,16 @@ def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, 
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, end: signal.Signals) -> None:
-    pid = tmp_path / "pid"
-    act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    with subprocess.Popen(command(tmp_path, act), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        for _ in range(600):
-            if pid.exists() and pid.read_text():
-                break
-            time.sleep(0.05)
-        running.send_signal(end)
-    for _ in range(40):
-        if not processes.running(int(pid.read_text())):
-            return
-        time.sleep(0.05)
-    os.kill(int(pid.read_text()), signal.SIGKILL)
-    pytest.fail("it outlived the command")
+    command, backend = start(tmp_path)
+    command.send_signal(end)
+    command.communicate(timeout=30)
+    processes.wait(lambda: not processes.running(backend), 5)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 def test_a_backend_that_hangs_at_exit_keeps_no_command_from_ending(tmp_path: Path) -> None:
     began = time.monotonic()
-    words = command(tmp_path, "atexit.register(time.sleep, 60)")
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=50)
+    done = processes.run_command(*words(tmp_path, "atexit.register(time.sleep, 60)"), timeout=50)
     assert done.returncode == 4
     assert "exit 4: " in done.stdout
     assert time.monotonic() - began < 40
@@ -101,7 +98,7 @@ def test_children_of_a_backend_in_process_end_with_the_command(tmp_path: Path, w
     act = CHILDREN[what].replace("(os.setsid()", f"({keep}, os.setsid()")
     if what != "forked":
         act += f"; open({str(tmp_path / 'pid')!r}, 'w').write(str(self.began.pid))"
-    done = subprocess.run(command(tmp_path, act), check=False, capture_output=True, text=True, timeout=60)
+    done = processes.run_command(*words(tmp_path, act), timeout=60)
     assert done.returncode == 4, done.stderr
     pids = [int(pid) for pid in (tmp_path / "pid").read_text().split()]
     assert pids
@@ -110,14 +107,8 @@ def test_children_of_a_backend_in_process_end_with_the_command(tmp_path: Path, w
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 def test_a_command_that_is_terminated_says_so(tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    running = subprocess.Popen(command(tmp_path, act), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    for _ in range(600):
-        if pid.exists() and pid.read_text():
-            break
-        time.sleep(0.05)
-    running.terminate()
-    _, said = running.communicate(timeout=30)
-    assert running.returncode == 143
+    command, _ = start(tmp_path)
+    command.terminate()
+    _, said = command.communicate(timeout=30)
+    assert command.returncode == 143
     assert "terminated; to go on, give --resume" in said

@@ -223,26 +223,8 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
 def test_whatever_a_file_holds_it_is_read_or_refused() -> None:
     rng = random.Random(7)
     alphabet = [
-        "a",
-        "b: ",
-        ": ",
-        "\n",
-        "\n",
-        "  ",
-        "- ",
-        "[",
-        "]",
-        "{",
-        "}",
-        ",",
-        "'",
-        '"',
-        "|",
-        ">",
-        "&x ",
-        "*x",
-        "!t ",
-    ]
+        "a", "b: ", ": ", "\n", "\n", "  ", "- ", "[", "]", "{", "}", ",", "'", '"', "|", ">", "&x ", "*x", "!t ",
+    ]  # fmt: skip
     alphabet += [
         "?",
         "#",

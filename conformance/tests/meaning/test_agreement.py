@@ -134,7 +134,6 @@ def test_the_domain_holds_every_call_once() -> None:
 
 
 # ── how the documents part ────────────────────────────────────────────────────────────────────────
-
 Signature = tuple[tuple[str, str], ...]
 
 
@@ -199,8 +198,6 @@ def test_a_disagreement_with_an_example_is_shown_by_it_or_by_the_text_alone(spec
 
 
 # ── silence has a name ────────────────────────────────────────────────────────────────────────────
-
-
 def assert_silence_is_named(spec: Spec, domain: Sequence[Read]) -> None:
     silent = {name for name, rule in spec.rules.items() if rule.level == "silent"}
     kinds = set()

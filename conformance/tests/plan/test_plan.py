@@ -84,7 +84,6 @@ def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
-
 ROWS = """about: What rows need, and what they say beforehand.
 cases:
   - {id: plain, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]"}

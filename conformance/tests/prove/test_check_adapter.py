@@ -19,6 +19,7 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
+from conformance.tests.small import Cli
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 HEAD = """
@@ -80,13 +81,11 @@ BROKEN = {
     "refusals not named": ("    refusals = (OSError,)\n", "rejection: [2, 3] → [7] is illegal, and came back as error"),
     "everything answered": (
         "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
-        "rejection: none of 5 illegal calls was rejected",
-    ),
+        "rejection: none of 5 illegal calls was rejected"),
     "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
     "converts": (
         "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).astype('f8')\n",
-        "answer: the answer's type is f64, src's is f32",
-    ),
+        "answer: the answer's type is f64, src's is f32"),
     "bytes swapped": (
         "    def reshape(self, src, shape, special_zero):\n"
         "        return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)\n",
@@ -94,8 +93,7 @@ BROKEN = {
     ),
     "wrong dims": (
         "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).ravel()\n",
-        "answer: the answer's dims are [6], due are [3, 2]",
-    ),
+        "answer: the answer's dims are [6], due are [3, 2]"),
     "changes src": (
         "    def reshape(self, src, shape, special_zero):\n"
         "        out = src.reshape(shape).copy(); src[...] = 0; return out\n",
@@ -120,20 +118,18 @@ BROKEN = {
     "claims a rank that no array has": ("    leaves_out = ('declared', 'form')\n", "claims: rank:65 is claimed"),
     "another version each time": (
         "    import time\n    def __init__(self): self.version = str(self.time.time_ns())\n",
-        "restart: started again it says",
-    ),
-}
+        "restart: started again it says"),
+}  # fmt: skip
 
 
 def test_bytes_that_a_library_changes_are_no_fault_of_the_adapter_that_comes_along(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(bundled_backends(), "flushing", Bundled("broken", "FlushesSubnormals"))
-    assert main(["check-adapter", "flushing", "--isolation", "none"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = cli("check-adapter", "flushing", "--isolation", "none").expect(0).text
     assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said
     assert "`conformance explain CASE --backend flushing` shows without the adapter" in said
-    assert main(["check-adapter", "broken:flushes-subnormals", "--isolation", "none"]) == 1
+    cli("check-adapter", "broken:flushes-subnormals", "--isolation", "none").expect(1)
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -161,10 +157,9 @@ def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest
     assert checks("numpy-raw", capsys)[0] == 0
 
 
-def test_an_adapter_that_cannot_start_ends_with_three(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-adapter", "nmpy"]) == 3
-    assert "did you mean 'numpy'" in capsys.readouterr().err
-    assert main(["check-adapter", "cmd:/nowhere/at-all"]) == 3
+def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
+    cli("check-adapter", "nmpy").expect(3, err="did you mean 'numpy'")
+    cli("check-adapter", "cmd:/nowhere/at-all").expect(3)
 
 
 @pytest.mark.parametrize(
@@ -194,24 +189,23 @@ LANGUAGES = {"python": None, "c": "cc", "javascript": "node"}
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_new_adapter_runs_as_it_stands(
-    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = LANGUAGES[language]
     if tool and not shutil.which(tool):
         pytest.skip(f"there is no {tool} here")
     monkeypatch.chdir(tmp_path)
-    assert main(["new-adapter", "my-lib", "--lang", language, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = cli("new-adapter", "my-lib", "--lang", language, "--json").expect(0).data
+    out = ""
     for command in said["next"]:
         words = shlex.split(command)
         if words[0] == "conformance":
             extra = ["-k", "copies-by-index"] if words[1] == "run" else []
-            assert main([*words[1:], *extra]) == (4 if words[1] == "run" else 0), capsys.readouterr().out
+            out += cli(*words[1:], *extra).expect(4 if words[1] == "run" else 0).out
         else:
             subprocess.run(words, check=True)
-    assert "my-lib" in capsys.readouterr().out
-    assert main(["new-adapter", "my-lib", "--lang", language]) == 2
-    assert "exists and is left as it is" in capsys.readouterr().err
+    assert "my-lib" in out
+    cli("new-adapter", "my-lib", "--lang", language).expect(2, err="exists and is left as it is")
 
 
 def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(
@@ -236,18 +230,14 @@ def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_docume
                 assert {judged.meaning.kind for judged in task.meanings} == {"unspecified"}, row.id
 
 
-def test_a_new_adapter_never_hides_a_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_adapter_never_hides_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["new-adapter", "numpy", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["file"] == "numpy_adapter.py"
+    assert cli("new-adapter", "numpy", "--json").expect(0).data["file"] == "numpy_adapter.py"
 
 
 @pytest.mark.parametrize("name", ["", "../evil", "1st", "a b", "x" * 99])
-def test_a_name_that_is_none_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new-adapter", name]) == 2
-    assert "is no name for a backend" in capsys.readouterr().err
+def test_a_name_that_is_none_is_refused(name: str, cli: Cli) -> None:
+    cli("new-adapter", name).expect(2, err="is no name for a backend")
 
 
 @pytest.mark.parametrize("columns", ["40", "90"])

@@ -32,8 +32,6 @@ def ruler(line: str) -> bool:
 
 
 # ── cutting ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_paragraph_is_cut_at_the_ends_of_sentences() -> None:
     assert texts("One thing. Another\nthing! A third?\n") == ["One thing.", "Another thing!", "A third?"]
 
@@ -74,12 +72,8 @@ def test_a_bold_word_or_a_minus_one_in_front_is_no_bullet() -> None:
 
 def test_headings_of_both_kinds_are_statements_and_their_rulers_are_not() -> None:
     assert texts("# One {#one}\ntext\n\n---\nTwo\n---\n\nThree\n=====\ntext") == [
-        "One {#one}",
-        "text",
-        "Two",
-        "Three",
-        "text",
-    ]
+        "One {#one}", "text", "Two", "Three", "text",
+    ]  # fmt: skip
 
 
 def test_each_directive_is_a_statement_and_an_empty_comment_is_none() -> None:
@@ -114,21 +108,8 @@ def each_character_is_in_exactly_one_statement(text: str) -> None:
 
 def test_any_text_is_cut_without_loss_overlap_or_error() -> None:
     pieces = [
-        "word",
-        "x. ",
-        "i.e. ",
-        "; ",
-        "\n",
-        "\n\n",
-        "* ",
-        "- ",
-        "• ",
-        "| a | b |",
-        "+--+--+",
-        "== ==",
-        "---",
-        "# ",
-    ]
+        "word", "x. ", "i.e. ", "; ", "\n", "\n\n", "* ", "- ", "• ", "| a | b |", "+--+--+", "== ==", "---", "# ",
+    ]  # fmt: skip
     pieces += [".. ", "..", "  ", "|", "é", "\t", "\r\n", "\u2028", "1. ", "**b.** ", "==="]
     source = random.Random(5)
     for _ in range(2000):
@@ -136,7 +117,6 @@ def test_any_text_is_cut_without_loss_overlap_or_error() -> None:
 
 
 # ── verifying made-up documents ───────────────────────────────────────────────────────────────────
-
 TEXT = "Heading\n=======\n\nLengths are kept. Types are kept too.\n"
 
 
@@ -269,8 +249,6 @@ def test_an_empty_document_is_a_problem_and_no_error(tmp_path: Path) -> None:
 
 
 # ── verifying the real ones ───────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def spec() -> model.Spec:
     return load.load_spec()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.cli.main import main
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
@@ -31,6 +29,7 @@ from conformance.prove.mutate_source import Mutant, mutants
 from conformance.prove.reasons import reason_holds
 
 from .. import small
+from ..small import Cli
 
 WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_contract]
 
@@ -46,7 +45,6 @@ def rows() -> tuple[Row, ...]:
 
 
 # ── turning ───────────────────────────────────────────────────────────────────────────────────────
-
 TURNED = {
     "x = a == b": ["the statement dropped", "== became !="],
     "x = a < b": ["the statement dropped", "< became <=", "< became >="],
@@ -101,8 +99,6 @@ def test_a_text_that_is_changed_is_marked() -> None:
 
 
 # ── reasons ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def task(*meanings: Meaning) -> RowStep:
     first = rows()[0].steps[0]
     judged = tuple(StepMeaning(meaning, (f"document-{k}",)) for k, meaning in enumerate(meanings))
@@ -155,8 +151,6 @@ def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("rule", WITH_CONTRACT)
 def test_a_rule_deleted_is_missed_by_a_case(rule: str) -> None:
     deleted = delete(suite(), rule)
@@ -170,8 +164,6 @@ def test_a_rule_deleted_whose_cases_are_gone_is_not_missed() -> None:
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────
-
-
 @functools.cache
 def reference_mutants_once() -> tuple[Mutant, ...]:
     return tuple(reference_mutants())
@@ -231,24 +223,19 @@ def test_what_never_ends_is_ended() -> None:
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_command_shows_what_it_planted_and_what_noticed_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mutants", "-k", "zero-flag-ignored"]) == 0
-    said = capsys.readouterr().out
+def test_the_command_shows_what_it_planted_and_what_noticed_it(cli: Cli) -> None:
+    said = cli("mutants", "-k", "zero-flag-ignored").expect(0).out
     assert "zero-flag-ignored" in said
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
 
 
-def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
     shutil.copy(cases_folder() / "infer.yaml", tmp_path)
-    assert main(["mutants", "-k", "zero", "--json", "--cases", str(tmp_path)]) == 1
-    problems = json.loads(capsys.readouterr().out)["problems"]
+    problems = cli("mutants", "-k", "zero", "--json", "--cases", tmp_path).expect(1).data["problems"]
     assert any(each.startswith("broken:zero-flag-ignored is noticed by no case of zero-copies") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
     assert any(each.startswith("adapters/numpy_reference.py:") and "no row notices it" in each for each in problems)
 
 
-def test_the_command_with_nothing_to_do_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mutants", "-k", "no-such-thing"]) == 2
-    assert "-k 'no-such-thing' is in no name" in capsys.readouterr().err
+def test_the_command_with_nothing_to_do_says_so(cli: Cli) -> None:
+    cli("mutants", "-k", "no-such-thing").expect(2, err="-k 'no-such-thing' is in no name")

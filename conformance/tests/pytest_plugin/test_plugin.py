@@ -23,37 +23,51 @@ from conformance.run.row import run
 
 ROOT = Path(conformance.__file__).parents[1]
 FILE = "cases/zero.yaml"
-HEAD = """
-import os
-
+BACKENDS = """import os
+import warnings
 from conformance.adapter import FunctionAdapter
 from conformance.adapters.numpy_reference import NumpyReference
 from conformance.model import Rejected
-
+class Refuses(FunctionAdapter):
+    name, version = 'refuses', '1'
+    def reshape(self, src, shape, special_zero):
+        raise ValueError('no \\x1b[31m way')
+class Errs(FunctionAdapter):
+    name, version = 'errs', '1'
+    def reshape(self, src, shape, special_zero):
+        raise KeyError('lost')
+class Exits(FunctionAdapter):
+    name, version = 'exits', '1'
+    def reshape(self, src, shape, special_zero):
+        raise SystemExit(0)
+class Abstains(FunctionAdapter):
+    name, version = 'abstains', '1'
+    operations = ()
+    def reshape(self, src, shape, special_zero):
+        return src
+class Differs(FunctionAdapter):
+    name, version = 'differs', os.environ.get('PYTEST_XDIST_WORKER', 'main')
+    def reshape(self, src, shape, special_zero):
+        raise ValueError
+class DiffersInClaims(NumpyReference):
+    @property
+    def claims(self):
+        own = super().claims
+        return own._replace(leaves_out=('large',)) if 'PYTEST_XDIST_WORKER' in os.environ else own
+class Wavers(NumpyReference):
+    calls = 0
+    def compile(self, graph):
+        type(self).calls += 1
+        if str(self.calls) == os.environ.get('REFUSED'):
+            raise Rejected('compile', 'not now')
+        return super().compile(graph)
+class Prints(NumpyReference):
+    def compile(self, graph):
+        print('babble')
+        os.chdir('/')
+        warnings.warn('careful')
+        return super().compile(graph)
 """
-BACKENDS = {
-    "Refuses": "class Refuses(FunctionAdapter):\n    name, version = 'refuses', '1'\n"
-    "    def reshape(self, src, shape, special_zero):\n        raise ValueError('no \\x1b[31m way')\n",
-    "Errs": "class Errs(FunctionAdapter):\n    name, version = 'errs', '1'\n"
-    "    def reshape(self, src, shape, special_zero):\n        raise KeyError('lost')\n",
-    "Exits": "class Exits(FunctionAdapter):\n    name, version = 'exits', '1'\n"
-    "    def reshape(self, src, shape, special_zero):\n        raise SystemExit(0)\n",
-    "Abstains": "class Abstains(FunctionAdapter):\n    name, version = 'abstains', '1'\n    operations = ()\n"
-    "    def reshape(self, src, shape, special_zero):\n        return src\n",
-    "Differs": "class Differs(FunctionAdapter):\n"
-    "    name, version = 'differs', os.environ.get('PYTEST_XDIST_WORKER', 'main')\n"
-    "    def reshape(self, src, shape, special_zero):\n        raise ValueError\n",
-    "DiffersInClaims": "class DiffersInClaims(NumpyReference):\n    @property\n    def claims(self):\n"
-    "        own = super().claims\n"
-    "        return own._replace(leaves_out=('large',)) if 'PYTEST_XDIST_WORKER' in os.environ else own\n",
-    "Wavers": "class Wavers(NumpyReference):\n    calls = 0\n    def compile(self, graph):\n"
-    "        type(self).calls += 1\n        if str(self.calls) == os.environ.get('REFUSED'):\n"
-    "            raise Rejected('compile', 'not now')\n        return super().compile(graph)\n",
-    "Prints": "class Prints(NumpyReference):\n    def compile(self, graph):\n"
-    "        print('babble')\n"
-    "        os.chdir('/')\n        import warnings\n        warnings.warn('careful')\n"
-    "        return super().compile(graph)\n",
-}
 
 
 class Done:
@@ -69,15 +83,22 @@ class Done:
         self.code, self.text = done.returncode, done.stdout + done.stderr
 
     def says(self, *words: str) -> None:
-        for each in words:
-            assert each in self.text, self.text
+        for part in words:
+            assert part in self.text, self.text
+
+    def expect(self, code: int, *words: str, never: str | None = None) -> Done:
+        """Assert the exit code, words of the output, and what does not stand in it."""
+        self.says(*words)
+        assert self.code == code, self.text
+        assert never is None or never not in self.text, self.text
+        return self
 
 
 @pytest.fixture
 def backend(tmp_path: Path) -> str:
     """A file of backends outside the working directory, as the beginning of a name."""
     path = tmp_path / "backends.py"
-    path.write_text(HEAD + "\n\n".join(BACKENDS.values()), encoding="utf-8")
+    path.write_text(BACKENDS, encoding="utf-8")
     return str(path)
 
 
@@ -96,21 +117,16 @@ def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conf
     (here / "blind.py").write_text(
         "from conformance.certify import canary\ncanary._run_planted_backend = lambda *_: 0\n", encoding="utf-8"
     )
-    done = Done(here, one_row(), "-p", "blind", PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
-    done.says("1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds")
-    assert done.code == 5
-    assert "conforms to" not in done.text
+    Done(here, one_row(), "-p", "blind", PYTHONPATH=f"{ROOT}{os.pathsep}{here}").expect(
+        5, "1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds", never="conforms to"
+    )
 
 
 # ── choosing ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_one_row_is_named_from_any_directory_and_shows_too_little_to_conform(here: Path) -> None:
     name = one_row()
     done = Done(here, name, "-v")
-    done.says("1 passed", name, "incomplete", "the arguments name some cases")
-    assert done.code == 4
-    assert "conforms to" not in done.text
+    done.expect(4, "1 passed", name, "incomplete", "the arguments name some cases", never="conforms to")
 
 
 def test_node_ids_are_the_same_everywhere(here: Path) -> None:
@@ -145,24 +161,16 @@ def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) ->
 def test_an_operation_a_document_or_a_type_that_there_is_not_is_one_line(
     here: Path, option: str, name: str, meant: str
 ) -> None:
-    done = Done(here, one_row(), option, name)
-    done.says(f"ERROR: unknown {meant}")
-    assert done.code == 4
-    assert "Traceback" not in done.text
+    Done(here, one_row(), option, name).expect(4, f"ERROR: unknown {meant}", never="Traceback")
 
 
 @pytest.mark.parametrize("arguments", [["-k", "no-such-word"], ["-m", "nothing"], ["--deselect", "cases"]])
 def test_what_selects_nothing_shows_nothing(here: Path, arguments: list[str]) -> None:
-    done = Done(here, FILE, "-q", *arguments)
-    done.says("incomplete")
-    assert done.code == 5
-    assert "conforms to" not in done.text
+    Done(here, FILE, "-q", *arguments).expect(5, "incomplete", never="conforms to")
 
 
 def test_a_filter_in_the_environment_is_seen(here: Path) -> None:
-    done = Done(here, "-q", "--conformance-out=out", PYTEST_ADDOPTS="-k copies")
-    done.says("incomplete", "-k 'copies'")
-    assert done.code == 4
+    Done(here, "-q", "--conformance-out=out", PYTEST_ADDOPTS="-k copies").expect(4, "incomplete", "-k 'copies'")
     assert read(here / "out" / "results.jsonl").header["target"]["select"] == "copies"
 
 
@@ -247,8 +255,7 @@ def test_a_dialect_is_judged_by_its_own_document(here: Path) -> None:
     dialect = ROOT / "examples" / "dialect"
     folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(dialect / "cases")]
     done = Done(here, *folders, "--document", "acme-2026", "-q", adapter=f"{dialect / 'acme.py'}:Acme")
-    done.says("conforms to acme-2026", "the whole target conforms")
-    assert done.code == 0
+    done.expect(0, "conforms to acme-2026", "the whole target conforms")
 
 
 def test_a_folder_that_is_none_and_vectors_that_are_wrong_are_one_line_each(here: Path, private: Path) -> None:
@@ -264,9 +271,7 @@ def test_a_folder_that_is_none_and_vectors_that_are_wrong_are_one_line_each(here
 
 def test_what_was_only_to_be_listed_is_not_run(here: Path, backend: str) -> None:
     done = Done(here, FILE, "--collect-only", "-q", adapter=f"{backend}:Refuses")
-    done.says(one_row())
-    assert done.code == 0
-    assert "conform to" not in done.text
+    done.expect(0, one_row(), never="conform to")
     assert "failed" not in done.text.splitlines()[-1]
 
 
@@ -281,8 +286,6 @@ def test_our_own_tests_are_left_out_where_the_configuration_points_to_them(here:
 
 
 # ── strangers ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_strangers_tests_run_beside_ours(here: Path) -> None:
     (here / "conformance").mkdir()
     (here / "conformance" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
@@ -293,9 +296,7 @@ def test_a_strangers_tests_run_beside_ours(here: Path) -> None:
 def test_a_file_of_theirs_that_cannot_be_read_stops_the_session_before_ours(here: Path, backend: str) -> None:
     (here / "test_theirs.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
     done = Done(here, ".", one_row(), adapter=f"{backend}:Refuses")
-    done.says("1 error during collection", "not run")
-    assert done.code == 2
-    assert "refused a legal call" not in done.text
+    done.expect(2, "1 error during collection", "not run", never="refused a legal call")
 
 
 @pytest.mark.parametrize(
@@ -327,8 +328,6 @@ def test_an_expected_failure_is_a_failure(here: Path, backend: str) -> None:
 
 
 # ── backends ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_failure_tells_all_and_how_to_repeat_it(here: Path, backend: str) -> None:
     done = Done(here, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-2021", adapter=f"{backend}:Refuses")
     assert done.code == 1
@@ -351,15 +350,12 @@ def test_who_asks_to_stop_at_a_failure_gets_one(here: Path, backend: str, stop: 
 
 @pytest.mark.parametrize("name", ["Errs", "Exits"])
 def test_an_error_of_the_adapter_is_no_refusal(here: Path, backend: str, name: str) -> None:
-    done = Done(here, one_row(), adapter=f"{backend}:{name}")
-    done.says("adapter error", "1 failed")
-    assert done.code == 1
+    Done(here, one_row(), adapter=f"{backend}:{name}").expect(1, "adapter error", "1 failed")
 
 
 def test_who_claims_nothing_shows_nothing(here: Path, backend: str) -> None:
     done = Done(here, "-q", "-rs", adapter=f"{backend}:Abstains")
-    done.says("skipped", "not claimed: StaticReshape", "incomplete")
-    assert done.code == 4
+    done.expect(4, "skipped", "not claimed: StaticReshape", "incomplete")
 
 
 def test_noise_and_the_repositorys_warning_filters_change_no_verdict(here: Path, backend: str) -> None:
@@ -370,12 +366,9 @@ def test_noise_and_the_repositorys_warning_filters_change_no_verdict(here: Path,
 
 
 # ── with other plugins ────────────────────────────────────────────────────────────────────────────
-
-
 def test_last_failed_runs_what_failed(here: Path, backend: str) -> None:
     name = f"{FILE}::{one_row().partition('::')[2].partition('[')[0]}"
-    first = Done(here, name, "-x", "-q", adapter=f"{backend}:Refuses")
-    assert first.code == 1
+    Done(here, name, "-x", "-q", adapter=f"{backend}:Refuses").expect(1)
     again = Done(here, name, "--lf", "-q", adapter=f"{backend}:Refuses")
     again.says("1 failed", "deselected")
 
@@ -396,17 +389,14 @@ def pytest_runtest_protocol(item, nextitem):
 def test_of_several_runs_of_a_row_the_bad_one_counts(here: Path, backend: str, refused: str) -> None:
     (here / "conftest.py").write_text(AGAIN, encoding="utf-8")
     done = Done(here, one_row(), "-q", adapter=f"{backend}:Wavers", REFUSED=refused)
-    done.says("1 passed", "1 rerun", "does not conform")
-    assert done.code == 1
+    done.expect(1, "1 passed", "1 rerun", "does not conform")
 
 
 def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
     (here / "taken").write_text("", encoding="utf-8")
     part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")  # -k leaves nothing out
     done = Done(here, "-q", *part, "--conformance-out=taken/out")
-    done.says("--conformance-out taken/out: Not a directory")
-    assert "the whole target conforms" not in done.text
-    assert done.code == 4
+    done.expect(4, "--conformance-out taken/out: Not a directory", never="the whole target conforms")
 
 
 def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(here: Path) -> None:
@@ -504,9 +494,7 @@ def test_workers_that_differ_are_refused(here: Path, backend: str, name: str) ->
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 def test_the_whole_suite_says_the_same_in_one_process_and_in_two(here: Path) -> None:
     for out, more in (("one", []), ("two", ["-n", "2"])):
-        done = Done(here, "-q", f"--conformance-out={out}", *more)
-        done.says("the whole target conforms")
-        assert done.code == 0
+        Done(here, "-q", f"--conformance-out={out}", *more).expect(0, "the whole target conforms")
     files = [(here / name / "results.jsonl").read_text(encoding="utf-8") for name in ("one", "two")]
     rows = [json.loads(line) for file in files for line in file.splitlines()]
     half = len(rows) // 2

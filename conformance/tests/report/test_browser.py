@@ -103,8 +103,6 @@ def shown_cases(page: Any) -> list[str]:
 
 
 # ── filters and links ─────────────────────────────────────────────────────────────────────────────
-
-
 def test_filters_leave_what_fits_and_make_a_link(opened: Open, pages: dict[str, Path]) -> None:
     page = opened("report")
     assert len(shown_cases(page)) == 4
@@ -175,8 +173,6 @@ def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> N
 
 
 # ── keyboard and accessibility ────────────────────────────────────────────────────────────────────
-
-
 def test_everything_is_reached_and_worked_by_keyboard(opened: Open) -> None:
     page = opened("report")
     page.keyboard.press("Tab")
@@ -221,8 +217,6 @@ def test_dark_is_dark_and_light_is_light(opened: Open) -> None:
 
 
 # ── no script, print, size ────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_without_scripts_all_is_there_and_nothing_pretends_to_work(opened: Open, name: str) -> None:
     page = opened(name, java_script_enabled=False)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.model import Outcome, Result
 from conformance.plan.rows import Plan
 from conformance.report.compare_page import differs, name_runs, one_fails, render
 from conformance.report.finished_run import FinishedRun
 
 from ..runs import Right, Wrong, few, finished
+from ..small import Cli
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +121,13 @@ def test_the_page_is_closed(runs: list[FinishedRun]) -> None:
 
 @pytest.mark.slow
 def test_the_command_compares_folders_and_refuses_what_is_not_of_the_suite(
-    plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plan: Plan, tmp_path: Path, cli: Cli
 ) -> None:
     numpy, other = tmp_path / "numpy", tmp_path / "other"
-    assert main(["run", "numpy", "-k", "flattens", "--isolation", "none", "--out", str(numpy)]) == 4
+    cli("run", "numpy", "-k", "flattens", "--isolation", "none", "--out", numpy).expect(4)
     finished(plan, Right(), other)
     page = tmp_path / "new" / "page.html"
-    assert main(["compare", str(numpy), str(numpy / "results.jsonl"), "--out", str(page)]) == 0
-    assert "0 cases of" in capsys.readouterr().out
+    cli("compare", numpy, numpy / "results.jsonl", "--out", page).expect(0, out="0 cases of")
     assert "2 backends side by side" in page.read_text(encoding="utf-8")
-    assert main(["compare", str(numpy), str(other)]) == 2
-    assert "is of a suite with digest" in capsys.readouterr().err
-    assert main(["compare", str(tmp_path)]) == 2
+    cli("compare", numpy, other).expect(2, err="is of a suite with digest")
+    cli("compare", tmp_path).expect(2)

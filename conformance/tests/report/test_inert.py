@@ -141,8 +141,6 @@ def test_pytest_prints_no_name_message_output_or_warning_of_a_backend_as_it_is(t
 
 
 # ── the one way out ───────────────────────────────────────────────────────────────────────────────
-
-
 def said(text: str) -> str:
     stream = io.StringIO()
     terminal.say(text, stream)

@@ -75,9 +75,7 @@ def test_results_are_published_as_they_are(command: Command) -> None:
 
 def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
     folder = of(command, "broken:zero-flag-ignored")
-    said = command("verify", "--cases", command.cases, folder)
-    assert said.code == 0
-    assert PAGE in said.out
+    command("verify", "--cases", command.cases, folder).expect(0, out=PAGE)
     page = folder / PAGE
     page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
     assert command("verify", "--cases", command.cases, folder).code == 1
@@ -85,8 +83,7 @@ def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
 
 def test_packed_results_can_be_compared(command: Command) -> None:
     folder = of(command, "numpy")
-    said = command("diff", "--cases", command.cases, folder, command.out)
-    assert said.code == 0
+    command("diff", "--cases", command.cases, folder, command.out).expect(0)
 
 
 def test_what_fails_is_told_and_what_passes_is_named(reporting: Command) -> None:
@@ -119,18 +116,13 @@ def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> 
 
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:
     command.run("numpy", "-k", "flattens")
-    said = published(command, "--results", command.out)
-    assert said.code == 2
-    assert "only whole runs are published" in said.err
+    published(command, "--results", command.out).expect(2, err="only whole runs are published")
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
     folder = of(command, "numpy")
     before = (folder.parent / "index.html").read_bytes()
-    said = command("publish", "--index", "--out", folder.parent)
-    assert said.code == 1
-    assert "not on the page" in said.out
-    assert "run again" in said.text
+    command("publish", "--index", "--out", folder.parent).expect(1, out="not on the page", text="run again")
     assert (folder.parent / "index.html").read_bytes() == before
 
 
@@ -147,8 +139,6 @@ def test_packed_results_that_are_damaged_are_one_line(command: Command, damage: 
 
 
 # ── what is published here ────────────────────────────────────────────────────────────────────────
-
-
 @HERE
 def test_the_published_results_of_the_reference_are_current() -> None:
     (folder,) = REPORTS.glob("numpy-[0-9]*")
@@ -194,7 +184,6 @@ def test_what_is_published_stays_small() -> None:
 
 
 def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
-    said = command("publish", "--index", "--out", tmp_path / "reprots")
-    assert said.code == 2
+    said = command("publish", "--index", "--out", tmp_path / "reprots").expect(2)
     assert "does not exist; give the folder that holds what is published" in said.err
     assert not (tmp_path / "reprots").exists()

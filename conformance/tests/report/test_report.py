@@ -24,9 +24,8 @@ from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.certify.conclude import Conclusion, conclude
 from conformance.certify.evidence import Evidence, Target, Writer, header_of, read
 from conformance.certify.folder import REPORTS, remove_reports
-from conformance.load.cases import load_cases, load_suite
-from conformance.load.spec import load_spec
-from conformance.model import IDLE, VERDICTS, Array, Outcome, Result, Suite, Verdict
+from conformance.load.cases import load_suite
+from conformance.model import IDLE, VERDICTS, Array, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import ids, parse_selection
 from conformance.report import badge, ctrf, junit, markdown, report_page
@@ -80,36 +79,23 @@ class Hostile(FunctionAdapter):
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    folder = tmp_path_factory.mktemp("suite") / "cases"
-    folder.mkdir()
-    (folder / "few.yaml").write_text(CASES, encoding="utf-8")
-    spec = load_spec()
-    return plan_of(Suite(spec, load_cases(folder, spec), "digest"))
+    return few(tmp_path_factory.mktemp("suite"), CASES)
 
 
 def told(
     plan: Plan, adapter: FunctionAdapter, folder: Path, change: Callable[[list[Result]], list[Result]] = list
 ) -> Told:
     """A run of an adapter, with its results changed before they are written."""
-    target = Target()
-    writer = Writer(
-        folder / "results.jsonl",
-        header_of(
-            plan.suite,
-            adapter.identity,
-            resolve_claims(adapter, plan.suite.spec.operations),
-            target,
-            "my adapter.py:It",
-        )
-        | {"started": "2026-01-02T03:04:05+00:00"},
-    )
+    claims = resolve_claims(adapter, plan.suite.spec.operations)
+    header = header_of(plan.suite, adapter.identity, claims, Target(), "my adapter.py:It")
+    writer = Writer(folder / "results.jsonl", header | {"started": "2026-01-02T03:04:05+00:00"})
     for result in change(list(run(plan.rows, adapter))):
         writer.row(result)
     writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, Hostile) else ())
     evidence = read(folder / "results.jsonl")
     known = {row.id for row in plan.rows}
     results = {result.row: result for result in evidence.results if result.row in known}
-    return plan, evidence, conclude(plan, results, resolve_claims(adapter, plan.suite.spec.operations), target)
+    return plan, evidence, conclude(plan, results, claims, Target())
 
 
 @pytest.fixture
@@ -164,6 +150,12 @@ def rows_in(html: str) -> list[str]:
     return found
 
 
+def element_of(those: Told, row: str) -> ElementTree.Element:
+    """The element of a row in junit.xml."""
+    cases = ElementTree.fromstring(WRITERS["junit"](*those)).iter("testcase")
+    return next(case for case in cases if case.get("name") == row)
+
+
 def evidence_in(html: str) -> dict[str, Any]:
     """The evidence as anyone can read it from a page."""
     data: dict[str, Any] = json.loads(Page(html).raw["script"][0])
@@ -177,8 +169,6 @@ def verdict_of(verdicts: Iterable[Verdict]) -> str:
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path: Path) -> None:
     def without_some_and_with_another(results: list[Result]) -> list[Result]:
         return [*results[5:], results[0]._replace(row="invented[StaticReshape-f32]")]
@@ -193,9 +183,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
 def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
     lost = plan.rows[0].id
     those = told(plan, Answers(), tmp_path, lambda results: [each for each in results if each.row != lost])
-    case = next(
-        each for each in ElementTree.fromstring(WRITERS["junit"](*those)).iter("testcase") if each.get("name") == lost
-    )
+    case = element_of(those, lost)
     skipped = case.find("skipped")
     assert skipped is not None
     assert skipped.get("message", "").startswith("not run")
@@ -213,11 +201,7 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     assert "✗ fail" in lines["static-2021"]
     assert "✗ fail" in lines["static-2020"]
     assert "static-2022" not in lines, "the rule does not bind there and nothing failed"
-    case = next(
-        each
-        for each in ElementTree.fromstring(WRITERS["junit"](*answers)).iter("testcase")
-        if each.get("name") == "zero-beside-infer[StaticReshape-f32]"
-    )
+    case = element_of(answers, "zero-beside-infer[StaticReshape-f32]")
     verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}
     assert (verdicts["static-2020"], verdicts["static-2021"], verdicts["static-2022"]) == ("fail", "fail", "observed")
     failure = case.find("failure")
@@ -230,27 +214,24 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
 
 
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     plan, _, conclusion = answers
     html = WRITERS["page"](*answers)
     text = " ".join(Page(html).text.split())
-    verdicts = {
-        record["row"]: record["verdicts"] for record in records_in(html, Path("report.html")) if "row" in record
-    }
+    records = records_in(html, Path("report.html"))
+    verdicts = {record["row"]: record["verdicts"] for record in records if "row" in record}
     for standing in conclusion.standings:
         required = Counter(
             verdicts[row.id][standing.document]
             for row in plan.rows
             if row.type == standing.type and standing.document in row.documents and not row.facets & {"form:attributes"}
         )
-        told_sum = " + ".join(f"{required[verdict]} {verdict}" for verdict in VERDICTS if required[verdict])
-        assert f"{required.total()} required = {told_sum}" in text
+        terms = " + ".join(f"{required[verdict]} {verdict}" for verdict in VERDICTS if required[verdict])
+        assert f"{required.total()} required = {terms}" in text
     whole = Counter(verdict_of(each.values()) for each in verdicts.values())
-    told_sum = " + ".join(f"{whole[verdict]} {verdict}" for verdict in VERDICTS if whole[verdict])
-    assert f"{len(plan.rows)} rows = {told_sum}" in text
-    assert f"{len(plan.rows)} rows in the suite = {told_sum}" in WRITERS["markdown"](*answers)
+    terms = " + ".join(f"{whole[verdict]} {verdict}" for verdict in VERDICTS if whole[verdict])
+    assert f"{len(plan.rows)} rows = {terms}" in text
+    assert f"{len(plan.rows)} rows in the suite = {terms}" in WRITERS["markdown"](*answers)
 
 
 def test_the_evidence_in_the_page_is_the_evidence(plan: Plan, tmp_path: Path) -> None:
@@ -280,15 +261,11 @@ def test_junit_parses_and_its_counts_match(answers: Told) -> None:
     assert set(root.attrib) <= {"name", "time", "tests", "failures", "errors"}
     for case in root.iter("testcase"):
         assert set(case.attrib) <= {"name", "classname", "time"}
-        assert [each.tag for each in case] in (
-            ["properties"],
-            *(["properties", t] for t in ("failure", "error", "skipped")),
-        )
+        tags = [element.tag for element in case]
+        assert tags in (["properties"], *(["properties", tag] for tag in ("failure", "error", "skipped")))
 
 
 # ── what a backend says ───────────────────────────────────────────────────────────────────────────
-
-
 def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
     html = WRITERS["page"](*told(plan, Hostile(), tmp_path))
     found = Page(html)
@@ -330,8 +307,6 @@ def test_a_code_span_holds_any_text_and_ends_where_it_should(text: str) -> None:
 
 
 # ── the page as a file ────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Told) -> None:
     found = Page(WRITERS["page"](*answers))
     ids = found.values("id")
@@ -396,15 +371,12 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
 
 
 # ── files and budgets ─────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("name", WRITERS)
 def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> None:
     first, second = told(plan, Answers(), tmp_path / "1"), told(plan, Answers(), tmp_path / "2")
     began, then = first[1].header["started"], "2031-01-01T00:00:00+00:00"
-    later = replace(
-        second[1], header={**second[1].header, "started": then}, footer={**second[1].footer, "seconds": 9.875}
-    )
+    header, footer = {**second[1].header, "started": then}, {**second[1].footer, "seconds": 9.875}
+    later = replace(second[1], header=header, footer=footer)
     was, now = WRITERS[name](*first), WRITERS[name](plan, later, second[2])
     assert was != now
     assert was.replace(began[:19], then[:19]).replace(str(SECONDS), "9.875") == now
@@ -423,22 +395,14 @@ def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Pat
 
 def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     plan = plan_of(load_suite())
-    right = [
-        Result(
-            row.id,
-            dict.fromkeys(row.documents, "pass"),
-            (Outcome("tensor", row.type, (2, len(row.case.id))),),
-        )
-        for row in plan.rows
-    ]
-    wrong = [
-        each._replace(verdicts=dict.fromkeys(each.verdicts, "fail"), diagnosis=f"kind {k % 50}", detail="`x" * 1500)
-        for k, each in enumerate(right)
-    ]
-    distinct = [
-        each._replace(diagnosis=f"kind {len(each.row) % 30}", detail=f"1 of 6 elements differ, want {k:08x}, got 0")
-        for k, each in enumerate(wrong)
-    ]
+    right, wrong, distinct = list[Result](), list[Result](), list[Result]()
+    for k, row in enumerate(plan.rows):
+        outcome = Outcome("tensor", row.type, (2, len(row.case.id)))
+        right.append(Result(row.id, dict.fromkeys(row.documents, "pass"), (outcome,)))
+        fails: dict[str, Verdict] = dict.fromkeys(row.documents, "fail")
+        wrong.append(right[-1]._replace(verdicts=fails, diagnosis=f"kind {k % 50}", detail="`x" * 1500))
+        detail = f"1 of 6 elements differ, want {k:08x}, got 0"
+        distinct.append(wrong[-1]._replace(diagnosis=f"kind {len(row.id) % 30}", detail=detail))
     header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "numpy")
     texts = []
     began = time.process_time()
@@ -455,17 +419,14 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
 
 
 # ── what else is written ──────────────────────────────────────────────────────────────────────────
-
-
 def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
     schema.validate(WRITERS["junit"](*answers))
     schema.validate(WRITERS["junit"](*told(plan, Hostile(), tmp_path / "hostile")))
+    other = WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
     with pytest.raises(xmlschema.XMLSchemaValidationError):
-        schema.validate(
-            WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
-        )
+        schema.validate(other)
 
 
 def test_ctrf_counts_what_it_lists(answers: Told) -> None:
@@ -493,9 +454,7 @@ def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -
 
 def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) -> None:
     plan, evidence, conclusion = answers
-    well = tuple(
-        replace(standing, word="conforms", counts={"pass": 3}, not_claimed=()) for standing in conclusion.standings
-    )
+    well = tuple(replace(s, word="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
     word, message = badge.summarize(FinishedRun(plan, evidence, shown))
@@ -510,28 +469,19 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) ->
 def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
     svg = badge.render_svg(FinishedRun(*told(plan, Hostile(), tmp_path)))
     assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {
-        "svg",
-        "title",
-        "rect",
-        "g",
-        "text",
-    }
+        "svg", "title", "rect", "g", "text",
+    }  # fmt: skip
     assert not any(character in svg for character in "\u202e\x1b\x00")
 
 
 def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
     def one_case(results: list[Result]) -> list[Result]:
-        return [
-            each
-            if each.row.startswith("flattens[")
-            else Result(each.row, dict.fromkeys(each.verdicts, "not run"), IDLE)
-            for each in results
-        ]
+        idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), IDLE) for result in results]
+        return [old if old.row.startswith("flattens[") else new for old, new in zip(results, idle, strict=True)]
 
     _, evidence, _ = told(plan, Answers(), tmp_path, one_case)
-    evidence = replace(
-        evidence, header={**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
-    )
+    header = {**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
+    evidence = replace(evidence, header=header)
     target = replace(Target(), select="flattens")
     results = {result.row: result for result in evidence.results}
     those = plan, evidence, conclude(plan, results, Answers().claims, target)
@@ -551,13 +501,11 @@ def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     plan = plan_of(load_suite())
     rejected = Outcome("rejected", stage="run", message="no")
     rows = [row for row in plan.rows if row.type == "f32"]
-    results = tuple(
-        Result(r.id, dict.fromkeys(r.documents, "fail"), (rejected,), 0, "refused a legal call", "no") for r in rows
-    )
+    more: Any = ((rejected,), 0, "refused a legal call", "no")
+    results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
     claims = Answers().claims
-    evidence = Evidence(
-        header_of(plan.suite, Answers().identity, claims, Target(), "numpy"), results, {"seconds": 1.0, "digest": "0"}
-    )
+    header = header_of(plan.suite, Answers().identity, claims, Target(), "numpy")
+    evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
     html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
     failing = {row.case.id for row in rows}
     full = html.count('<details class="entry"')

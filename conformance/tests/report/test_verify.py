@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import random
 import re
 from collections.abc import Callable
@@ -15,17 +13,18 @@ from typing import Any
 import pytest
 
 from conformance.adapters.numpy_reference import NumpyReference
-from conformance.certify.evidence import Refused, seal_of
+from conformance.certify.evidence import Refused
 from conformance.certify.folder import REPORTS
 from conformance.certify.rejudge import contradictions
-from conformance.cli.main import main
 from conformance.model import VERDICTS, Array, Outcome, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import embedded
-from conformance.report.verify import OtherSuite, Verified, verify, why_not
+from conformance.report.verify import OtherSuite, verify, why_not
 from conformance.run.row import result_without_call, run
 
+from ..forged import Records, rewrite
 from ..runs import CASES, Right, Wrong, few, finished
+from ..small import Cli
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +45,20 @@ def edited(path: Path, change: Callable[[str], str]) -> None:
     path.write_text(after, encoding="utf-8", newline="\n")
 
 
-def rewritten(folder: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
-    """Results changed by somebody who puts the digests right."""
-    records = [json.loads(line) for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
-    change(records)
-    lines = [json.dumps(record, separators=(",", ":")) + "\n" for record in records]
-    records[-1]["digest"] = hashlib.sha256("".join(lines[1:-1]).encode()).hexdigest()
-    records[-1]["header"] = hashlib.sha256(lines[0].encode()).hexdigest()
-    records[-1]["seal"] = seal_of(records[-1])
-    lines[-1] = json.dumps(records[-1], separators=(",", ":")) + "\n"
-    (folder / "results.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")
+def rewrite_results(folder: Path, change: Callable[[Records], object]) -> None:
+    """Change the results like somebody who puts the digests right, and leave no report beside them."""
+    rewrite(folder / "results.jsonl", change)
     for name in REPORTS:
         (folder / name).unlink()
 
 
-def said(found: Verified) -> str:
-    return "\n".join(map(str, found.mismatches))
+def rows_of(records: Records, case: str) -> Records:
+    return [record for record in records[1:-1] if record["row"].startswith(case)]
+
+
+def find_mismatches(path: Path, plan: Plan) -> str:
+    """The mismatches that verify finds."""
+    return "\n".join(map(str, verify(path, plan).mismatches))
 
 
 @pytest.mark.parametrize("adapter", [Right(), Wrong()], ids=["right", "wrong"])
@@ -85,9 +82,7 @@ def test_any_one_digit_anywhere_on_the_page_is_missed_by_nobody(plan: Plan, fold
     for begin in digits[:: len(digits) // 40]:
         at = next(k for k in range(begin, len(html)) if html[k].isdigit())
         page.write_text(f"{html[:at]}{(int(html[at]) + 1) % 10}{html[at + 1 :]}", encoding="utf-8", newline="\n")
-        found = verify(page, plan)
-        assert found.mismatches, html[at - 60 : at + 20]
-        assert "the evidence gives" in said(found)
+        assert "the evidence gives" in find_mismatches(page, plan), html[at - 60 : at + 20]
 
 
 def test_any_one_digit_of_the_evidence_in_the_page_is_found(plan: Plan, folder: Path) -> None:
@@ -106,9 +101,8 @@ def test_any_one_digit_of_the_evidence_in_the_page_is_found(plan: Plan, folder: 
 
 def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
     edited(folder / "report.html", lambda html: html.replace(">Exit code 1.", ">Exit code 0."))
-    found = verify(folder, plan)
-    assert len(found.mismatches) == 1
-    text = said(found)
+    assert len(verify(folder, plan).mismatches) == 1
+    text = find_mismatches(folder, plan)
     assert re.match(r"report\.html: line \d+", text)
     assert "Exit code 0." in text.partition("the evidence gives")[0]
     assert "Exit code 1." in text.partition("the evidence gives")[2]
@@ -116,7 +110,7 @@ def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
 
 def test_markup_that_reads_the_same_is_told_apart(plan: Plan, folder: Path) -> None:
     edited(folder / "report.html", lambda html: html.replace('<li class="fail">', '<li class="pass">', 1))
-    assert "reads the same, but is marked up otherwise" in said(verify(folder / "report.html", plan))
+    assert "reads the same, but is marked up otherwise" in find_mismatches(folder / "report.html", plan)
 
 
 @pytest.mark.parametrize("name", [name for name in REPORTS if name != "report.html"])
@@ -135,47 +129,57 @@ def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> Non
 
 def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) -> None:
     edited(folder / "results.jsonl", lambda text: text.replace('"canaries":', '"canaries":{},"canaries":'))
-    assert "the footer is not written as the suite writes it; somebody edited it" in said(verify(folder, plan))
+    assert "the footer is not written as the suite writes it; somebody edited it" in find_mismatches(folder, plan)
 
 
 def test_rows_that_the_suite_has_and_the_evidence_lacks_are_found(plan: Plan, tmp_path: Path) -> None:
     finished(plan, Right(), tmp_path, lambda results: results[:-1])
-    assert "lacks 1 rows of the suite" in said(verify(tmp_path, plan))
+    assert "lacks 1 rows of the suite" in find_mismatches(tmp_path, plan)
 
 
 # ── evidence that contradicts itself ──────────────────────────────────────────────────────────────
+def flatter(records: Records) -> None:
+    for record in records[1:-1]:
+        record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
+        record.pop("diagnosis", None)
+        record.pop("detail", None)
 
 
-def test_a_failure_called_a_pass_with_right_digests_is_judged_again(plan: Plan, folder: Path) -> None:
-    def flattered(records: list[dict[str, Any]]) -> None:
-        for record in records[1:-1]:
-            record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
-            record.pop("diagnosis", None)
-            record.pop("detail", None)
-
-    rewritten(folder, flattered)
-    text = said(verify(folder, plan))
-    assert "turns[StaticReshape-f32]: pass in static-2022, where “tensor” makes it fail" in text
-    assert "the footer counts" in text
+def judge(case: str, verdict: str) -> Callable[[Records], object]:
+    """Give the first row of a case another verdict."""
+    return lambda records: rows_of(records, case)[0].update(
+        verdicts=dict.fromkeys(rows_of(records, case)[0]["verdicts"], verdict)
+    )
 
 
-def test_a_pass_called_a_failure_is_judged_again(plan: Plan, tmp_path: Path) -> None:
-    def slandered(records: list[dict[str, Any]]) -> None:
-        row = next(record for record in records[1:-1] if record["row"].startswith("flattens"))
-        row["verdicts"] = dict.fromkeys(row["verdicts"], "fail")
-
-    finished(plan, Right(), tmp_path)
-    rewritten(tmp_path, slandered)
-    assert "makes it pass" in said(verify(tmp_path, plan))
+def put(key: str, value: object) -> Callable[[Records], object]:
+    """Put something else into the footer."""
+    return lambda records: records[-1].update({key: value})
 
 
-def test_a_failure_without_a_waiver_is_not_waived(plan: Plan, folder: Path) -> None:
-    def waived(records: list[dict[str, Any]]) -> None:
-        row = next(record for record in records[1:-1] if record["row"].startswith("turns"))
-        row["verdicts"] = dict.fromkeys(row["verdicts"], "waived")
+FORGED: dict[str, tuple[type[Right], Callable[[Records], object], tuple[str, ...]]] = {
+    "a failure called a pass": (Wrong, flatter, (
+        "turns[StaticReshape-f32]: pass in static-2022, where “tensor” makes it fail", "the footer counts")),
+    "a pass called a failure": (Right, judge("flattens", "fail"), ("makes it pass",)),
+    "a failure waived without a waiver": (Wrong, judge("turns", "waived"), ("waived in",)),
+    "verdicts of a document that the operation does not have": (
+        Wrong, lambda records: records[1]["verdicts"].update({"static-1999": "pass"}), ("has verdicts for",)),
+    "an outcome that nothing comes to": (
+        Wrong, lambda records: records[1]["outcomes"][0].update(kind="triumph"), ('kind in the row is "triumph"',)),
+    **{f"something else for {key} in the footer": (Wrong, put(key, value), (f"{key} in the footer is",))
+       for key, value in (("verdicts", True), ("canaries", True), ("notes", True), ("seconds", "long"))},
+}  # fmt: skip
 
-    rewritten(folder, waived)
-    assert "waived in" in said(verify(folder, plan))
+
+@pytest.mark.parametrize("what", FORGED)
+def test_results_that_contradict_themselves_are_found_though_their_digests_are_right(
+    plan: Plan, tmp_path: Path, what: str
+) -> None:
+    backend, change, words = FORGED[what]
+    finished(plan, backend(), tmp_path)
+    rewrite_results(tmp_path, change)
+    text = find_mismatches(tmp_path, plan)
+    assert all(part in text for part in words), text
 
 
 FOR_TURNS = {
@@ -213,7 +217,7 @@ def waived_by(
         return result._replace(verdicts=verdicts, waiver=number)
 
     finished(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
-    return said(verify(folder, plan))
+    return find_mismatches(folder, plan)
 
 
 def test_a_waiver_that_waives_nothing_in_its_row_does_not_count_as_needed(plan: Plan, tmp_path: Path) -> None:
@@ -223,17 +227,7 @@ def test_a_waiver_that_waives_nothing_in_its_row_does_not_count_as_needed(plan: 
             for result in results
         ], waivers=[FOR_TURNS],
     )  # fmt: skip
-    assert "turns[StaticReshape-f32]: has waiver 1, and nothing of it is waived" in said(verify(tmp_path, plan))
-
-
-def test_verdicts_of_documents_that_the_operation_does_not_have_are_found(plan: Plan, folder: Path) -> None:
-    rewritten(folder, lambda records: records[1]["verdicts"].update({"static-1999": "pass"}))
-    assert "has verdicts for" in said(verify(folder, plan))
-
-
-def test_an_outcome_that_nothing_comes_to_is_found(plan: Plan, folder: Path) -> None:
-    rewritten(folder, lambda records: records[1]["outcomes"][0].update({"kind": "triumph"}))
-    assert 'kind in the row is "triumph"' in said(verify(folder, plan))
+    assert "turns[StaticReshape-f32]: has waiver 1, and nothing of it is waived" in find_mismatches(tmp_path, plan)
 
 
 def outcome_of(record: dict[str, Any]) -> Outcome:
@@ -356,8 +350,6 @@ def test_what_is_not_called_since_no_one_claims_it_may_be_not_claimed(plan: Plan
 
 
 # ── what cannot be verified ───────────────────────────────────────────────────────────────────────
-
-
 def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
     other = replace(plan, suite=replace(plan.suite, digest="another"))
     with pytest.raises(OtherSuite, match="digest digest, and this one has another"):
@@ -373,13 +365,13 @@ def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Pat
 
 def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import numpy\n", encoding="utf-8")
-    found = said(verify(tmp_path / "mine.py", plan))
+    found = find_mismatches(tmp_path / "mine.py", plan)
     assert found == "mine.py:1: is no evidence of a run; name its folder, results.jsonl or report.html"
 
 
 def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
     edited(folder / "results.jsonl", lambda text: text.replace('"suite":', '"suit":', 1))
-    assert said(verify(folder, plan)) == "results.jsonl:1: the header lacks suite; the file is damaged"
+    assert find_mismatches(folder, plan) == "results.jsonl:1: the header lacks suite; the file is damaged"
 
 
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
@@ -407,67 +399,52 @@ def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name
 def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -> None:
     path = folder / "results.jsonl"
     path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
-    assert said(verify(path, plan)) == "results.jsonl: has no footer: the run did not end; run again"
+    assert find_mismatches(path, plan) == "results.jsonl: has no footer: the run did not end; run again"
 
 
-@pytest.mark.parametrize("key", ["verdicts", "canaries", "notes", "seconds"])
-def test_a_footer_with_something_else_in_it_is_no_traceback(plan: Plan, folder: Path, key: str) -> None:
-    rewritten(folder, lambda records: records[-1].update({key: True if key != "seconds" else "long"}))
-    assert f"{key} in the footer is" in said(verify(folder, plan))
-
-
-def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:
+def test_a_folder_with_a_page_alone_is_its_page_and_an_empty_one_is_refused(plan: Plan, folder: Path) -> None:
     (folder / "results.jsonl").unlink()
     assert verify(folder, plan) == verify(folder / "report.html", plan)
     assert not verify(folder, plan).mismatches
-
-
-def test_an_empty_folder_is_refused(plan: Plan, tmp_path: Path) -> None:
+    for name in REPORTS:
+        (folder / name).unlink()
     with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
-        verify(tmp_path, plan)
+        verify(folder, plan)
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.slow
-def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
-    assert main(["run", "numpy", "--isolation", "none", "--out", str(out)]) == 0
-    assert main(["verify", str(out)]) == 0
-    assert "every number and verdict follows from them" in capsys.readouterr().out
+    cli("run", "numpy", "--isolation", "none", "--out", out).expect(0)
+    cli("verify", out).expect(0, out="every number and verdict follows from them")
     edited(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
-    assert main(["verify", str(out)]) == 1
-    assert "do not rely on this report" in capsys.readouterr().out
-    assert main(["verify", str(out / "nowhere")]) == 2
+    cli("verify", out).expect(1, out="do not rely on this report")
+    cli("verify", out / "nowhere").expect(2)
 
 
 # ── true, and still no yes ────────────────────────────────────────────────────────────────────────
-
-
 def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
-    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
-    assert main(["verify", str(folder)]) == 0
-    said = capsys.readouterr().out
-    assert "✗ the target does not conform: " in said
-    assert "--conforms demands conformity too" in said
-    assert main(["verify", str(folder), "--conforms"]) == 1
-    assert main(["verify", str(folder), "--conforms", "static-2021"]) == 1
-    assert main(["verify", str(folder), "--conforms", "static-1999"]) == 2
+    cli("verify", folder).expect(0, out=["✗ the target does not conform: ", "--conforms demands conformity too"])
+    cli("verify", folder, "--conforms").expect(1)
+    cli("verify", folder, "--conforms", "static-2021").expect(1)
+    cli("verify", folder, "--conforms", "static-1999").expect(2)
 
 
 def test_a_gate_lets_pass_what_conforms_and_is_true(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
     finished(plan, Right(), tmp_path)
-    assert main(["verify", str(tmp_path), "--conforms"]) == 0
-    assert main(["verify", str(tmp_path), "--conforms", "static-2021"]) == 0
-    assert "✓ the backend conforms to static-2021 for every type that it lists" in capsys.readouterr().out
+    cli("verify", tmp_path, "--conforms").expect(0)
+    cli("verify", tmp_path, "--conforms", "static-2021").expect(
+        0, out="✓ the backend conforms to static-2021 for every type that it lists"
+    )
     edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
-    assert main(["verify", str(tmp_path), "--conforms"]) == 1
+    cli("verify", tmp_path, "--conforms").expect(1)
 
 
 def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:

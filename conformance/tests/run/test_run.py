@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 import sys
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 from conformance.certify import canary, planted
 from conformance.certify.conclude import conclude, conclude_evidence
 from conformance.certify.evidence import Target, read
-from conformance.cli.main import main
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
@@ -25,13 +23,12 @@ from conformance.plan.select import BadExpression, ids, parse_selection
 from conformance.run.row import run_row
 
 from .. import miniatures, small
-from ..small import DOCUMENTS, Command, Said, command, mini, reporting
+from ..certify.test_waive import waivers
+from ..small import DOCUMENTS, Cli, Command, Said, command, mini, reporting
 
 __all__ = ["command", "reporting"]
 PLANTED = "FlushesSubnormals"
 TYPES = {"f32", "f16", "bf16"}
-SOON = (date.today() + timedelta(days=200)).isoformat()
-GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": SOON}
 
 
 def sentences(said: Said) -> dict[str, str]:
@@ -49,13 +46,14 @@ def never_conforms(said: Said) -> None:
     assert "conforms" not in words(said)
 
 
+def add_case(command: Command, keys: str) -> None:
+    small.cases(command.folder, small.CASES, f"about: One.\ncases:\n  - {{{keys}, special_zero: false}}\n")
+
+
 # ── what is written and said ──────────────────────────────────────────────────────────────────────
-
-
 def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Command) -> None:
     command = reporting
-    said = command.run("numpy")
-    assert said.code == 0, said
+    said = command.run("numpy").expect(0)
     assert said.last == "exit 0: the whole target conforms, as far as 20 cases of another suite go"
     assert said.err == ""
     for document in DOCUMENTS:
@@ -71,13 +69,9 @@ def test_no_output_takes_other_cases_for_the_suite(reporting: Command) -> None:
     assert said.code == 0
     assert all(within in sentence for sentence in (*said.data["sentences"], said.data["why"]))
     for name, line in {
-        "report.html": "<title>",
-        "junit.xml": "<testsuites ",
-        "summary.md": "# ",
-        "badge.json": '"message"',
-        "badge.svg": "<title>",
-        "ctrf.json": '"sentences"',
-    }.items():
+        "report.html": "<title>", "junit.xml": "<testsuites ", "summary.md": "# ", "badge.json": '"message"',
+        "badge.svg": "<title>", "ctrf.json": '"sentences"',
+    }.items():  # fmt: skip
         text = (reporting.out / name).read_text(encoding="utf-8")
         assert within in next(each for each in text.splitlines() if line in each), name
     assert json.loads((reporting.out / "badge.json").read_text())["color"] == "bf8700"
@@ -92,9 +86,7 @@ def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Comma
         assert f"pytest --adapter broken:any-negative-infers --conformance-cases {reporting.cases} -k" in text, name
 
 
-def test_a_suite_that_lost_cases_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     cut = shutil.copytree(cases_folder(), tmp_path / "cases")
     (cut / "zero.yaml").unlink()
     for module in ("load.cases", "certify.conclude"):
@@ -103,8 +95,7 @@ def test_a_suite_that_lost_cases_is_refused(
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
     assert conclusion.exit_code == 4
     assert f"{len(suite.lost)} cases are missing from the bundled suite" in conclusion.why
-    assert main(["run", "numpy", "--out", str(tmp_path / "out")]) == 2
-    assert "install the suite anew" in capsys.readouterr().err
+    cli("run", "numpy", "--out", tmp_path / "out").expect(2, err="install the suite anew")
     (cut / "ids.lock").unlink()
     assert load_suite().lost == ("ids.lock",)
 
@@ -141,8 +132,7 @@ def test_without_a_folder_results_go_to_one_named_after_the_backend(
 def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
     path = command.folder / "results.jsonl"
     path.write_text("", encoding="utf-8")
-    said = command("run", "numpy", "--cases", command.cases, option, path)
-    assert said.code == 2
+    said = command("run", "numpy", "--cases", command.cases, option, path).expect(2)
     assert f"{option} '{path}' is a file; name a folder" in said.err
 
 
@@ -151,8 +141,7 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr("conformance.certify.certify._run_in_order", interrupted)
-    said = command.run("numpy")
-    assert said.code == 130
+    said = command.run("numpy").expect(130)
     assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} in place of --out\n"
     monkeypatch.undo()
     assert command.run("numpy", "--resume", command.out).code == 0
@@ -185,13 +174,9 @@ def test_reports_of_an_earlier_run_do_not_outlive_its_results(
 
 
 def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(command: Command) -> None:
-    said = command.run(mini("Flushes"))
-    assert said.code == 1
-    assert "subnormals flushed · same-content" in said.text
-    assert "few0.yaml:" in said.out
+    said = command.run(mini("Flushes")).expect(1, text="subnormals flushed · same-content", out="few0.yaml:")
     repeats = next(line for line in said.out.splitlines() if "conformance run" in line)
-    again = command(*shlex.split(repeats)[1:], "--out", command.folder / "again")
-    assert again.code == 1
+    again = command(*shlex.split(repeats)[1:], "--out", command.folder / "again").expect(1)
     assert "subnormals flushed · same-content · 1 row" in again.text
     assert "does not conform to static-2022 for f32" in said.text
     assert "conforms to static-2022 for bf16 and f16" in said.text
@@ -201,11 +186,8 @@ def test_failures_against_a_document_are_counted_apart_from_those_against_ruling
     said = command.run(mini("Accepts"), "--json", "--document", "static-2022", "--type", "f32")
     spec, results = load_spec(), read(command.out / "results.jsonl").results
     cases = small.suite(None, command.cases).cases
-    failed = [
-        cases[r.row.partition("[")[0]].rule
-        for r in results
-        if r.verdicts.get("static-2022") == "fail" and "-f32" in r.row
-    ]
+    rows = [r.row for r in results if r.verdicts.get("static-2022") == "fail" and "-f32" in r.row]
+    failed = [cases[row.partition("[")[0]].rule for row in rows]
     stated = [rule for rule in failed if any(p.document == "static-2022" for p in spec.rules[rule].stated)]
     assert 0 < len(stated) < len(failed)
     told = f"({len(stated)} against the document, {len(failed) - len(stated)} against our rulings)"
@@ -213,8 +195,7 @@ def test_failures_against_a_document_are_counted_apart_from_those_against_ruling
 
 
 def test_a_failure_where_its_rule_does_not_bind_is_against_what_the_call_breaks_there(command: Command) -> None:
-    text = "about: One.\ncases:\n  - {id: both, rule: zero-meets-infer, src: 'T[0, 3]', shape: [0, -1, -1], "
-    small.cases(command.folder, small.CASES, text + "special_zero: false, expect: reject}\n")
+    add_case(command, "id: both, rule: zero-meets-infer, src: 'T[0, 3]', shape: [0, -1, -1], expect: reject")
     said = command.run(mini("Accepts"), "--json", "-k", "both", "--type", "f32")
     for document in ("static-2022", "static-2021"):
         assert "(1 against the document, 0 against our rulings)" in sentences(said)[document]
@@ -232,13 +213,11 @@ def test_a_ruling_that_a_document_touches_upon_is_still_a_ruling(
 def test_a_type_that_no_document_lists_is_said_something_of_only_where_it_fails(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "about: One.\ncases:\n  - {id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], "
-    small.cases(command.folder, small.CASES, text + "special_zero: false, expect: unspecified}\n")
+    add_case(command, "id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], expect: unspecified")
     said = command.run(mini("Bent"), "--json")
     assert (said.code, {s["type"] for s in said.data["standings"]}) == (0, TYPES), said
     monkeypatch.setattr(miniatures.Bent, "bent", lambda self, a, src, _: a * 0 if src.type == "f64" else a)
-    said = command.run(mini("Bent"), "--json")
-    assert said.code == 1
+    said = command.run(mini("Bent"), "--json").expect(1)
     assert {s["type"]: s["verdict"] for s in said.data["standings"]} == {
         **dict.fromkeys(TYPES, "conforms"), "f64": "does not conform",
     }  # fmt: skip
@@ -251,9 +230,7 @@ def test_an_answer_given_again_is_told_as_an_earlier_one(command: Command, monke
         return given.setdefault((src.type, src.dims), answer).copy() if src.dims == (3, 4) else answer
 
     monkeypatch.setattr(miniatures.Bent, "bent", bent)
-    said = command.run(mini("Bent"), "-k", "two-calls")
-    assert said.code == 1
-    assert "stale: an earlier answer · each-call-alone" in said.text
+    command.run(mini("Bent"), "-k", "two-calls").expect(1, text="stale: an earlier answer · each-call-alone")
 
 
 class Dies(miniatures.Bent):
@@ -271,22 +248,16 @@ class Dies(miniatures.Bent):
         self.restarts += 1
 
 
-@pytest.mark.parametrize(
-    ("case", "script", "steps", "words"),
-    [
-        ("flattens", "lives", "tensor", ""),
-        ("flattens", "dies dies", "crash", "SIGSEGV (deterministic: again alone in a fresh process)"),
-        ("flattens", "dies lives", "crash", "(flaky: not alone in a fresh process; the call before it was eight)"),
-        ("two-calls", "lives dies lives dies", "tensor crash", "(deterministic: again alone in a fresh process)"),
-        (
-            "two-calls",
-            "lives dies lives lives",
-            "tensor crash",
-            "(flaky: not alone in a fresh process; the call before",
-        ),
-        ("two-calls", "lives dies dies lives", "crash crash", "SIGSEGV"),
-    ],
-)
+@pytest.mark.parametrize(("case", "script", "steps", "words"), [
+    ("flattens", "lives", "tensor", ""),
+    ("flattens", "dies dies", "crash", "SIGSEGV (deterministic: again alone in a fresh process)"),
+    ("flattens", "dies lives", "crash", "(flaky: not alone in a fresh process; the call before it was eight)"),
+    ("two-calls", "lives dies lives dies", "tensor crash", "(deterministic: again alone in a fresh process)"),
+    (
+        "two-calls", "lives dies lives lives", "tensor crash",
+        "(flaky: not alone in a fresh process; the call before"),
+    ("two-calls", "lives dies dies lives", "crash crash", "SIGSEGV"),
+])  # fmt: skip
 def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
     tmp_path: Path, case: str, script: str, steps: str, words: str
 ) -> None:
@@ -302,8 +273,6 @@ def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
 
 
 # ── never yes by accident ─────────────────────────────────────────────────────────────────────────
-
-
 NOTHING = ("ClaimsNothing", "LeavesOutEveryType")
 
 
@@ -314,9 +283,7 @@ def test_who_does_or_claims_nothing_never_conforms(command: Command, name: str) 
 
 @pytest.mark.parametrize("name", NOTHING)
 def test_a_claim_of_nothing_is_incomplete(command: Command, name: str) -> None:
-    said = command.run(mini(name))
-    assert said.code == 4
-    assert "nothing was shown" in said.last
+    assert "nothing was shown" in command.run(mini(name)).expect(4).last
 
 
 def test_all_that_is_left_out_and_unsupported_reads_nothing_shown(
@@ -361,8 +328,7 @@ def test_what_is_left_out_is_neutral_where_it_is_unsupported_or_refused(
     command: Command, monkeypatch: pytest.MonkeyPatch, instead: str
 ) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
-    said = command.run(mini("LeavesOut"), "--json")
-    assert said.code == 0, said
+    said = command.run(mini("LeavesOut"), "--json").expect(0)
     assert said.data["verdicts"]["not claimed"] == 24
     for sentence in sentences(said).values():
         assert "not claimed: layout:reversed" in sentence
@@ -374,35 +340,29 @@ def test_what_is_left_out_hides_no_wrong_answer(
     command: Command, monkeypatch: pytest.MonkeyPatch, instead: str, verdict: str
 ) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
-    said = command.run(mini("LeavesOut"), "--json")
-    assert said.code == 1
+    said = command.run(mini("LeavesOut"), "--json").expect(1)
     assert said.data["verdicts"][verdict] >= 8
     assert "does not conform to static-2022" in sentences(said)["static-2022"]
 
 
 def test_what_is_left_out_and_works_is_said(command: Command) -> None:
-    said = command.run(mini("LeavesOut"), "--json")
-    assert said.code == 0
+    said = command.run(mini("LeavesOut"), "--json").expect(0)
     assert "left out of the claims, and every row of it is right: layout:reversed" in said.data["notes"]
     assert said.data["standings"][0]["left_out"] == {"pass": 1}, "nor does it count among what is required"
 
 
 def test_what_is_claimed_and_unsupported_fails(command: Command) -> None:
-    said = command.run(mini("UnableBeyond"))
-    assert said.code == 1
-    assert "unsupported · layout-is-no-content" in said.text
+    command.run(mini("UnableBeyond")).expect(1, text="unsupported · layout-is-no-content")
 
 
 def test_one_operation_claimed_is_one_operation_certified(command: Command) -> None:
-    said = command.run(mini("ClaimsOne"), "--json")
-    assert said.code == 0
+    said = command.run(mini("ClaimsOne"), "--json").expect(0)
     assert set(sentences(said)) == {"static-2022", "static-2021", "static-2020"}
     assert {s["operation"] for s in said.data["standings"]} == {"StaticReshape"}
 
 
 def test_the_sentence_names_every_limit(command: Command) -> None:
-    said = command.run(mini("Mapped"), "--json")
-    assert said.code == 0
+    said = command.run(mini("Mapped"), "--json").expect(0)
     assert sentences(said)["static-2022"] == (
         "conforms to static-2022 as far as 20 cases of another suite go as run in the suite's own process; "
         "not claimed: chain; "
@@ -421,8 +381,6 @@ def test_a_family_that_is_left_out_is_named_once(command: Command, monkeypatch: 
 
 
 # ── the target ────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("chosen", "documents", "types"),
     [
@@ -437,8 +395,7 @@ def test_a_family_that_is_left_out_is_named_once(command: Command, monkeypatch: 
 def test_a_target_narrows_what_is_run_and_what_is_said(
     command: Command, chosen: tuple[str, ...], documents: set[str], types: set[str]
 ) -> None:
-    said = command.run("numpy", "--json", *chosen)
-    assert said.code == 0, said
+    said = command.run("numpy", "--json", *chosen).expect(0)
     assert set(sentences(said)) == documents
     assert {(s["document"], s["type"]) for s in said.data["standings"]} == {(d, t) for d in documents for t in types}
     assert said.data["verdicts"]["not run"] > 0
@@ -460,9 +417,7 @@ def test_a_target_narrows_what_is_run_and_what_is_said(
 def test_a_target_that_is_not_claimed_is_incomplete(
     command: Command, backend: str, chosen: tuple[str, ...], why: str
 ) -> None:
-    said = command.run(mini(backend), *chosen)
-    assert said.code == 4
-    assert why in said.last
+    assert why in command.run(mini(backend), *chosen).expect(4).last
 
 
 @pytest.mark.parametrize(
@@ -478,8 +433,7 @@ def test_a_target_that_is_not_claimed_is_incomplete(
     ],
 )  # fmt: skip
 def test_a_demand_is_met_or_the_run_is_incomplete(command: Command, backend: str, demand: str, code: int) -> None:
-    said = command.run(mini(backend), "--require", demand)
-    assert said.code == code, said
+    said = command.run(mini(backend), "--require", demand).expect(code)
     if code:
         assert said.last.endswith(f"incomplete: required and not shown: {demand}")
 
@@ -504,8 +458,7 @@ def test_a_choice_that_matches_nothing_suggests_what_is_near(command: Command, c
 
 
 def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
-    said = command.run("numpy", "-k", "no-such-case")
-    assert said.code == 4
+    said = command.run("numpy", "-k", "no-such-case").expect(4)
     assert "nothing ran" in said.last
     assert "'no-such-case' is in no row of the target; see `conformance list cases`" in said.last
     assert "conforms to" not in said.out
@@ -543,16 +496,6 @@ def test_an_expression_that_cannot_be_read_is_told(expression: str) -> None:
 
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
-
-
-def waivers(folder: Path, **entry: str) -> Path:
-    """A file with one waiver."""
-    lines = [f"{key}: {json.dumps(value)}" for key, value in {**GIVEN, **entry}.items()]
-    path = folder / "waivers.yaml"
-    path.write_text("waivers:\n  - " + "\n    ".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "operation": (("--operation", "StaticReshap"), "did you mean 'StaticReshape'"),
     "document": (("--document", "static-2O22"), "did you mean 'static-2022'"),
@@ -586,33 +529,30 @@ def test_2_is_for_what_cannot_be_read(command: Command, what: str) -> None:
 
 def test_2_comes_before_3(command: Command, tmp_path: Path) -> None:
     assert command.run("nmupy", "--type", "fp16").code == 2
-    assert command.run("nmupy", "--waivers", waivers(tmp_path, expires="soon")).code == 2
+    assert command.run("nmupy", "--waivers", waivers(tmp_path, {"expires": "soon"})).code == 2
     assert command.run("nmupy").code == 3
 
 
 def test_1_comes_before_6_and_4(command: Command, tmp_path: Path) -> None:
-    expired = waivers(tmp_path, expires="2020-01-01")
+    expired = waivers(tmp_path, {"expires": "2020-01-01"})
     assert command.run(mini("Flushes"), "--waivers", expired).code == 1
     assert command.run(mini("Flushes"), "-k", "patterns").code == 1
     assert command.run(mini("Flushes"), "--require", "static-2022").code == 1
 
 
 def test_6_comes_before_4(command: Command, tmp_path: Path) -> None:
-    stale = waivers(tmp_path)
+    stale = waivers(tmp_path, {})
     assert command.run(mini("LeavesOut"), "--waivers", stale, "--require", "layout:reversed").code == 6
     assert command.run(mini("LeavesOut"), "--require", "layout:reversed").code == 4
 
 
 def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
     for part in (("-k", "flattens"), ("--shard", "1/2")):
-        said = command.run("numpy", *part)
-        assert said.code == 4
-        assert said.last.startswith("exit 4: incomplete: ")
+        assert command.run("numpy", *part).expect(4).last.startswith("exit 4: incomplete: ")
 
 
 def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Command) -> None:
-    said = command.run("numpy", "--shard", "1/1", "--json")
-    assert said.code == 4
+    said = command.run("numpy", "--shard", "1/1", "--json").expect(4)
     assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance merge` puts")
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
@@ -620,8 +560,7 @@ def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Comm
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
     for backend in ("numpy", mini("Flushes"), mini("ClaimsNothing")):
-        said = command.run(backend, "--json")
-        assert said.code == 5
+        said = command.run(backend, "--json").expect(5)
         assert f"{PLANTED}, planted and bad, was not caught; no verdict holds" in said.data["why"]
         never_conforms(said)
 
@@ -655,16 +594,13 @@ def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
     monkeypatch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
-    said = command.run(backend, "--isolation", "worker", "--json")
-    assert said.code == 1
+    said = command.run(backend, "--isolation", "worker", "--json").expect(1)
     never_conforms(said)
     assert said.data["verdicts"]["not run"] > 100
     assert any("given up after 3 starts that failed" in note for note in said.data["notes"])
 
 
 # ── pinned claims ─────────────────────────────────────────────────────────────────────────────────
-
-
 def pinned(folder: Path, text: str) -> Path:
     path = folder / "claims.yaml"
     path.write_text(text, encoding="utf-8")
@@ -689,9 +625,7 @@ EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
 def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
     command: Command, tmp_path: Path, text: str, words_: str
 ) -> None:
-    said = command.run(mini("LeavesOut"), "--claims", pinned(tmp_path, text))
-    assert said.code == 3
-    assert words_ in said.err
+    command.run(mini("LeavesOut"), "--claims", pinned(tmp_path, text)).expect(3, err=words_)
     assert not (command.out / "results.jsonl").exists()
 
 
@@ -703,6 +637,4 @@ def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [", ""])
 def test_a_file_of_claims_that_is_none_is_said_with_its_place(command: Command, tmp_path: Path, text: str) -> None:
     path = pinned(tmp_path, text)
-    said = command.run("numpy", "--claims", path)
-    assert said.code == 2
-    assert f"{path}:" in said.err
+    command.run("numpy", "--claims", path).expect(2, err=f"{path}:")
