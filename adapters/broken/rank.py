@@ -57,6 +57,6 @@ resolve_dims.plant("empty-shape-is-flat", "rank-zero", "K", "Reads a shape witho
                    lambda call: call.resolve(shape=call.shape or (-1,)))  # fmt: skip
 resolve_dims.plant("scalar-has-no-first-dimension", "rank-zero", "K", "Looks at the first length of src in rank 0 too.",
                    lambda call: call.resolve(src=(call.src[0], *call.src[1:])))  # fmt: skip
-overlook("empty-shape-takes-the-first", "same-volume", "KE",
+overlook("empty-shape-takes-the-first", "empty-product-is-one", "KE",
          "Answers the first element of src for a shape without entries, however many elements src has.",
          lambda call: not call.shape)  # fmt: skip

@@ -16,6 +16,12 @@ from .arguments import Usage, check_folder, emit, find_alike, load_spec_of, unkn
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import describe_standing, format_dims, print_meanings
 
+_HEADINGS = {
+    "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",
+    "silent": "silent", "allowed": "allowed",
+}  # fmt: skip
+"""What `explain DOCUMENT` writes above the rules of each standing."""
+
 
 def run(args: argparse.Namespace) -> int:
     """Print everything that has the name."""
@@ -94,7 +100,7 @@ def _show_rule(spec: Spec, rule: dict[str, Any]) -> None:
 
 
 def _show_standings(documents: Mapping[str, Mapping[str, Any]]) -> None:
-    colours = {"stated": "green", "our ruling": "cyan", "silent": "yellow"}
+    colours = {"stated": "green", "stated, as we read it": "green", "our ruling": "cyan", "silent": "yellow"}
     rows = []
     for name, each in documents.items():
         kind, text = describe_standing(each)
@@ -142,14 +148,18 @@ def _show_document(spec: Spec, document: dict[str, Any]) -> None:
     say()
     say(label_paragraph("year", str(document["year"])))
     say(label_paragraph("licence", document["licence"] or "none stated"))
+    if document["release"]:
+        say(label_paragraph("release", document["release"]))
+    for newer in document["newer"]:
+        say(label_paragraph("newer", f"{newer['page']}: {newer['changed']}"))
     say(label_paragraph("file", document["file"]))
     say(label_paragraph("sha256", document["sha256"]))
     say(label_paragraph("size", f"{document['lines']} lines, {document['statements']} statements"))
-    for kind in ("stated", "our ruling", "silent", "allowed"):
+    for kind, heading in _HEADINGS.items():
         rules = {name: each for name, each in document["rules"].items() if each["standing"] == kind}
         if rules:
             say()
-            say(paint("bold", {"stated": "rules it states", "our ruling": "our rulings"}.get(kind, kind)))
+            say(paint("bold", heading))
             say(table([(f"  {name}", describe_standing(each)[1]) for name, each in rules.items()]))
     _show_related(spec, "findings", document["findings"])
     if document["prose"]:

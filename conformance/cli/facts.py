@@ -85,6 +85,8 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
         "title": document.title,
         "year": document.year,
         "licence": document.licence,
+        "release": document.release,
+        "newer": [page._asdict() for page in document.newer],
         "file": document.file,
         "sha256": document.sha256,
         "lines": document.lines,

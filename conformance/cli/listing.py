@@ -17,7 +17,7 @@ from .arguments import Usage, check_folder, emit, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 
 KINDS = ("defect", "disagreement", "silence")
-_COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow"}
+_COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
 
 class _Listing(NamedTuple):

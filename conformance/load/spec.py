@@ -14,6 +14,7 @@ from ..model import (
     Expression,
     Finding,
     Malformed,
+    NewerPage,
     Operation,
     Place,
     Pointer,
@@ -160,6 +161,8 @@ class _SpecReader:
             result[entry["id"]] = Document(
                 entry["id"], entry["operation"], entry["title"], entry["year"], entry["licence"], entry["file"],
                 entry["sha256"], entry["lines"], entry["statements"], tuple(prose), place,
+                entry.get("release"),
+                tuple(NewerPage(page["page"], page["changed"]) for page in entry.get("newer", ())),
             )  # fmt: skip
         return result
 

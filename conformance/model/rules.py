@@ -25,6 +25,13 @@ class Prose(NamedTuple):
     place: Place
 
 
+class NewerPage(NamedTuple):
+    """A newer public page about an operation, and what changed there as far as is known."""
+
+    page: str
+    changed: str
+
+
 @dataclass(frozen=True)
 class Document:
     """One published text, identified by its digest."""
@@ -40,6 +47,9 @@ class Document:
     statements: int
     prose: tuple[Prose, ...]
     place: Place
+    release: str | None = None
+    """The release that it belongs to and how that is known, or that nobody knows."""
+    newer: tuple[NewerPage, ...] = ()
 
 
 Given = Literal["attribute", "constant", "runtime"]

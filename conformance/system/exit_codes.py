@@ -24,7 +24,7 @@ TABLE: dict[int, Entry] = {
     CANNOT_START: Entry("cannot start", "the backend cannot start"),
     INCOMPLETE: Entry("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
     UNTRUSTED: Entry(
-        "not to be trusted",
+        "untrusted",
         "a planted backend passed, or somebody changed the results during the run: do not trust this run",
         "no verdict",
     ),
