@@ -41,7 +41,15 @@ def compare_documents(spec: Spec, a: str, b: str, domain: Domain = SMALL) -> dic
         kind = _change(was["standing"], now["standing"])
         if kind:
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
-    return {"a": a, "b": b, "rules": changes, "signature": _signature(spec, a, b), **_example(spec, a, b, domain)}
+    findings = [
+        {"finding": finding.id, "about": finding.about}
+        for finding in spec.findings.values()
+        if finding.kind == "disagreement" and {a, b} <= {pointer.document for pointer in finding.at}
+    ]
+    signature = _signature(spec, a, b)
+    return {"a": a, "b": b, "rules": changes, "signature": signature, "findings": findings} | _example(
+        spec, a, b, domain
+    )
 
 
 def _change(was: str, now: str) -> str | None:
@@ -160,6 +168,10 @@ def _show(spec: Spec, data: dict[str, Any]) -> None:
             (f"  {key}", _format_value(each[a]), "→", _format_value(each[b])) for key, each in data["signature"].items()
         ]
         say(table(rows))
+    if data["findings"]:
+        say()
+        say(paint("bold", "disagreements that name both"))
+        say(table([(f"  {each['finding']}", each["about"]) for each in data["findings"]]))
     say()
     _show_example(spec, data)
 
