@@ -71,9 +71,10 @@ def note_unlisted(groups: Iterable[RowGroup]) -> Iterator[str]:
     for group in groups:
         if fails(group.verdicts.values()):
             failing[group.rows[0].type] += len(group.rows)
-    for type_, number in sorted(failing.items()):
-        tests = f"{number:,} tests fail" if number > 1 else "one test fails"
-        yield f"{tests} in {type_}, a type that the documents do not list; no verdict on a document counts them"
+    if failing:
+        tests = f"{failing.total():,} tests fail" if failing.total() > 1 else "one test fails"
+        types = f"{_join(sorted(failing))}, which the documents do not list"
+        yield f"{tests} in {types}; no verdict on a document counts them"
 
 
 def _limits(group: list[Standing], claims: Claims, target: Target) -> str:

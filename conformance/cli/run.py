@@ -286,7 +286,8 @@ def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures
         if result.diagnosis:
             row = by_row[result.row]
             failed = [document for document, verdict in result.verdicts.items() if verdict in _BAD]
-            inside = [document for document in failed if in_target(row, document, target, claims)]
+            listed = row.type in row.signature.types
+            inside = [document for document in failed if listed and in_target(row, document, target, claims)]
             outside += len(failed) - len(inside)
             if inside:
                 blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)
