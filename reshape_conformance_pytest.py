@@ -44,6 +44,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": None,
         "help": "with --adapter: run the cases of more than 2^31 elements too",
     },
+    "--hunt": {
+        "dest": "conformance_hunt",
+        "metavar": "N",
+        "type": int,
+        "help": "with --adapter: after a whole session, draw N rows at random, always the same ones, and call them (0)",
+    },
     "--conformance-spec": {
         "dest": "conformance_spec",
         "metavar": "DIR",

@@ -136,7 +136,9 @@ class Broken(NumpyReference):
     """The dims of dst, if they are known at compilation."""
     in_place = False
     memory: Any = None
-    """What a program remembers from its earlier runs."""
+    """What a program remembers from its earlier runs, and the backend from all its programs."""
+    maker: Broken
+    """The backend that compiled the program."""
 
     @property
     def chained(self) -> bool:
@@ -144,6 +146,7 @@ class Broken(NumpyReference):
 
     def compile(self, graph: Graph) -> Program:
         program = type(self)()
+        program.maker = self
         program.given, (src, nodes) = graph, self.read_graph(graph)
         src = src._replace(dims=None) if self.settles_late else src
         program.graph = Graph(src, tuple([self.read_node(node, src.type) for node in nodes]))

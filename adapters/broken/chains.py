@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Call, Dims, resolve_dims
+from .base import Call, Dims, overlook, resolve_dims
 from .inference import infer_only_first
 
 
@@ -26,3 +26,32 @@ def _(call: Call) -> Dims:
 def _(call: Call) -> Dims:
     """Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1."""
     return call.resolve(shape=infer_only_first(call.shape) if call.position else call.shape)
+
+
+@resolve_dims("six-nodes-at-most", breaks="nodes-compose", classes="J")
+def _(call: Call) -> Dims:
+    """Skips every node after the sixth."""
+    return call.resolve() if call.position < 6 else call.src
+
+
+@resolve_dims("a-chain-of-three-loses-a-leading-one", breaks="nodes-compose", classes="J")
+def _(call: Call) -> Dims:
+    """Drops a leading 1 of the last of three or more nodes."""
+    dst, last = call.resolve(), len(call.program.graph.nodes) - 1
+    return dst[1:] if call.position == last >= 2 and dst[:1] == (1,) and len(dst) > 1 else dst
+
+
+@resolve_dims("ones-in-a-chain-become-one", breaks="nodes-compose", classes="J")
+def _(call: Call) -> Dims:
+    """Answers one dimension if a node after the first has only ones."""
+    dst = call.resolve()
+    return (1,) if call.position and len(dst) > 2 and set(dst) == {1} else dst
+
+
+overlook("later-volumes-are-not-checked", "nodes-compose", "E", "Accepts any volume after the fourth node.",
+         lambda call: call.position > 3 and min(call.shape, default=0) > 0, overlooked=("same-volume",),
+         answer=lambda call: call.src)  # fmt: skip
+overlook("nine-entries-of-a-later-node-need-not-divide", "nodes-compose", "E",
+         "Rounds an inferred length down among nine or more entries of a later node.",
+         lambda call: call.position > 0 and len(call.shape) > 8 and -1 in call.shape,
+         overlooked=("same-volume",))  # fmt: skip

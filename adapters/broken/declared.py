@@ -70,3 +70,18 @@ def _(run: Run, dst: Dims) -> Answer:
     if isinstance(answer, Tensor) or declared is None or declared.type == run.src.type:
         return answer
     return answer.astype(dtype_of(declared.type))
+
+
+def compare(said: Declared, dims: tuple[int | None, ...], most: int) -> bool:
+    """True if the rank is right, and the first declared lengths are."""
+    if said.dims is None or len(said.dims) != len(dims):
+        return said.dims is None
+    return can_be_true(said._replace(dims=said.dims[:most]), dims[:most])
+
+
+accept_declared.plant("four-declared-lengths-are-compared", "declared-output", "P",
+                      "Compares the first four declared lengths.",
+                      lambda said, dims: compare(said, dims, 4))  # fmt: skip
+accept_declared.plant("eight-declared-lengths-are-compared", "declared-output", "PJ",
+                      "Compares the first eight declared lengths.",
+                      lambda said, dims: compare(said, dims, 8))  # fmt: skip

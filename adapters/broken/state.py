@@ -173,3 +173,52 @@ def _(run: Run) -> Answer:
             return run.move(src.dims)
         program.memory = src.dims
         raise
+
+
+@execute_run("thirty-two-buffers-in-turn", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Stores answers of one size in thirty-two buffers in turn."""
+    answer = run.answer()
+    if isinstance(answer, Tensor) or not answer.nbytes or not answer.ndim:
+        return answer
+    run.program.memory = answers = [*(run.program.memory or []), answer][-33:]
+    if len(answers) > 32 and answers[0].nbytes == answer.nbytes:
+        np.copyto(answers[0].reshape(-1).view(np.uint8), np.frombuffer(answer.tobytes(), np.uint8))
+    return answer
+
+
+@execute_run("worn-out-after-a-hundred-calls", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Rejects every call of a program after its hundredth."""
+    run.program.memory = (run.program.memory or 0) + 1
+    if run.program.memory > 100:
+        raise Rejected("run", "the program is worn out")
+    return run.answer()
+
+
+@execute_run("programs-are-numbered-in-six-bits", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Keeps dst under a number of the program, which begins again after sixty-four programs."""
+    program, maker = run.program, run.program.maker
+    if program.dst is None:
+        return run.answer()
+    if program.memory is None:
+        maker.memory = maker.memory or []
+        program.memory = len(maker.memory)
+        maker.memory.append(None)
+        maker.memory[program.memory % 64] = program.dst
+    return run.move(maker.memory[program.memory % 64])
+
+
+@execute_run("trusts-a-program-after-many-shapes", breaks="each-call-alone", classes="EI")
+def _(run: Run) -> Answer:
+    """Answers src in place of a rejection once a program has answered thirty-two shapes."""
+    seen = run.program.memory = run.program.memory or set()
+    try:
+        answer = run.answer()
+    except Rejected:
+        if len(seen) > 32:
+            return run.move(run.src.dims)
+        raise
+    seen.update([(run.src.dims, dims_of(answer))] if run.shapes else [])
+    return answer

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import compress, zip_longest
+from itertools import chain, compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,12 @@ from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..model import NOT_RUN, Adapter, Claims, Result
+from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from . import canary, waive
+from .drawn import DrawnRun, Write
 from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
@@ -50,6 +52,10 @@ class Order:
     """The address of a scheduler whose workers take the rows, with the folders of the suite as they are there."""
     spec: Path | None = None
     cases: Path | None = None
+    drawn: int = 0
+    """The number of rows that are drawn and called after the others."""
+    write: Write | None = None
+    """Writes the case of a drawn row that failed."""
 
 
 class ClaimsDiffer(Exception):
@@ -79,19 +85,25 @@ def certify(
             folders = {"spec": order.spec, "cases": order.cases}
             header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
             header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
-            done = salvage(folder / RESULTS, header) if resume else []
+            drawn = DrawnRun(order.plan, claims, order.drawn)
+            header |= {"drawn": drawn.drawn._asdict()} if order.drawn else {}
+            salvaged = salvage(folder / RESULTS, header) if resume else []
+            done = [result for result in salvaged if drawn_number(result.row) is None]  # drawn rows are called again
             _check_order(order.plan.rows, done, folder / RESULTS)
             refuse_contradictions(order.plan, done, header, part_of(folder / RESULTS))
             remove_reports(folder)
             writer = Writer(folder / RESULTS, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
-            for number, (row, result) in enumerate(_run_in_order(order, adapter, claims, done), 1):
+            in_order = _run_in_order(order, adapter, claims, done)
+            failing = drawn.failing(adapter, order.isolation, order.write)
+            for number, (row, result) in enumerate(chain(in_order, failing), 1):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 writer.row(waive.apply_waivers(result, row, waivers, today))
                 tick(number, row.case.id)
         process = process_notes(adapter)
-    return writer.close(time.perf_counter() - began, (*notes, *map(remove_places, process)), planted_failures)
+    seconds = time.perf_counter() - began
+    return writer.close(seconds, (*notes, *map(remove_places, process)), planted_failures, drawn.counts)
 
 
 def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:

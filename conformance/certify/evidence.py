@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import __version__
 from ..adapter import digest_of_adapter
 from ..model import IDLE, VERDICTS, Claims, Identity, Outcome, Result, Suite
+from ..plan.drawn_rows import drawn_number
 from ..system.files import read_bytes
 from . import journal
 from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
@@ -23,7 +24,7 @@ from .machine import environment
 from .record import FOOTER, HEADER, ROW, decode, misfit
 
 __all__ = [
-    "FORMAT", "MOST", "PACKED", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
+    "FORMAT", "MOST", "PACKED", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
     "complete", "folder_words", "header_of", "miscounts", "pack", "parse", "part_of", "read", "read_content",
     "result_of", "row_record", "salvage", "seal_of",
 ]  # fmt: skip
@@ -35,6 +36,7 @@ _IDLE_RECORDS = [{"kind": "none"}]
 """The outcomes of a row that was not called, as every record of a part of a run has them."""
 _ROW = '{"record":"row","row":'
 """The beginning of the line of every row."""
+_NONE = {"calls": 0, "failures": 0}
 PACKED = ".gz"
 MOST = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
@@ -69,6 +71,13 @@ class Target:
         """Make a target from its record in a header."""
         fields: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
         return cls(**fields)
+
+
+class DrawnCounts(NamedTuple):
+    """The drawn rows that a run called, and those that failed; of these the evidence has one of each kind."""
+
+    calls: int
+    failures: int
 
 
 def header_of(
@@ -139,7 +148,10 @@ class Writer:
             self._idle[verdicts] = encode(row_record(result)).removeprefix(_ROW + row)
         return f"{_ROW}{row}{self._idle[verdicts]}"
 
-    def close(self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None) -> Evidence:
+    def close(
+        self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
+        drawn: DrawnCounts | None = None,
+    ) -> Evidence:  # fmt: skip
         """Write the footer, give the file its name, and return its content. `canaries`: failures by planted backend."""
         footer: dict[str, Any] = {
             "record": "footer",
@@ -153,6 +165,8 @@ class Writer:
         }
         if self._resumed:
             footer["resumed"] = self._resumed
+        if drawn is not None:
+            footer["drawn"] = drawn._asdict()
         self._journal.end(footer)
         content = self._journal.read_back()
         self._journal.close()
@@ -177,6 +191,8 @@ def row_record(result: Result) -> dict[str, Any]:
         record["waiver"] = result.waiver
     if result.resumed:
         record["resumed"] = True
+    if result.case is not None:
+        record["case"] = result.case
     return record
 
 
@@ -237,6 +253,8 @@ def parse(data: bytes, path: Path) -> Evidence:
     results = _results(path, reader)
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise Refused(f"{path}: the footer does not count the resumed rows; the file was changed")
+    if sum(drawn_number(result.row) is not None for result in results) > reader.footer.get("drawn", _NONE)["failures"]:
+        raise Refused(f"{path}: the footer does not count the drawn rows; the file was changed")
     return Evidence(reader.header, results, reader.footer)
 
 
@@ -300,7 +318,7 @@ def result_of(record: Mapping[str, Any]) -> Result:
     return Result(
         record["row"], record["verdicts"], _outcomes(record["outcomes"]), record.get("step", 1) - 1,
         record.get("diagnosis"), record.get("detail"), tuple(record.get("content", ())), record.get("waiver"),
-        record.get("resumed", False),
+        record.get("resumed", False), record.get("case"),
     )  # fmt: skip
 
 

@@ -170,6 +170,7 @@ HEADER: Form = {
     "waivers?": [_WAIVER],
     "folders?": Named(str),
     "shards?": [{"shard": SHARD, "started": _is_time}],
+    "drawn?": {"seed": SMALL, "calls": SMALL},
 }  # fmt: skip
 ROW: Form = {
     "record": frozenset(("row",)),
@@ -182,6 +183,7 @@ ROW: Form = {
     "detail?": _TEXT,
     "waiver?": SMALL,
     "resumed?": bool,
+    "case?": str,
 }
 FOOTER: Form = {
     "record": frozenset(("footer",)),
@@ -193,5 +195,6 @@ FOOTER: Form = {
     "canaries": Named(SMALL),
     "seconds": Number(0, 1e9),
     "resumed?": SMALL,
+    "drawn?": {"calls": SMALL, "failures": SMALL},
     "seal": str,
 }

@@ -9,6 +9,7 @@ from typing import Any
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Verdict, worst
 from ..plan.rows import Plan, Row
 from ..run.judge import deciding_step, verdict_of_record
+from .drawn import with_drawn_rows
 from .evidence import Evidence, Refused, complete, miscounts, read
 from .waive import matches, why_useless
 
@@ -22,6 +23,8 @@ def read_and_judge(path: Path, plan: Plan) -> Evidence:
 
 def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
     """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
+    if evidence.header["suite"]["digest"] == plan.suite.digest:
+        plan = with_drawn_rows(plan, evidence, path)
     complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     if wrong := next(miscounts(evidence), None):
         raise Refused(f"{path}: {wrong}; the file was changed")

@@ -16,6 +16,7 @@ from ..prove.mutants import (
     Planted,
     broken_backends,
     delete,
+    drawn_rows,
     find_outdated_proofs,
     find_unopposed_rules,
     plant,
@@ -70,9 +71,10 @@ def _try_all(suite: Suite, select: str) -> Findings:
     if not (backends or rules or mutants):
         raise Usage(f"-k {select!r} is in no name of a planted backend, rule or line of the reference; try `-k zero`")
     rows = rows_to_run(plan_of(suite).rows)
+    drawn = drawn_rows(suite) if backends else ()
     search = KillerSearch(rows)
     return Findings(
-        tuple(plant(backend, rows) for backend in _with_progress("planted backend", list(backends.values()))),
+        tuple(plant(backend, rows, drawn) for backend in _with_progress("planted backend", list(backends.values()))),
         tuple(delete(suite, rule) for rule in _with_progress("rule", rules)),
         tuple(search.find_killer(mutant) for mutant in _with_progress("mutant", mutants)),
         () if select else (*find_unopposed_rules(suite, backends), *find_outdated_proofs(mutants)),

@@ -85,6 +85,8 @@ def _run(parser: Parser) -> None:
     parser.add_argument("--budget", type=seconds, default=14400.0, metavar="SECONDS", help=text)
     _add_memory(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
+    parser.add_argument("--hunt", type=whole, metavar="N", help=text)
     parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
     _add_cases(parser)
 

@@ -14,10 +14,12 @@ from ..adapter import CannotStart
 from ..certify.blame import Blamed
 from ..certify.certify import ClaimsDiffer, Order, certify, describe_difference
 from ..certify.conclude import Conclusion, conclude_evidence
+from ..certify.drawn import with_drawn_rows
 from ..certify.evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
 from ..certify.standing import Blames, in_target
+from ..explore.write_drawn import write_drawn
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
@@ -29,7 +31,7 @@ from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, ids, parse_selection
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress, count_noun, paint, say, table, wrap
+from ..system.terminal import Progress, count_noun, lines, paint, say, table, wrap
 from .arguments import Usage, emit, load_plan, unknown
 
 __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
@@ -37,6 +39,8 @@ __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "
 DEFAULT_OUT = "conformance-report"
 _SHOWN = 12
 """The most groups of failures on the terminal; the report has all."""
+_DRAWN = 500
+"""Calls that are drawn without --hunt."""
 _BAD = {*BAD, WAIVED}
 
 
@@ -76,7 +80,7 @@ class _Folder:
 
 
 def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
-    progress = Progress("running", len(plan.rows))
+    progress = Progress("running", len(plan.rows) + order.drawn)
     evidence: Evidence | None = None
     try:
         with closing(progress):
@@ -146,7 +150,17 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         dask=args.dask,
         spec=args.spec,
         cases=args.cases,
+        drawn=_drawn_calls(args),
+        write=write_drawn,
     )
+
+
+def _drawn_calls(args: argparse.Namespace) -> int:
+    """Return the number of calls to draw: none if only a part of the rows is run."""
+    partial = args.select is not None or args.shard or args.operation or args.document or args.type
+    if partial and args.hunt:
+        raise Usage(f"--hunt {args.hunt} draws calls of the whole target; drop -k, --shard and the options for a part")
+    return 0 if partial else _DRAWN if args.hunt is None else int(args.hunt)
 
 
 def _target(args: argparse.Namespace, plan: Plan) -> Target:
@@ -236,6 +250,10 @@ def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, ou
     ]
     say(table([("  " + name, number) for name, number in rows], right=[1]))
     say(f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
+    if drawn := evidence.footer.get("drawn"):
+        seed = evidence.header["drawn"]["seed"]
+        failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
+        say(f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}")
     for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
     _show_failures(again, plan, evidence, conclusion.blames)
@@ -263,7 +281,10 @@ def _show_failures(again: str, plan: Plan, evidence: Evidence, blames: Blames) -
         about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else row.case.rule
         say(f"  {paint('red', diagnosis)} · {about} · {count_noun(len(members), 'row')}")
         say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
-        say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
+        if result.case is not None:
+            say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
+        else:
+            say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
     if len(ordered) > _SHOWN:
         say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
 
@@ -277,7 +298,7 @@ _Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]
 
 def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures, int]:
     """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it."""
-    by_row = {row.id: row for row in plan.rows}
+    by_row = {row.id: row for row in with_drawn_rows(plan, evidence).rows}
     target = Target.of(evidence.header["target"])
     claims = Claims.of(evidence.header["claims"])
     groups: _Failures = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..model import BAD, Meaning, Result, Step, fails
+from ..model import BAD, Meaning, Result, fails
+from ..plan.drawn_rows import entries_rule
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 
@@ -46,7 +47,7 @@ def rule_against(row: Row, result: Result) -> str:
     if len(step.shapes) > 1:
         return "nodes-compose"
     if diagnosis in _ABOUT_DIMS:
-        return "declared-output" if row.case.declared is not None else _entries_rule(step)
+        return "declared-output" if row.case.declared is not None else entries_rule(step)
     return "layout-is-no-content" if step.layout != "dense" else "same-content"
 
 
@@ -57,13 +58,3 @@ def _meaning_of(row_step: RowStep, result: Result) -> Meaning:
         if failed & set(judged.documents):
             return judged.meaning
     return row_step.meanings[0].meaning
-
-
-def _entries_rule(step: Step) -> str:
-    """Find the rule about the most particular entry of shape."""
-    (shape,), (special_zero,) = step.shapes, step.special_zero
-    if 0 in shape:
-        return "zero-copies" if special_zero else "zero-literal"
-    if -1 in shape:
-        return "infer-keeps-count"
-    return "literal-lengths" if shape else "dst-has-shape-rank"

@@ -47,6 +47,8 @@ class Result(NamedTuple):
     """The number of the waiver that changed a verdict of this row."""
     resumed: bool = False
     """True if an earlier run called the row, was interrupted, and this one took its result over."""
+    case: str | None = None
+    """Of a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
 
     @property
     def outcome(self) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Declared, Form, Graph, Meaning, Node, Operand, Step
@@ -14,16 +14,32 @@ from .steps import GREAT, RowStep, StepMeaning
 if TYPE_CHECKING:
     from .rows import Row
 
+PartDims = tuple[int | None, ...]
 _OWN_ATTRIBUTES = ("shape", "special_zero")
 
 
 def lower(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row, ready to be called."""
     start = zlib.crc32(row.case.id.encode()) % 251  # so that two cases have different elements
-    return tuple(_lower_step(row, step, start + 977 * index) for index, step in enumerate(row.case.steps))
+    common = _dims_over_steps(row) if row.given == "runtime" else None
+    return tuple(_lower_step(row, step, start + 977 * index, common) for index, step in enumerate(row.case.steps))
 
 
-def _lower_step(row: Row, step: Step, start: int) -> RowStep:
+class _Common(NamedTuple):
+    """The lengths that all steps of a row share, which is all that the graph of a program knows beforehand."""
+
+    src: PartDims | None
+    shapes: tuple[PartDims | None, ...]
+    """The dims of the tensor that holds the shape of each node."""
+
+
+def _dims_over_steps(row: Row) -> _Common:
+    steps = row.case.steps
+    shapes = ([_shape_dims(row, step.shapes[k]) for step in steps] for k in range(len(steps[0].shapes)))
+    return _Common(_common_dims([step.src for step in steps]), tuple(map(_common_dims, shapes)))
+
+
+def _lower_step(row: Row, step: Step, start: int, common: _Common | None) -> RowStep:
     case = row.case
     start = 0 if volume_of(step.src) >= GREAT and not case.large else start
     source = Source(_src_type(row, step), step.src, step.layout, step.bits, start)
@@ -32,7 +48,7 @@ def _lower_step(row: Row, step: Step, start: int) -> RowStep:
         shapes = ()
     elif case.inputs.get("shape") == 0:
         shapes = shapes[:-1]
-    return RowStep(_graph(row, step), source, shapes, step.in_place, _meanings(row, step), case.large)
+    return RowStep(_graph(row, step, common), source, shapes, step.in_place, _meanings(row, step), case.large)
 
 
 def _src_type(row: Row, step: Step) -> str:
@@ -42,28 +58,28 @@ def _src_type(row: Row, step: Step) -> str:
 # ── the graph ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _graph(row: Row, step: Step) -> Graph:
+def _graph(row: Row, step: Step, common: _Common | None) -> Graph:
     type_ = _src_type(row, step)
-    dims = _common_dims([other.src for other in row.case.steps]) if row.given == "runtime" else step.src
+    dims = common.src if common else step.src
     strides = None
     if step.layout in STRIDED and dims == step.src:
         strides = strides_of(step.src, step.layout, WIDTH[type_])
-    nodes = tuple(_node(row, step, k, last=k == len(step.shapes) - 1) for k in range(len(step.shapes)))
+    nodes = tuple(_node(row, step, k, common) for k in range(len(step.shapes)))
     return Graph(Declared(type_, dims, strides), nodes)
 
 
-def _node(row: Row, step: Step, k: int, last: bool) -> Node:
+def _node(row: Row, step: Step, k: int, common: _Common | None) -> Node:
     """Return one node of the graph. The attributes, inputs and outputs of a case are those of the last node."""
     case = row.case
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
-    if not last:
-        return Node(row.operation, _shape_vector(row, step, k), special_zero)
+    if k < len(step.shapes) - 1:
+        return Node(row.operation, _shape_vector(row, step, k, common), special_zero)
     if "special_zero" in case.attributes:
         special_zero = case.attributes["special_zero"]
     extra = [(n, o) for n, o in case.attributes.items() if n not in _OWN_ATTRIBUTES and o is not None]
     return Node(
         row.operation,
-        _shape_operand(row, step, k),
+        _shape_operand(row, step, k, common),
         special_zero,
         _declared_dst(row, step),
         tuple(extra),
@@ -72,28 +88,29 @@ def _node(row: Row, step: Step, k: int, last: bool) -> Node:
     )
 
 
-def _shape_operand(row: Row, step: Step, k: int) -> Operand | None:
+def _shape_operand(row: Row, step: Step, k: int, common: _Common | None) -> Operand | None:
     """Return shape as the case writes it; None if it is missing."""
     case = row.case
     if case.inputs.get("shape") == 0 or ("shape" in case.attributes and case.attributes["shape"] is None):
         return None
     if "shape" in case.attributes:
         return case.attributes["shape"]
-    return _shape_vector(row, step, k)
+    return _shape_vector(row, step, k, common)
 
 
-def _shape_vector(row: Row, step: Step, k: int) -> Operand:
+def _shape_vector(row: Row, step: Step, k: int, common: _Common | None) -> Operand:
     """Return a well-formed shape of the type and rank that the case chooses."""
-    if row.given != "runtime":
+    if common is None:
         return Operand(row.shape_type, _shape_dims(row, step.shapes[k]), step.shapes[k])
-    dims = _common_dims([_shape_dims(row, other.shapes[k]) for other in row.case.steps])
+    dims = common.shapes[k]
     assert dims is not None
     return Operand(row.shape_type, dims, None)
 
 
 def _shape_dims(row: Row, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the dims of the tensor that holds shape."""
-    return {0: (), 1: (len(shape),), 2: (1, len(shape)), 3: (1, 1, len(shape))}[row.case.shape_rank]
+    rank = row.case.shape_rank
+    return () if rank == 0 else (*[1] * (rank - 1), len(shape))
 
 
 def _declared_dst(row: Row, step: Step) -> Declared | None:
@@ -103,7 +120,7 @@ def _declared_dst(row: Row, step: Step) -> Declared | None:
     return Declared(type_, None if case.declared == "unknown" else case.declared)
 
 
-def _common_dims(all_dims: list[tuple[int, ...]]) -> tuple[int | None, ...] | None:
+def _common_dims(all_dims: list[tuple[int, ...]]) -> PartDims | None:
     """Return the lengths that all steps share, None for the others; None if the ranks differ."""
     if len({len(dims) for dims in all_dims}) > 1:
         return None

@@ -134,7 +134,7 @@ def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
         return np.arange(volume, dtype=kind)
     if source.bits not in (None, "edges"):
         words = [int(word, 16) for word in source.bits.split()]
-        return np.array([words[k % len(words)] for k in range(volume)], dtype=kind)
+        return np.resize(np.array(words, dtype=kind), volume)
     repeats = source.dims[0] if source.layout == "broadcast" and source.dims else 1
     distinct = volume // repeats if repeats else 0
     if source.bits == "edges":

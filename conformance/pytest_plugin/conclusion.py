@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from .. import report as reports
 from ..adapter import resolve_claims
 from ..certify import canary, planted
 from ..certify.conclude import Conclusion, conclude
+from ..certify.drawn import DrawnRun
 from ..certify.evidence import Tampered, Target, Writer, header_of
 from ..certify.folder import RESULTS
+from ..explore.write_drawn import write_drawn
 from ..isolate.backend import Isolation
 from ..isolate.launch import Limits
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
@@ -55,6 +58,7 @@ class SessionConclusion:
         self.rejected = False
         """True if a worker of xdist ran another backend or suite, so that nothing can be concluded."""
         self.caught: dict[str, int] = {}
+        self.drawn: DrawnRun | None = None
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
         self.trouble_code = INCOMPLETE
@@ -78,11 +82,25 @@ class SessionConclusion:
             with contain(), keep_warning_filters_out():
                 self.caught = canary.count_failures(self.plan, self.isolation, Limits())
             escaped = planted.find_uncaught(planted.names(self.isolation), self.caught)
+        if self.results:
+            with contain(), keep_warning_filters_out():
+                self._run_drawn_rows()
         self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=escaped)
         self.close()  # before anything is written: a backend that still runs could change it
         if self.config.option.conformance_out is not None:
             self._write(self.config.invocation_params.dir / self.config.option.conformance_out, self.conclusion)
         return self.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
+
+    def _run_drawn_rows(self) -> None:
+        """Call the rows that --hunt asks for, unless only a part of the rows was run; those that fail join the plan."""
+        target = self.target
+        partial = target.operations or target.documents or target.types
+        whole = not partial and all(row.id in self.results for row in self.wanted)
+        calls = self.config.option.conformance_hunt or 0
+        self.drawn = DrawnRun(self.plan, self.claims, calls if whole else 0)
+        for row, result in self.drawn.failing(self.adapter, self.isolation, write_drawn):
+            self.plan = replace(self.plan, rows=(*self.plan.rows, row))
+            self.results[row.id] = result
 
     def close(self) -> None:
         """End the backend's process, if it has one."""
@@ -95,11 +113,13 @@ class SessionConclusion:
         backend = self.config.option.conformance_adapter
         header = header_of(self.plan.suite, self.adapter.identity, self.claims, self.target, backend, folders)
         header["isolation"] = self.isolation
+        header |= {"drawn": self.drawn.drawn._asdict()} if self.drawn and self.drawn.drawn.calls else {}
         try:
             writer = Writer(out / RESULTS, header)
             for row in self.plan.rows:
                 writer.row(self.results.get(row.id) or result_without_call(row, NOT_RUN))
-            evidence = writer.close(self.seconds, canaries=self.caught)
+            drawn = None if self.drawn is None else self.drawn.counts
+            evidence = writer.close(self.seconds, canaries=self.caught, drawn=drawn)
             reports.write(out, self.plan, evidence, conclusion)
         except OSError as error:
             self.trouble = f"{error.filename or out}: {error.strerror or error}: nothing was written"
@@ -118,6 +138,11 @@ class SessionConclusion:
         terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}"))
         for sentence in self.conclusion.sentences:
             write(sentence)
+        for result in self.results.values():
+            if result.case is not None:
+                write(f"a drawn row failed: {result.row}: {result.detail}", red=True)
+                for line in result.case.rstrip().split("\n"):
+                    write(f"  {line}")
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:
             rows = count_noun(len(self.wanted), "row")

@@ -14,6 +14,10 @@ Facets = dict[tuple[tuple[str, ...], ...], int]
 """The verdicts, operations, types, documents and diagnoses of each line of the page, numbered in the lines' order."""
 
 
+_MOST_STEPS = 24
+"""Of a case with more steps, only the one that decides is described."""
+
+
 class Answer(NamedTuple):
     """The answer that rows of a case have in common."""
 
@@ -66,16 +70,19 @@ def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[
 
 
 def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> list[StepCall]:
-    """The calls of a case and what is due for each, in some documents if these are named."""
+    """The calls of a case and what is due for each, in some documents if these are named; of very many only one."""
     representatives = list({result.row.operation: result.row for result in rows}.values())
     case = representatives[0].case
     if len(case.steps) == 1:
         return [StepCall(format_call(case, case.steps[0]), ())]
     calls = []
     for k, step in enumerate(case.steps):
+        if len(case.steps) > _MOST_STEPS and k != rows[0].step:
+            continue
         wants = (
             (want, tuple(each for each in binding if not documents or each in documents))
             for want, binding in collect_wants(representatives, k).items()
         )
-        calls.append(StepCall(format_call(case, step), tuple(want for want in wants if want[1])))
+        number = f"step {k + 1} of {len(case.steps):,}: " if len(case.steps) > _MOST_STEPS else ""
+        calls.append(StepCall(number + format_call(case, step), tuple(want for want in wants if want[1])))
     return calls

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from ..certify.conclude import Conclusion, conclude_evidence
+from ..certify.drawn import with_drawn_rows
 from ..certify.evidence import Evidence
 from ..certify.repeat import answer
 from ..certify.sentences import describe_blames
@@ -116,6 +117,9 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compares two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
+    for each in (old, new):
+        if each.header["suite"]["digest"] == plan.suite.digest:
+            plan = with_drawn_rows(plan, each)
     rules = {row.id: row.case.rule for row in plan.rows}
     changes: list[Change] = []
     for row in dict.fromkeys((*now, *was)):
@@ -142,7 +146,7 @@ def _name(evidence: Evidence, plan: Plan) -> str:
 
 _PARTS: Mapping[str, Cause] = {
     "backend": "backend", "isolation": "backend", "claims": "claims", "suite": "suite", "waivers": "waiver",
-    "environment": "environment", "target": "target",
+    "environment": "environment", "target": "target", "drawn": "target",
 }  # fmt: skip
 
 

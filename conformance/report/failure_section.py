@@ -42,6 +42,8 @@ class FailingCase(NamedTuple):
     detailed: bool
     row: str
     commands: tuple[str, str]
+    text: str | None
+    """Of a drawn row: the case as YAML."""
 
 
 class ShortCase(NamedTuple):
@@ -116,6 +118,7 @@ def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> F
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, run.commands(first.row),
+        first.result.case,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ..certify.standing import Standing, in_target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict, worst
 from ..model.verdicts import WORDS
+from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
 from ..system.exit_codes import VOIDS_VERDICTS
 from .rows import RowGroup, RowResult, Share, group_pairs, group_rows, pair_rows
@@ -211,9 +212,12 @@ class FinishedRun:
         return {}
 
     def commands(self, row: Row) -> tuple[str, str]:
-        """The commands that repeat a row, ready to be pasted."""
-        rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
+        """The commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
         header = self.evidence.header
+        if drawn_number(row.id):
+            rest = ["--hunt", str(header.get("drawn", {}).get("calls", 0))]
+        else:
+            rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
         return (
             shlex.join(["conformance", "run", self.backend, *folder_words(header), *rest]),
             shlex.join(["pytest", "--adapter", self.backend, *folder_words(header, "--conformance-"), *rest]),

@@ -111,4 +111,5 @@ def _describe(run: FinishedRun, result: RowResult) -> str:
     if result.detail:
         lines.append(f"detail:  {result.detail}")
     lines += [f"repeat:  {command}" for command in run.commands(row)]
+    lines += ["case:", *result.result.case.rstrip().split("\n")] if result.result.case else []
     return "\n".join(map(visible, lines))

@@ -13,6 +13,11 @@ from .call import elements_of, make_call
 from .confirm import DIED, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge
 
+_ALIVE = 24
+"""Programs of a row that are kept; no row of a case that is written down has as many."""
+_WATCHED = 24
+"""Calls back at which a call may not write into src."""
+
 
 def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
@@ -62,7 +67,9 @@ def call_steps(row: Row, adapter: Adapter) -> list[Outcome]:
         outcome, answer = make_call(adapter, step, programs)
         if outcome.kind in DIED:
             programs.clear()
-        if _restore_overwritten(row.steps[: len(outcomes)], step):
+        if len(programs) > _ALIVE:
+            del programs[list(programs)[_ALIVE // 2]]  # so that some live long, and others are compiled again
+        if _restore_overwritten(row.steps[max(0, len(outcomes) - _WATCHED) : len(outcomes)], step):
             outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
         outcomes.append(outcome)
         answers.append(None if step.may_overwrite else answer)

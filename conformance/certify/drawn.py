@@ -1,0 +1,73 @@
+"""The drawn rows of a run: called after the others, and made again from the evidence, which holds those that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ..isolate.backend import Isolation, run_rows
+from ..model import BAD, Adapter, Claims, Result
+from ..plan.drawn_rows import Drawer, Drawn, drawn_number
+from ..plan.rows import Plan, Row
+from .evidence import DrawnCounts, Evidence, Refused
+
+SEED = 0
+"""The seed of every run, so that two runs of one backend draw the same calls."""
+_MOST_KINDS = 12
+"""Kinds of failures after which a run draws no more calls."""
+Write = Callable[[Row, Result, Adapter, Claims], str]
+"""Writes the case of a drawn row that failed, made as small as is cheap."""
+
+
+class DrawnRun:
+    """The drawn rows of one run, and the counts so far."""
+
+    def __init__(self, plan: Plan, claims: Claims, calls: int) -> None:
+        self.drawn = Drawn(SEED, calls)
+        self.calls = self.failures = 0
+        self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
+        self._claims = claims
+
+    @property
+    def counts(self) -> DrawnCounts | None:
+        """The counts for the footer; None if no calls were asked for."""
+        return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
+
+    def failing(self, adapter: Adapter, isolation: Isolation, write: Write | None) -> Iterator[tuple[Row, Result]]:
+        """Call the rows in their order in one process, and yield the first failure of each kind with its case.
+
+        After many kinds of failures, or a call that hung, no more are called.
+        """
+        kinds = set()
+        for row in self._rows:
+            result = next(run_rows([row], adapter, self._claims, isolation))
+            if result.outcome.kind == "none":  # the backend was given up
+                return
+            self.calls += 1
+            bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
+            kind = (result.diagnosis, row.case.rule, bad)
+            self.failures += bool(bad)
+            if bad and kind not in kinds:
+                kinds.add(kind)
+                yield row, result._replace(case=write(row, result, adapter, self._claims)) if write else result
+            if len(kinds) == _MOST_KINDS or result.outcome.kind == "timeout":
+                return
+
+
+def with_drawn_rows(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
+    """Return the plan with the drawn rows that stand in some evidence; Refused if this suite draws other ones."""
+    wanted = [result.row for result in evidence.results if drawn_number(result.row)]
+    there = {row.id for row in plan.rows} if wanted else set()
+    wanted = [row_id for row_id in wanted if row_id not in there]
+    if not wanted:
+        return plan
+    drawn = evidence.header.get("drawn", {"seed": SEED, "calls": 0})
+    drawer, rows = Drawer(plan.suite.spec, Claims.of(evidence.header["claims"])), []
+    for row_id in wanted:
+        seed, number = drawn_number(row_id) or (0, 0)
+        row = drawer.row(seed, number) if seed == drawn["seed"] and number < drawn["calls"] else None
+        if row is None or row.id != row_id:
+            raise Refused(f"{path}: {row_id} is not what this suite draws; read it with the version that wrote it")
+        rows.append(row)
+    return replace(plan, rows=(*plan.rows, *rows))

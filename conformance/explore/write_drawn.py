@@ -1,0 +1,78 @@
+"""Write the case of a drawn row that failed: alone or as a sequence, as small as some thousand calls make it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..model import Adapter, Case, Claims, Isolated, Result
+from ..plan.rows import Row, row_of
+from ..run.confirm import DIED
+from ..run.row import run
+from .blame import is_failure, rule_against
+from .shrink import shrink
+from .write_case import case_text
+
+_CALLS = 30_000
+"""Calls for one case; the smallest that was found by then is written."""
+_ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
+
+
+def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
+    """Return the case of a failing row as YAML, with its steps if one call alone goes right.
+
+    A crash or timeout is not made smaller, as each try would cost a process.
+    """
+    if any(outcome.kind in DIED for outcome in result.outcomes):
+        return _text(row, result)
+    smaller = _Smaller(row, result, adapter, claims)
+    if smaller.find(row.case) is None:
+        return _ALONE + _text(row, result)
+    return _text(*smaller.search())
+
+
+def _text(row: Row, result: Result) -> str:
+    rule = rule_against(row, result)
+    return case_text(row.case, rule, row, f"{result.diagnosis} {rule}")
+
+
+class _Smaller:
+    """The search for a smaller case that fails in the same way, each time in a fresh process if there is one."""
+
+    def __init__(self, row: Row, result: Result, adapter: Adapter, claims: Claims) -> None:
+        self.row, self.result, self.adapter, self.claims = row, result, adapter, claims
+        self.left = _CALLS
+
+    def search(self) -> tuple[Row, Result]:
+        """Return the smallest row found, and its result."""
+        best = self.row, self.result
+        for length in _lengths(len(self.row.case.steps)):
+            best = self._without_parts(best, length)
+        return shrink(best[0].case, self.find, best)
+
+    def _without_parts(self, best: tuple[Row, Result], length: int) -> tuple[Row, Result]:
+        """Leave out parts of so many steps wherever the case still fails."""
+        at = 0
+        while at < len(best[0].case.steps) and len(best[0].case.steps) > length:
+            steps = best[0].case.steps
+            found = self.find(replace(best[0].case, steps=steps[:at] + steps[at + length :]))
+            best, at = (found, at) if found else (best, at + length)
+        return best
+
+    def find(self, case: Case) -> tuple[Row, Result] | None:
+        """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
+        self.left -= len(case.steps)
+        if self.left < 0:
+            return None
+        if isinstance(self.adapter, Isolated):
+            self.adapter.renew()
+        row = row_of(case, self.row.signature, self.row.given, self.row.shape_type, self.row.contracts)
+        (result,) = run([row], self.adapter, self.claims)
+        return (row, result) if is_failure(result) and result.diagnosis == self.result.diagnosis else None
+
+
+def _lengths(steps: int) -> Iterator[int]:
+    """Yield half the number of steps, a quarter, and so on."""
+    while steps > 1:
+        steps //= 2
+        yield steps

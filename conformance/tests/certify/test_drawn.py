@@ -1,0 +1,152 @@
+"""After its rows a run calls drawn ones: the same in every run, and only those that fail stand in the evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.certify.certify import Order, certify
+from conformance.certify.conclude import conclude_evidence
+from conformance.certify.drawn import with_drawn_rows
+from conformance.certify.evidence import Evidence, Refused, Target, part_of
+from conformance.certify.folder import RESULTS
+from conformance.certify.rejudge import read_and_judge
+from conformance.cli import main as cli
+from conformance.explore.blame import is_failure
+from conformance.explore.write_drawn import write_drawn
+from conformance.load.cases import load_suite, with_cases
+from conformance.load.folders import spec_folder
+from conformance.model import Claims
+from conformance.plan.drawn_rows import Drawer, Drawn
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.report.verify import verify
+from conformance.run.row import run
+
+SUITE = load_suite()
+RULES = ("one-infer", "same-volume", "same-content", "literal-lengths")
+"""Those of the planted backends of every run."""
+PLAN = Plan(SUITE, tuple(row for row in plan_of(SUITE).rows if row.case.rule in RULES and row.type == "f32")[::3])
+EVERYTHING = Claims(tuple(SUITE.spec.operations))
+RING = "broken:thirty-two-buffers-in-turn"
+
+
+def certified(folder: Path, backend: str, drawn: int, resume: bool = False) -> Evidence:
+    order = Order(backend, PLAN, Target(), lambda row: True, drawn=drawn, write=write_drawn)
+    return certify(order, lambda name: folder, resume)
+
+
+def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
+    return list(Drawer(SUITE.spec, claims).rows(Drawn(0, count)))
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
+    folder = tmp_path_factory.mktemp("ring")
+    return folder, certified(folder, RING, 60)
+
+
+# ── in the evidence ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
+    evidence = certified(tmp_path, "numpy", 60)
+    assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
+    assert evidence.footer["drawn"] == {"calls": 60, "failures": 0}
+    assert len(evidence.results) == len(PLAN.rows)
+
+
+def test_a_run_without_drawn_rows_says_nothing_of_them(tmp_path: Path) -> None:
+    evidence = certified(tmp_path, "numpy", 0)
+    assert "drawn" not in evidence.header
+    assert "drawn" not in evidence.footer
+
+
+def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, Evidence]) -> None:
+    _, evidence = ring
+    failing = evidence.results[len(PLAN.rows) :]
+    assert {result.diagnosis for result in failing} == {"answer changed later"}
+    assert all(result.row.startswith("drawn-0-") for result in failing)
+    assert evidence.footer["drawn"]["failures"] >= len(failing) > 0
+    assert conclude_evidence(PLAN, evidence).exit_code == 1
+
+
+def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
+    result = ring[1].results[-1]
+    row = with_drawn_rows(PLAN, ring[1]).rows[-1]
+    assert result.case is not None
+    assert result.case.count("src:") < len(row.case.steps) / 2
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.case}", encoding="utf-8")
+    rows = plan_of(with_cases(SUITE.spec, spec_folder(), tmp_path / "cases")).rows
+    again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
+    assert is_failure(next(run([again], load_adapter(RING))))
+    assert not is_failure(next(run([again], load_adapter("numpy"))))
+
+
+def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Evidence]) -> None:
+    folder, evidence = ring
+    assert read_and_judge(folder / RESULTS, PLAN) == evidence
+    assert verify(folder, PLAN).mismatches == ()
+
+
+def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Evidence]) -> None:
+    for drawn in ({"seed": 1, "calls": 60}, {"seed": 0, "calls": 3}):
+        with pytest.raises(Refused, match="is not what this suite draws"):
+            with_drawn_rows(PLAN, replace(ring[1], header={**ring[1].header, "drawn": drawn}))
+
+
+def test_a_resumed_run_draws_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
+    lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
+    part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
+    evidence = certified(tmp_path, RING, 60, resume=True)
+    assert evidence.footer["resumed"] == len(PLAN.rows)
+    assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
+
+
+def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "numpy", "--hunt", "5", "-k", "infer"]) == 2
+    assert "--hunt 5 draws calls of the whole target" in capsys.readouterr().err
+
+
+# ── what is drawn ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_same_number_gives_the_same_row() -> None:
+    first, second = drawn_rows(40), drawn_rows(40)
+    assert [(row.id, row.case) for row in first] == [(row.id, row.case) for row in second]
+    assert Drawer(SUITE.spec, EVERYTHING).row(0, 17) is not None
+    assert first[17].case != drawn_rows(18)[16].case
+
+
+def test_rows_are_drawn_within_the_claims() -> None:
+    claims = Claims(("Reshape-1",), ("layout", "chain", "type:bf16"))
+    rows = drawn_rows(120, claims)
+    assert len(rows) > 110
+    assert {row.operation for row in rows} == {"Reshape-1"}
+    assert not [facet for row in rows for facet in row.facets if claims.leaves(facet)]
+    assert drawn_rows(10, Claims(())) == []
+
+
+def test_every_kind_of_call_is_drawn() -> None:
+    """Legal and illegal ones, of every facet, chain and rank; and long sequences, in which calls come again."""
+    rows = drawn_rows(500)
+    facets = Counter(facet.partition(":")[0] for row in rows for facet in row.facets)
+    assert {"type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form"} <= set(facets)
+    kinds = Counter(step.meanings[0].meaning.kind for row in rows for step in row.steps)
+    assert kinds["legal"] > 3000
+    assert kinds["illegal"] > 500
+    assert max(len(step.shapes) for row in rows for step in row.case.steps) == 8
+    pairs = {(len(step.src), len(step.shapes[0])) for row in rows for step in row.case.steps}
+    assert not {(src, shape) for src in range(1, 9) for shape in range(1, 9)} - pairs
+    long = [row for row in rows if len(row.case.steps) >= 200]
+    assert len(long) == 20
+    assert max(len(row.case.steps) for row in long) == 999
+
+
+def test_the_reference_passes_every_drawn_row() -> None:
+    reference = load_adapter("numpy")
+    assert [row.id for row in drawn_rows(500) if is_failure(next(run([row], reference)))] == []
