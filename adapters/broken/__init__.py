@@ -23,6 +23,7 @@ from . import (
     negatives,
     nodes,
     numbers,
+    ranges,
     rank,
     state,
     unsupported,

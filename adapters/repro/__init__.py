@@ -7,16 +7,14 @@ library is imported to write a script, so that one can be written where the libr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from math import prod
 from textwrap import indent
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from conformance.model import Node, Operand, Unsupported
 from conformance.model.types import WIDTH
-from conformance.plan.memory import EDGES, Source, count_patterns, edge_patterns, patterns, strides_of, volume_of
+from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
+from conformance.plan.memory import EDGES, REPEATING, Source, patterns, strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -26,9 +24,7 @@ from .plain import checked_steps
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
 _LITERAL = 48
-"""Up to this number, words are written out; more are ranges and repetitions."""
-_MANY = 1 << 25
-"""Up to this number, all distinct words are made; beyond it, the first few thousand are repeated."""
+"""Up to this number, words are written out; more are computed or repeated."""
 _LAID_OUT = '''
 def laid_out(words, dims, strides, offset, size):
     """Memory of `size` words that holds the elements at these strides; both are counted in elements."""
@@ -102,37 +98,52 @@ def words(source: Source) -> str:
     """src's elements in row-major order, as the expression of an array of unsigned integers."""
     code = CODES[WIDTH[source.type]]
     volume = volume_of(source.dims)
-    cycle, count = cycle_of(source, volume)
     if volume <= _LITERAL:
         return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
+    if has_default_elements(source):
+        count = min(volume, scramble_of(source.type).size)
+        numbers = f"{_number(source.type)} for n in range({source.start}, {source.start + count})"
+        return _repeat(f'array("{code}", ({numbers}))', *divmod(volume, count), volume)
+    cycle, count = cycle_of(source, volume)
     ranges = [f"range({part.start:#x}, {part.stop:#x})" if isinstance(part, range) else hex(part) for part in cycle]
     joined = ", ".join(f"*{part}" if part.startswith("range") else part for part in ranges)
     inner = ranges[0] if len(cycle) == 1 and isinstance(cycle[0], range) else f"[{joined}]"
-    times, rest = divmod(volume, count)
-    whole = f'array("{code}", {inner})'
+    return _repeat(f'array("{code}", {inner})', *divmod(volume, count), volume)
+
+
+def _repeat(whole: str, times: int, rest: int, volume: int) -> str:
+    """Return the expression of an array that is repeated some times, and cut off."""
     if rest:
         return f"({whole} * {times + 1})[:{volume}]"
     return whole if times == 1 else f"{whole} * {times}"
 
 
+def has_default_elements(source: Source) -> bool:
+    """True if the elements are the default ones, each in a place of its own."""
+    return source.bits is None and source.layout not in REPEATING
+
+
+def _number(type_: str) -> str:
+    """Return the default element `n` of a type as Python, for people without the suite; see `Scramble.word`."""
+    places, jump, fine, low, positive, gap = scramble_of(type_)
+    word = f"n % {places} * {jump} % {places} << {fine}" if fine else f"n % {places} * {jump} % {places}"
+    if low:
+        word = f"{low:#x} + (at := {word}) + (at >= {positive:#x}) * {gap:#x}"
+    noise = f"(n % {places} * {SPREAD:#x} % 2**64 >> {64 - fine}) ^ n // {places} * {SPREAD:#x} % 2**{fine}"
+    return f"({word}) ^ {noise}" if fine else word
+
+
 def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
     """Return the words that the elements repeat, as words and ranges, and the number of these words."""
-    if source.bits not in (None, "all", "edges"):
-        given: list[range | int] = [int(word, 16) for word in source.bits.split()]
-        return given, len(given)
-    if source.bits == "edges" and source.layout != "broadcast":
+    if source.layout in REPEATING or source.bits is None:
+        run = patterns(source).tolist()
+        return run, max(len(run), 1)
+    if source.bits == "all":
+        return [range(volume)], max(volume, 1)
+    if source.bits == "edges":
         return [*edge_patterns(source.type, source.start)], len(EDGES[source.type])
-    distinct = volume // source.dims[0] if source.layout == "broadcast" and source.dims and volume else volume
-    if source.layout != "broadcast" and source.bits is None:
-        distinct = min(distinct, count_patterns(source.type))
-    if distinct > _MANY:
-        distinct = 1 << 15
-    if distinct == 0:
-        return [], 1
-    run = patterns(Source(source.type, (distinct,), "dense", source.bits, source.start)).astype("i8")
-    turns = [0, *(np.flatnonzero(np.diff(run) != 1) + 1).tolist(), distinct]
-    parts: list[range | int] = [range(int(run[a]), int(run[b - 1]) + 1) for a, b in pairwise(turns)]
-    return parts, distinct
+    given: list[range | int] = [int(word, 16) for word in source.bits.split()]
+    return given, len(given)
 
 
 class MemoryLayout(NamedTuple):

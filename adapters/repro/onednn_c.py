@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from conformance.model import Unsupported
 from conformance.model.types import WIDTH
+from conformance.plan.contents import SPREAD, scramble_of
 from conformance.plan.memory import Source, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
-from . import cycle_of, memory_layout
+from . import cycle_of, has_default_elements, memory_layout
 from .literals import c_float, c_integer, c_list, c_string
 from .onednn import sources, text_of
 from .plain import checked_steps
@@ -160,6 +161,20 @@ static int execute(struct graph *g) {
     return 1;
 }
 
+/* The default elements: every number of the type, positive and negative, in an order that jumps. */
+static char *numbers(size_t volume, int width, uint64_t start, const uint64_t *scramble) {
+    uint64_t places = scramble[0], jump = scramble[1], fine = scramble[2], low = scramble[3];
+    uint64_t positive = scramble[4], gap = scramble[5], spread = %SPREAD%;
+    char *words = calloc(volume + 1, width);
+    for (size_t k = 0; k < volume; k++) {
+        uint64_t turn = (start + k) / places, place = (start + k) % places, at = place * jump % places << fine;
+        uint64_t word = low + at + (at >= positive ? gap : 0);
+        if (fine) word ^= (place * spread >> (64 - fine)) ^ (turn * spread & ((UINT64_C(1) << fine) - 1));
+        memcpy(words + k * width, &word, width); /* of the lowest bytes: little-endian */
+    }
+    return words;
+}
+
 struct run { uint64_t first, count; };
 
 /* Elements in row-major order: the runs, over and over. */
@@ -247,7 +262,8 @@ def write_script(row: Row) -> str:
             functions.append(graph_code(plan, graphs[repr(plan)]))
         steps.append(step_code(step, plan, number, graphs[repr(plan)]))
     strided = any("laid_out(" in each for each in steps)
-    api = API.lstrip().replace("%MOST%", str(MOST)).replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
+    api = API.lstrip().replace("%MOST%", str(MOST)).replace("%SPREAD%", f"UINT64_C({SPREAD:#x})")
+    api = api.replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
     calls = "\n".join(f'    printf("step {number}: ");\n    step_{number}();' for number in range(1, len(steps) + 1))
     return api + "".join(functions) + "".join(steps) + MAIN.format(calls=calls)
 
@@ -313,7 +329,11 @@ def longs(values: Iterable[str]) -> str:
 def step_code(step: RowStep, plan: Blueprint, number: int, graph: int) -> str:
     source = step.source
     volume, width = volume_of(source.dims), WIDTH[source.type]
-    lines = [f"char *words = elements({c_integer(volume)}, {width}, {runs(source, volume)});", "char *memory = words;"]
+    made = f"elements({c_integer(volume)}, {width}, {runs(source, volume)})"
+    if has_default_elements(source):
+        scramble = f"(uint64_t[]){{{', '.join(map(hex, scramble_of(source.type)))}}}"
+        made = f"numbers({c_integer(volume)}, {width}, {source.start}, {scramble})"
+    lines = [f"char *words = {made};", "char *memory = words;"]
     if at := memory_layout(source):
         dims, strides = longs(map(c_integer, source.dims)), longs(map(c_integer, at.strides))
         rank = len(source.dims)

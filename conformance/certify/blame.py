@@ -70,7 +70,7 @@ class Blamer:
         if result.verdicts.get(document) not in BAD:
             return None
         at = _failing_step(row, result, document)
-        outcome, meaning = result.outcomes[at], _meaning(row, at, document)
+        outcome, meaning = _outcome(result, at), _meaning(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
         if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
@@ -126,14 +126,20 @@ def _meaning(row: Row, at: int, document: str) -> Meaning:
     return next(judged.meaning for judged in row.steps[at].meanings if document in judged.documents)
 
 
+def _outcome(result: Result, at: int) -> Outcome:
+    """Return the outcome of a step; of generated steps there is the deciding one alone."""
+    return result.outcomes[at if len(result.outcomes) > 1 else 0]
+
+
 def _failing_step(row: Row, result: Result, document: str) -> int:
     """Return the step that fails in a document: the deciding one, unless the document allows what it came to."""
 
     def may_fail(at: int) -> bool:
-        rejected, kind = result.outcomes[at].kind == "rejected", _meaning(row, at, document).kind
+        rejected, kind = _outcome(result, at).kind == "rejected", _meaning(row, at, document).kind
         return kind == "legal" if rejected else True
 
-    return next((at for at in (result.step, *range(len(result.outcomes))) if may_fail(at)), result.step)
+    others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
+    return next((at for at in (result.step, *others) if may_fail(at)), result.step)
 
 
 # ── the rules that an outcome broke ───────────────────────────────────────────────────────────────

@@ -183,7 +183,7 @@ def row_record(result: Result) -> dict[str, Any]:
     if any(result.content):
         record["content"] = result.content
     record["verdicts"], record["outcomes"] = dict(result.verdicts), list(map(_outcome_record, result.outcomes))
-    if len(result.outcomes) > 1:
+    if len(result.outcomes) > 1 or result.step:
         record["step"] = result.step + 1
     if result.diagnosis is not None:
         record["diagnosis"], record["detail"] = result.diagnosis, result.detail
@@ -307,7 +307,8 @@ def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tu
     for number, record in records:
         if record["row"] in results:
             raise Refused(f"{path}:{number}: the row {record['row']} stands twice")
-        if not 1 <= record.get("step", 1) <= len(record["outcomes"]):
+        step, outcomes = record.get("step", 1), len(record["outcomes"])
+        if step < 1 or (step > outcomes and outcomes != 1):  # of generated steps, only the deciding one is kept
             raise Refused(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
         results[record["row"]] = result_of(record)
     return tuple(results.values())

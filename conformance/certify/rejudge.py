@@ -77,13 +77,13 @@ def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
 
 def _misfit_of(row: Row, result: Result) -> str | None:
     """Say what is wrong with the number of the outcomes, or with the contents beside them; None if nothing is."""
-    outcomes, content = result.outcomes, result.content
-    if not 0 <= result.step < len(outcomes):
+    outcomes, content, kept = result.outcomes, result.content, 1 if row.case.generated else len(row.steps)
+    if not 0 <= result.step < (len(row.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
     if result.outcome.kind == "none":
         return "was not called and has more than that" if outcomes != IDLE or any(content) else None
-    if len(outcomes) != len(row.steps) or len(content) not in (0, len(outcomes)):
-        return f"has {len(row.steps)} steps, and {len(outcomes)} outcomes with {len(content)} contents"
+    if len(outcomes) != kept or len(content) not in (0, len(outcomes)):
+        return f"has {kept} steps, and {len(outcomes)} outcomes with {len(content)} contents"
     for outcome, digest in zip(outcomes, content or [None] * len(outcomes), strict=True):
         if (outcome.kind == "tensor") != (digest is not None):
             return f"a step that came to “{outcome.kind}” has the content {digest}"
@@ -121,8 +121,9 @@ def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict
     """Judge each step in each document."""
     left_out = any(claims.leaves(facet) for facet in row.facets)
     by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
-    contents = result.content or [None] * len(row.steps)
-    for step, outcome, content in zip(row.steps, result.outcomes, contents, strict=True):
+    contents = result.content or [None] * len(result.outcomes)
+    steps = [row.steps[result.step]] if row.case.generated else row.steps
+    for step, outcome, content in zip(steps, result.outcomes, contents, strict=True):
         for meaning, documents in step.meanings:
             verdict = verdict_of_record(outcome, content, meaning, step.source, step.src, left_out)
             for document in documents:

@@ -32,7 +32,7 @@ def _of_case(suite: Suite, case: Case, rows: list[Row]) -> dict[str, Any]:
         "place": str(case.place),
         "rule": case.rule,
         "sentence": suite.spec.rules[case.rule].sentence,
-        "steps": [_of_step(suite, rows, case, number) for number in range(len(case.steps))],
+        "steps": [_of_step(suite, rows, case, number) for number in case.shown_steps],
         "rows": {row.id: sorted(row.facets) for row in rows},
     }
 
@@ -44,6 +44,7 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
         for document, meaning in _meanings(row.steps[number]):
             meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
     return {
+        "step": number + 1,
         "call": format_call(case, step),
         "expect": {document: _format_expected(each) for document, each in step.expect.items()},
         "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
@@ -66,9 +67,9 @@ def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
     """Print the case."""
     say(f"{paint('bold', case['case'])}  {paint('dim', 'case · ' + case['place'])}")
     say(label_paragraph("rule", f"{case['rule']}: {case['sentence']}"))
-    for number, step in enumerate(case["steps"], 1):
+    for step in case["steps"]:
         say()
-        say(label_paragraph(f"step {number}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
+        say(label_paragraph(f"step {step['step']}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
         expected = step["expect"]
         text = (
             expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {want}" for name, want in expected.items())

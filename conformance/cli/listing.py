@@ -118,7 +118,7 @@ def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
             "steps": len(each.steps),
             "calls": [
                 f"{s.src_type}{list(s.src)} by {' then '.join(str(list(shape)) for shape in s.shapes)}"
-                for s in each.steps
+                for s in (each.steps[k] for k in each.shown_steps)
             ],
         }
         for each in cases.values()
@@ -127,7 +127,9 @@ def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
-    return each["case"], each["rule"], each["place"], "; ".join(each["calls"])
+    shown = "; ".join(each["calls"])
+    more = f" (first and last of {each['steps']:,})" if each["steps"] > len(each["calls"]) else ""
+    return each["case"], each["rule"], each["place"], f"{shown}{more}"
 
 
 def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 from ..model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
+from .each import Unusable, first_name, write_out
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
 from .schema import read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
@@ -108,19 +109,43 @@ class _CaseReader:
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
         self.check_lengths()
-        steps = entry.get("steps", [entry])
         return Case(
             id=entry["id"],
             file=self.path,
             rule=entry["rule"],
-            steps=tuple(self.step(step) for step in steps),
+            steps=self.steps(),
             place=Place(self.path, entry.line),
             declared=self.read_declaration(),
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
             inputs=self.counts("inputs", ("src", "shape", "extra")),
             outputs=self.counts("outputs", ("dst", "extra")),
             **{key.name: entry[key.name] for key in CASE_KEYS if key.name in entry},
+            generated="each" in entry,
         )
+
+    def steps(self) -> tuple[Step, ...]:
+        """Read the steps that stand in the entry, or write them out if it has `each`."""
+        entry = self.entry
+        if "each" not in entry:
+            for key in ("src", "shape", "expect"):
+                if name := first_name(entry.get(key)):
+                    self.wrong(key, f"{key} has the name {quote(name)}, which stands in no `each`; write a length")
+            return tuple(self.step(step) for step in entry.get("steps", [entry]))
+        if "steps" in entry:
+            self.wrong("each", "a case has either `each` or `steps`; write it as two cases")
+        try:
+            written = write_out(entry)
+        except Unusable as why:
+            self.wrong("each", str(why))
+            return (self.step(entry),)
+        steps = []
+        for keys, values in written:
+            before = len(self.problems)
+            steps.append(self.step(entry, keys))
+            if len(self.problems) > before:
+                self.problems[before:] = [p._replace(what=f"{p.what} (with {values})") for p in self.problems[before:]]
+                break
+        return tuple(steps)
 
     def check_lengths(self) -> None:
         """Report more entries, steps or operands than any call needs; they would only take memory and time."""
@@ -162,8 +187,8 @@ class _CaseReader:
             result[name] = 0 if value == "missing" else value
         return result
 
-    def step(self, entry: Map) -> Step:
-        whole = {**self.entry, **entry} if entry is not self.entry else entry
+    def step(self, entry: Map, written_out: Mapping[str, Any] | None = None) -> Step:
+        whole = {**self.entry, **entry, **(written_out or {})} if entry is not self.entry or written_out else entry
         for key in ("src", "shape", "special_zero", "expect"):
             if key not in whole:
                 self.wrong(key, f"missing key {key!r}; add it to the case or to the step", entry)

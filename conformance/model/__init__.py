@@ -14,7 +14,7 @@ from .backends import (
     Unsupported,
 )
 from .calls import Call, Form, Kind, Meaning
-from .cases import LAYOUTS, STRIDED, Case, Expected, Layout, Step, Suite
+from .cases import LAYOUT_FACETS, LAYOUTS, STRIDED, Case, Expected, Layout, Step, Suite
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, Outcome, OutcomeKind, Result
@@ -65,6 +65,7 @@ __all__ = [
     "IDLE",
     "INTEGERS",
     "LAYOUTS",
+    "LAYOUT_FACETS",
     "LEVELS",
     "NOT_CLAIMED",
     "NOT_RUN",

@@ -11,8 +11,18 @@ from .graphs import Operand
 from .places import Place
 from .rules import Spec
 
-Layout = Literal["dense", "transposed", "channels-last", "padded", "cropped", "offset", "broadcast", "reversed"]
+Layout = Literal[
+    "dense", "transposed", "channels-last", "padded", "cropped", "offset", "broadcast", "reversed",
+    "swapped", "blocked", "stepped", "far", "overlapping",
+    "broadcast-middle", "broadcast-last", "reversed-middle", "reversed-first",
+]  # fmt: skip
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+LAYOUT_FACETS: Mapping[Layout, Layout] = {
+    "swapped": "transposed", "blocked": "transposed", "stepped": "padded", "far": "padded", "overlapping": "broadcast",
+    "broadcast-middle": "broadcast", "broadcast-last": "broadcast",
+    "reversed-middle": "reversed", "reversed-first": "reversed",
+}  # fmt: skip
+"""Layouts that ask of a backend what another one does: whoever leaves out that one leaves out both."""
 CONTIGUOUS: tuple[Layout, ...] = ("dense", "offset")
 """Layouts whose elements lie in row-major order without gaps."""
 STRIDED: tuple[Layout, ...] = tuple(layout for layout in LAYOUTS if layout not in CONTIGUOUS)
@@ -83,6 +93,16 @@ class Case:
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
+    generated: bool = False
+    """True if `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""
+    once: Literal["for-each-type", "for-each-operation"] | None = field(default=None, metadata=_facts())
+    """Set if the case has fewer rows: one for each type, of the first operation; or one for each operation and type,
+    where shape arrives with run if it can. None: one for each way of passing shape."""
+
+    @property
+    def shown_steps(self) -> tuple[int, ...]:
+        """The indexes of the steps that lists and pages show: all, or the first and the last of generated ones."""
+        return (0, len(self.steps) - 1) if self.generated and len(self.steps) > 1 else tuple(range(len(self.steps)))
 
 
 def _keys_of(part: type[Case] | type[Step]) -> tuple[Key, ...]:

@@ -34,7 +34,7 @@ class Result(NamedTuple):
     row: str
     verdicts: Mapping[str, Verdict]
     outcomes: tuple[Outcome, ...]
-    """By step; only the deciding one keeps its message."""
+    """By step; only the deciding one keeps its message. Of generated steps, there is the deciding one alone."""
     step: int = 0
     """The index of the step that decides the verdicts."""
     diagnosis: str | None = None
@@ -53,7 +53,7 @@ class Result(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """The outcome of the deciding step."""
-        return self.outcomes[self.step]
+        return self.outcomes[self.step if len(self.outcomes) > 1 else 0]
 
 
 IDLE = (Outcome("none"),)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ..model import Case, Given, Operation, Step
+from ..model import LAYOUT_FACETS, Case, Given, Operation, Step
 from ..model.cases import given_keys
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
@@ -21,14 +21,14 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
         yield f"shape-type:{shape_type}"
     if given == "runtime" and len(operation.given) > 1:
         yield RUNTIME_SHAPE
-    for step in case.steps:
+    for step in _kinds_of_steps(case):
         yield from _facets_of_keys(step)
         if len(step.shapes) > 1:
             yield "chain"
         rank = max(len(dims) for dims in (step.src, *step.shapes))
         if rank > _USUAL_RANK:
             yield f"rank:{rank}"
-    if given == "runtime" and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case)):
+    if given == "runtime" and _changes_rank(case):
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.declared is not None:
         yield "declared"
@@ -37,7 +37,21 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
 
 
 def _facets_of_keys(part: Case | Step) -> Iterator[str]:
-    return (key.facet.format(value) for key, value in given_keys(part) if key.facet)
+    keys = ((key.facet, value) for key, value in given_keys(part) if key.facet)
+    return (facet.format(LAYOUT_FACETS.get(value, value)) for facet, value in keys)
+
+
+def _changes_rank(case: Case) -> bool:
+    """True if one program takes several ranks; generated steps of other ranks have programs of their own."""
+    return not case.generated and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case))
+
+
+def _kinds_of_steps(case: Case) -> Iterable[Step]:
+    """Return a step of each kind that facets tell apart; generated steps are many."""
+    if not case.generated:
+        return case.steps
+    kinds = {(step.layout, step.in_place, len(step.src), *map(len, step.shapes)): step for step in case.steps}
+    return kinds.values()
 
 
 def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:

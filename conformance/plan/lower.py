@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..meaning.chains import meaning_of
-from ..model import INTEGERS, STRIDED, Declared, Form, Graph, Meaning, Node, Operand, Step
+from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from .memory import Source, strides_of, volume_of
 from .steps import GREAT, RowStep, StepMeaning
@@ -14,32 +14,65 @@ from .steps import GREAT, RowStep, StepMeaning
 if TYPE_CHECKING:
     from .rows import Row
 
-PartDims = tuple[int | None, ...]
+Dims = tuple[int | None, ...] | None
 _OWN_ATTRIBUTES = ("shape", "special_zero")
 
 
 def lower(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row, ready to be called."""
-    start = zlib.crc32(row.case.id.encode()) % 251  # so that two cases have different elements
-    common = _dims_over_steps(row) if row.given == "runtime" else None
-    return tuple(_lower_step(row, step, start + 977 * index, common) for index, step in enumerate(row.case.steps))
+    if row.first is not None and _is_plain(row.case):
+        return tuple([_of_type(row.type, step) for step in row.first.steps])
+    start = zlib.crc32(row.case.id.encode())  # so that two cases have different elements
+    common = _common(row)
+    contents = 2 if row.case.generated else len(row.case.steps)  # generated steps share the tensors of those before
+    return tuple(
+        _lower_step(row, step, start + 977 * (index % contents), common[_program(row.case, step)])
+        for index, step in enumerate(row.case.steps)
+    )
+
+
+def _is_plain(case: Case) -> bool:
+    """True if the nodes of a case, and what they mean, are the same for every type of src."""
+    unusual = case.attributes or case.inputs or case.outputs or case.dst_type or case.declared is not None
+    return not unusual and case.shape_rank == 1 and case.steps[0].src_type == "T"
+
+
+def _of_type(type_: str, step: RowStep) -> RowStep:
+    """Return a plain step with another type of src."""
+    source, declared = step.source._replace(type=type_), step.graph.src
+    strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
+    graph = Graph(Declared(type_, declared.dims, strides), step.graph.nodes)
+    return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large)
 
 
 class _Common(NamedTuple):
-    """The lengths that all steps of a row share, which is all that the graph of a program knows beforehand."""
+    """The dims that the steps of one program share, as a graph declares them if shape arrives with run."""
 
-    src: PartDims | None
-    shapes: tuple[PartDims | None, ...]
-    """The dims of the tensor that holds the shape of each node."""
-
-
-def _dims_over_steps(row: Row) -> _Common:
-    steps = row.case.steps
-    shapes = ([_shape_dims(row, step.shapes[k]) for step in steps] for k in range(len(steps[0].shapes)))
-    return _Common(_common_dims([step.src for step in steps]), tuple(map(_common_dims, shapes)))
+    src: Dims
+    shapes: tuple[Dims, ...]
 
 
-def _lower_step(row: Row, step: Step, start: int, common: _Common | None) -> RowStep:
+def _program(case: Case, step: Step) -> object:
+    """Return a key that is the same for steps of one program: all of a case, or those of equal ranks if generated."""
+    return (len(step.src), tuple(map(len, step.shapes))) if case.generated else None
+
+
+def _common(row: Row) -> dict[object, _Common]:
+    """Return the common dims of each program of a row."""
+    programs: dict[object, list[Step]] = {}
+    for step in row.case.steps:
+        programs.setdefault(_program(row.case, step), []).append(step)
+    return {
+        key: _Common(
+            _common_dims([step.src for step in steps]),
+            tuple(_common_dims([_shape_dims(row, step.shapes[k]) for step in steps])
+                  for k in range(len(steps[0].shapes))),
+        )
+        for key, steps in programs.items()
+    }  # fmt: skip
+
+
+def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
     case = row.case
     start = 0 if volume_of(step.src) >= GREAT and not case.large else start
     source = Source(_src_type(row, step), step.src, step.layout, step.bits, start)
@@ -58,21 +91,21 @@ def _src_type(row: Row, step: Step) -> str:
 # ── the graph ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _graph(row: Row, step: Step, common: _Common | None) -> Graph:
+def _graph(row: Row, step: Step, common: _Common) -> Graph:
     type_ = _src_type(row, step)
-    dims = common.src if common else step.src
+    dims = common.src if row.given == "runtime" else step.src
     strides = None
     if step.layout in STRIDED and dims == step.src:
         strides = strides_of(step.src, step.layout, WIDTH[type_])
-    nodes = tuple(_node(row, step, k, common) for k in range(len(step.shapes)))
+    nodes = tuple(_node(row, step, k, common.shapes[k]) for k in range(len(step.shapes)))
     return Graph(Declared(type_, dims, strides), nodes)
 
 
-def _node(row: Row, step: Step, k: int, common: _Common | None) -> Node:
+def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
     """Return one node of the graph. The attributes, inputs and outputs of a case are those of the last node."""
-    case = row.case
+    case, last = row.case, k == len(step.shapes) - 1
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
-    if k < len(step.shapes) - 1:
+    if not last:
         return Node(row.operation, _shape_vector(row, step, k, common), special_zero)
     if "special_zero" in case.attributes:
         special_zero = case.attributes["special_zero"]
@@ -88,7 +121,7 @@ def _node(row: Row, step: Step, k: int, common: _Common | None) -> Node:
     )
 
 
-def _shape_operand(row: Row, step: Step, k: int, common: _Common | None) -> Operand | None:
+def _shape_operand(row: Row, step: Step, k: int, common: Dims) -> Operand | None:
     """Return shape as the case writes it; None if it is missing."""
     case = row.case
     if case.inputs.get("shape") == 0 or ("shape" in case.attributes and case.attributes["shape"] is None):
@@ -98,19 +131,18 @@ def _shape_operand(row: Row, step: Step, k: int, common: _Common | None) -> Oper
     return _shape_vector(row, step, k, common)
 
 
-def _shape_vector(row: Row, step: Step, k: int, common: _Common | None) -> Operand:
+def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:
     """Return a well-formed shape of the type and rank that the case chooses."""
-    if common is None:
+    if row.given != "runtime":
         return Operand(row.shape_type, _shape_dims(row, step.shapes[k]), step.shapes[k])
-    dims = common.shapes[k]
-    assert dims is not None
-    return Operand(row.shape_type, dims, None)
+    assert common is not None
+    return Operand(row.shape_type, common, None)
 
 
 def _shape_dims(row: Row, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the dims of the tensor that holds shape."""
     rank = row.case.shape_rank
-    return () if rank == 0 else (*[1] * (rank - 1), len(shape))
+    return (1,) * (rank - 1) + (len(shape),) if rank else ()
 
 
 def _declared_dst(row: Row, step: Step) -> Declared | None:
@@ -120,8 +152,10 @@ def _declared_dst(row: Row, step: Step) -> Declared | None:
     return Declared(type_, None if case.declared == "unknown" else case.declared)
 
 
-def _common_dims(all_dims: list[tuple[int, ...]]) -> PartDims | None:
+def _common_dims(all_dims: list[tuple[int, ...]]) -> Dims:
     """Return the lengths that all steps share, None for the others; None if the ranks differ."""
+    if len(all_dims) == 1:
+        return all_dims[0]
     if len({len(dims) for dims in all_dims}) > 1:
         return None
     return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*all_dims, strict=True))

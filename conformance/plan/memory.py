@@ -4,48 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..model import STRIDED, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
+from .contents import EDGES, Words, default_words, edge_words
 
+__all__ = [
+    "EDGES", "GUARD", "HUGE", "REPEATING", "Image", "Source", "are_equal", "digest_of", "dims_error", "has_no_memory",
+    "image_of", "patterns", "shape_image", "strides_of", "volume_of",
+]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
 _MARK = 0xA5
 HUGE = 1 << 24
 """Tensors of this many bytes or more are compared in place, without another copy."""
+_PART = 1 << 18
+_FAR_STEP = (1 << 16) + 1
+"""Elements between neighbours along the first axis of `far`, beside those that lie there."""
 MOST_DIMS, _FAR = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
-_NORMAL = {
-    "f32": (0x00800000, 0x3F800000, 0x7F800000),
-    "bf16": (0x0080, 0x3F80, 0x7F80),
-    "f16": (0x0400, 0x3C00, 0x7C00),
-    "f64": (0x0010 << 48, 0x3FF0 << 48, 0x7FF0 << 48),
-}
-"""Smallest positive normal, 1.0, and the pattern after the largest finite number, by type."""
-
-
-EDGES: Mapping[str, tuple[int, ...]] = {
-    "f32": (
-        0x3F800000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7FA00000, 0xFFC12345, 0x3F808000, 0x3F800001, 0x33000000,
-        0x477FF000, 0x7F800000, 0xFF800001, 0x00000000, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF800000,
-        0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FBFFFFF, 0x7FFFFFFF, 0xFFFFFFFF,
-    ),
-    "bf16": (
-        0x3F80, 0x8000, 0x0001, 0x807F, 0x7FA0, 0xFFC1, 0x3F81, 0x0000, 0x8001, 0x007F, 0x0080, 0x7F7F, 0x7F80,
-        0xFF80, 0x7FC0, 0x7F81, 0x7FFF, 0x3300, 0x477F,
-    ),
-    "f16": (
-        0x3C00, 0x8000, 0x0001, 0x83FF, 0x7D00, 0xFE01, 0x3C01, 0x0000, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0x7C00,
-        0xFC00, 0x7E00, 0x7C01, 0x7FFF, 0x1400, 0x77FF,
-    ),
-}  # fmt: skip
-"""Bit patterns worth a test, by type: zeros, subnormals, limits, infinities, NaNs, values that rounding changes."""
+_DENSE = ("dense", "offset")
+REPEATING = ("broadcast", "broadcast-middle", "broadcast-last", "overlapping")
+"""Layouts in which several elements lie in one place."""
 
 
 class Source(NamedTuple):
@@ -56,7 +41,7 @@ class Source(NamedTuple):
     layout: Layout = "dense"
     bits: str | None = None
     start: int = 0
-    """The distance of the first default element from the pattern of 1.0."""
+    """The number of the first default element in the scramble of the type."""
 
 
 def digest_of(elements: bytes | memoryview) -> str:
@@ -89,22 +74,43 @@ class Image:
 
 def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, ...]:
     """Return the byte strides of a layout."""
-    padding = 3 if layout == "padded" and len(dims) > 1 else 0
-    step = width * (2 if layout == "padded" and len(dims) == 1 else 1)
-    order = [*range(len(dims) - 1, -1, -1)]  # from the axis that runs fastest
+    if layout in _DENSE:
+        return _dense_strides(dims, width)
+    rank = len(dims)
+    wide = layout == "stepped" or (layout == "padded" and rank == 1)
+    step = width * 2 if wide else width
+    zero = {"broadcast": 0, "broadcast-middle": rank // 2, "broadcast-last": rank - 1}.get(layout)
+    strides = [0] * rank
+    for count, axis in enumerate(_sort_axes(rank, layout)):
+        step += _FAR_STEP * width if layout == "far" and axis == 0 else 0
+        strides[axis] = 0 if axis == zero else step
+        gap = 3 if layout == "padded" and count == 0 else 1 if layout == "cropped" and axis == 1 else 0
+        step *= 1 if axis == zero else max(dims[axis], 1) + (gap if rank > 1 else 0)
+    if layout == "overlapping" and rank > 1:
+        strides[0] = width
+    turned = {"reversed": rank - 1, "reversed-middle": rank // 2, "reversed-first": 0}.get(layout)
+    if turned is not None and dims:
+        strides[turned] *= -1
+    return tuple(strides)
+
+
+def _dense_strides(dims: tuple[int, ...], width: int) -> tuple[int, ...]:
+    strides = []
+    for length in reversed(dims):
+        strides.append(width)
+        width *= length or 1
+    return tuple(reversed(strides))
+
+
+def _sort_axes(rank: int, layout: Layout) -> list[int]:
+    """Return the axes of a layout, beginning with the one whose neighbours lie closest together."""
+    order = [*range(rank - 1, -1, -1)]
     if layout == "transposed":
         order.reverse()
-    if layout == "channels-last" and len(dims) > 2:
-        order = [1, *(axis for axis in order if axis != 1)]
-    strides = [0] * len(dims)
-    for count, axis in enumerate(order):
-        strides[axis] = step
-        step *= max(dims[axis], 1) + (padding if count == 0 else 0) + (layout == "cropped" and axis == 1)
-    if layout == "broadcast" and dims:
-        strides[0] = 0
-    if layout == "reversed" and dims:
-        strides[-1] = -strides[-1]
-    return tuple(strides)
+    if layout == "swapped":
+        order[-2:] = order[:-3:-1]
+    first = {"channels-last": 1, "blocked": 2}.get(layout)
+    return [first, *(axis for axis in order if axis != first)] if first and rank > first + 1 else order
 
 
 def has_no_memory(dims: tuple[int, ...]) -> bool:
@@ -120,51 +126,41 @@ def dims_error(dims: tuple[int, ...]) -> str | None:
     return f"a length of {far.bit_length()} bits, where at most 64 are taken" if far is not None else None
 
 
+def are_equal(one: bytes | memoryview, other: bytes | memoryview) -> bool:
+    """Compare bytes; a memoryview would be compared element by element, so parts of it are copied."""
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        return one == other
+    parts = range(0, len(one), _PART)
+    return len(one) == len(other) and all(bytes(one[at : at + _PART]) == bytes(other[at : at + _PART]) for at in parts)
+
+
 def volume_of(dims: tuple[int, ...]) -> int:
     """Return the number of elements."""
     return math.prod(dims)
 
 
-def patterns(source: Source) -> np.ndarray[Any, np.dtype[Any]]:
+def patterns(source: Source) -> Words:
     """Return the elements of a source as unsigned integers, flat, in row-major order."""
     volume = volume_of(source.dims)
+    if source.layout not in REPEATING or not volume:
+        return _words(source, volume)
+    axes = [(n, s) for n, s in zip(source.dims, strides_of(source.dims, source.layout, 1), strict=True) if n != 1]
+    words = _words(source, 1 + sum((n - 1) * s for n, s in axes))
     width = WIDTH[source.type]
-    kind = np.dtype(f"<u{width}")
-    if source.bits == "all":
-        return np.arange(volume, dtype=kind)
-    if source.bits not in (None, "edges"):
-        words = [int(word, 16) for word in source.bits.split()]
-        return np.resize(np.array(words, dtype=kind), volume)
-    repeats = source.dims[0] if source.layout == "broadcast" and source.dims else 1
-    distinct = volume // repeats if repeats else 0
+    view = np.ndarray(tuple(n for n, _ in axes), words.dtype, words, 0, tuple(s * width for _, s in axes))
+    return view.reshape(-1)
+
+
+def _words(source: Source, size: int) -> Words:
+    """Return the first elements of a source that lie in places of their own."""
+    kind = np.dtype(f"<u{WIDTH[source.type]}")
+    if source.bits is None:
+        return default_words(source.type, source.start, size)
     if source.bits == "edges":
-        flat = np.resize(np.array(edge_patterns(source.type, source.start), kind), distinct)
-        return np.tile(flat, repeats) if repeats > 1 else flat
-    low, one, high = _normal(source.type)
-    span = count_patterns(source.type)
-    begin = (one - low + source.start) % span
-    if begin + distinct <= span:
-        flat = np.arange(begin + low, begin + low + distinct, dtype=kind)
-    else:  # the patterns repeat; copying is fast
-        flat = np.resize(np.roll(np.arange(low, high, dtype=kind), -begin), distinct)
-    return np.tile(flat, repeats) if repeats > 1 else flat
-
-
-def count_patterns(type_: str) -> int:
-    """Return how many default elements there are before they repeat."""
-    low, _, high = _normal(type_)
-    return high - low
-
-
-def _normal(type_: str) -> tuple[int, int, int]:
-    return _NORMAL.get(type_) or (0, 1, 2 if type_ == "bool" else 1 << (8 * WIDTH[type_] - 1))
-
-
-def edge_patterns(type_: str, start: int) -> list[int]:
-    """Return the EDGES of a type, rotated by `start`."""
-    words = EDGES[type_]
-    at = start % len(words)
-    return [*words[at:], *words[:at]]
+        return edge_words(source.type, source.start, size)
+    if source.bits == "all":
+        return np.arange(size, dtype=kind)
+    return np.resize(np.array([int(word, 16) for word in source.bits.split()], kind), size)
 
 
 def image_of(source: Source) -> Image:
@@ -172,9 +168,11 @@ def image_of(source: Source) -> Image:
     width = WIDTH[source.type]
     flat = patterns(source)
     strides = strides_of(source.dims, source.layout, width)
-    reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
-    below = -sum(step for step in reach if step < 0)
-    above = sum(step for step in reach if step > 0)
+    below, above = 0, flat.nbytes - width
+    if source.layout not in _DENSE:
+        reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
+        below = -sum(step for step in reach if step < 0)
+        above = sum(step for step in reach if step > 0)
     offset = GUARD + below + (3 * width if source.layout == "offset" else 0)
     if not flat.size:
         memory = bytearray([_MARK]) * (2 * GUARD)

@@ -27,6 +27,8 @@ class _RowFields(NamedTuple):
     facets: frozenset[str]
     contracts: Mapping[str, Contract]
     """By document."""
+    first: Row | None = None
+    """The row of the same case, operation and way of passing shape for the first type; None for that row itself."""
 
 
 class Row(_RowFields):
@@ -84,12 +86,19 @@ def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract])
     """Yield the rows of some cases."""
     for case in cases:
         src_type = case.steps[0].src_type
-        for operation in spec.operations.values():
+        for operation in _operations(case, spec):
             types = operation.types if src_type == "T" else (src_type,)
-            for given in operation.given:
-                for shape_type in (case.shape_type,) if case.shape_type else operation.shape_types:
+            for given in operation.given[-1:] if case.once else operation.given:
+                own_types = operation.shape_types[-1:] if case.once else operation.shape_types
+                for shape_type in (case.shape_type,) if case.shape_type else own_types:
                     if is_expressible(case, operation, given, shape_type):
                         yield from _rows(case, operation, given, shape_type, compiled, types)
+
+
+def _operations(case: Case, spec: Spec) -> tuple[Operation, ...]:
+    """Return the operations that a case runs for."""
+    operations = tuple(spec.operations.values())
+    return operations[:1] if case.once == "for-each-type" else operations
 
 
 def row_of(case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract]) -> Row:
@@ -110,10 +119,12 @@ def _rows(
         parts.append(shape_type)
     name, rest = f"{case.id}[{operation.id}-", f"{'-'.join(parts)}]"
     facets = frozenset(facets_of(case, operation, shape_type, given))
+    first = None
     for type_ in types:
-        yield Row(
-            f"{name}{type_}{rest}", case, operation, type_, shape_type, given, _with_type(facets, type_), compiled
-        )
+        id_, own = f"{name}{type_}{rest}", _with_type(facets, type_)
+        row = Row(id_, case, operation, type_, shape_type, given, own, compiled, first)
+        first = first or row
+        yield row
 
 
 @lru_cache(4096)

@@ -11,6 +11,9 @@ from .memory import Image, Source, image_of, shape_image, volume_of
 
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
+_MANY, _CACHED_OF_MANY = 1 << 14, 4
+"""Elements of which only a few images are kept, and how many."""
+_image_of_many = lru_cache(_CACHED_OF_MANY)(image_of)
 _shape_image = lru_cache(_CACHED_IMAGES)(shape_image)
 GREAT = 1 << 21
 """Only the latest image of this many elements or more is kept; cases of the same dims and type share it."""
@@ -46,11 +49,13 @@ class RowStep:
         """src in memory, shared by all steps with the same source."""
         if self.large:
             return image_of(self.source)
-        return _great_image(self.source) if self.great else _image(self.source)
+        if self.great:
+            return _great_image(self.source)
+        return (_image_of_many if volume_of(self.source.dims) >= _MANY else _image)(self.source)
 
     def free_memory(self) -> None:
         """Drop src if it is too large to keep; the next use makes it again."""
-        if self.large or self.great:
+        if self.large or volume_of(self.source.dims) >= _MANY:
             self.__dict__.pop("src", None)
 
     @cached_property

@@ -76,13 +76,12 @@ def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> 
     if len(case.steps) == 1:
         return [StepCall(format_call(case, case.steps[0]), ())]
     calls = []
-    for k, step in enumerate(case.steps):
-        if len(case.steps) > _MOST_STEPS and k != rows[0].step:
-            continue
+    shown = case.shown_steps if len(case.steps) <= _MOST_STEPS or case.generated else ()
+    for k in sorted({*shown, *(result.step for result in rows)}):
         wants = (
             (want, tuple(each for each in binding if not documents or each in documents))
             for want, binding in collect_wants(representatives, k).items()
         )
-        number = f"step {k + 1} of {len(case.steps):,}: " if len(case.steps) > _MOST_STEPS else ""
-        calls.append(StepCall(number + format_call(case, step), tuple(want for want in wants if want[1])))
+        number = f"step {k + 1} of {len(case.steps):,}: " if len(shown) < len(case.steps) else ""
+        calls.append(StepCall(number + format_call(case, case.steps[k]), tuple(want for want in wants if want[1])))
     return calls

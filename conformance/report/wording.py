@@ -90,7 +90,7 @@ def format_answer(result: RowResult, generic: bool = False, with_message: bool =
         text += f": {outcome.message}" if with_message and outcome.message else ""
     for fault in outcome.faults:
         text += f", {fault}"
-    if len(result.result.outcomes) > 1:
+    if len(result.row.case.steps) > 1:
         text = f"step {result.step + 1}: {text}"
     return text
 

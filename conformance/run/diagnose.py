@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model import Meaning, Outcome
 from ..model.types import WIDTH
-from ..plan.memory import GUARD, Source, volume_of
+from ..plan.memory import GUARD, Source, are_equal, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,7 +41,7 @@ def compare(
     wrong = wrong_dims(outcome.dims, meaning, source.dims)
     if wrong:
         return wrong
-    if outcome.data != elements:
+    if not are_equal(outcome.data, elements):
         return diagnose_elements(source, elements, outcome.data, earlier)
     return None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
-from ..model import IDLE, NOT_CLAIMED, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, worst
-from ..plan.memory import digest_of
+from ..model import IDLE, NOT_CLAIMED, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, fails, worst
+from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import elements_of, make_call
@@ -47,6 +49,8 @@ def result_without_call(row: Row, verdict: Verdict) -> Result:
 
 def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None = None) -> Result:
     """Call the steps of a row and judge them. `left_out`: the row has a facet that the claims leave out."""
+    if row.case.generated:
+        return _run_step_by_step(row, adapter, left_out, previous)
     outcomes = call_steps(row, adapter)
     if any(outcome.kind in DIED for outcome in outcomes):
         outcomes = confirm(row, adapter, outcomes, previous, call_steps)
@@ -56,27 +60,68 @@ def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None 
     return result
 
 
+def _run_step_by_step(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+    """Call and judge the steps of a generated row up to the first that fails; keep no answer but the latest."""
+    result: Result | None = None
+    before, kept = Outcome("none"), None
+    for number, (called, answer) in enumerate(_calls(row, adapter)):
+        late = _with_late_change(before, kept)
+        if late.faults:
+            return _result_of_step(row, number - 1, late, _judge_step(row.steps[number - 1], late, left_out))
+        outcome = called
+        if called.kind in DIED:
+            outcome = confirm(row, adapter, [called], previous, partial(_call_one_step, number=number))[0]
+        judgements = _judge_step(row.steps[number], outcome, left_out, [before.data] if before.data else [])
+        if result is None or any(is_worse(each.verdict, result.verdicts[d]) for d, each in judgements.items()):
+            result = _result_of_step(row, number, outcome, judgements)
+        row.steps[max(number - 1, 0)].free_memory()  # the next call looks at the src of this one
+        if fails(result.verdicts.values()):
+            break
+        before, kept = outcome, answer
+    assert result is not None
+    return result
+
+
+def is_worse(verdict: Verdict, other: Verdict) -> bool:
+    return verdict != other and worst((verdict, other)) == verdict
+
+
+def _call_one_step(row: Row, adapter: Adapter, number: int) -> list[Outcome]:
+    """Call the steps of a generated row again up to one of them, and return the outcome of the last."""
+    outcomes = islice(_calls(row, adapter), number + 1)
+    return [outcome for outcome, _ in outcomes][-1:]
+
+
 def call_steps(row: Row, adapter: Adapter) -> list[Outcome]:
     """Call each step of a row and return the outcomes. Steps with equal graphs share one program."""
     if len(row.steps) == 1:
         return [make_call(adapter, row.steps[0], None)[0]]
+    outcomes, answers = map(list, zip(*_calls(row, adapter), strict=True))
+    return [_with_late_change(outcome, answer) for outcome, answer in zip(outcomes, answers, strict=True)]
+
+
+def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
+    """Call each step of a row; yield its outcome, and its answer unless that may be overwritten."""
     programs: dict[Graph, Program] = {}
-    outcomes: list[Outcome] = []
-    answers: list[Any] = []
-    for step in row.steps:
+    for number, step in enumerate(row.steps):
+        if row.case.generated and step.graph not in programs:
+            programs.clear()  # its programs come one after another, and may be thousands
         outcome, answer = make_call(adapter, step, programs)
         if outcome.kind in DIED:
             programs.clear()
         if len(programs) > _ALIVE:
             del programs[list(programs)[_ALIVE // 2]]  # so that some live long, and others are compiled again
-        if _restore_overwritten(row.steps[max(0, len(outcomes) - _WATCHED) : len(outcomes)], step):
+        watched = 1 if row.case.generated else _WATCHED
+        if _restore_overwritten(row.steps[max(0, number - watched) : number], step):
             outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
-        outcomes.append(outcome)
-        answers.append(None if step.may_overwrite else answer)
-    for k, answer in enumerate(answers):
-        if answer is not None and outcomes[k].data is not None and _has_changed(answer, outcomes[k]):
-            outcomes[k] = outcomes[k]._replace(faults=(*outcomes[k].faults, "answer changed later"))
-    return outcomes
+        yield outcome, None if step.may_overwrite else answer
+
+
+def _with_late_change(outcome: Outcome, answer: Any) -> Outcome:
+    """Return the outcome of an earlier call, with a fault if its answer is no longer what it was."""
+    if answer is None or outcome.data is None or not _has_changed(answer, outcome):
+        return outcome
+    return outcome._replace(faults=(*outcome.faults, "answer changed later"))
 
 
 def _restore_overwritten(earlier: Sequence[RowStep], step: RowStep) -> bool:
@@ -90,7 +135,7 @@ def _restore_overwritten(earlier: Sequence[RowStep], step: RowStep) -> bool:
 def _has_changed(answer: Any, outcome: Outcome) -> bool:
     """True if an answer is no longer what it was, or is no answer any more."""
     try:
-        return elements_of(answer) != outcome.data
+        return not are_equal(elements_of(answer), outcome.data)  # type: ignore[arg-type] # the caller looked
     except (TypeError, ValueError):
         return True
 
@@ -103,15 +148,13 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     by_step = []
     earlier: list[bytes | memoryview] = []
     for step, outcome in zip(row.steps, outcomes, strict=True):
-        judgements: dict[str, Judgement] = {}
-        for meaning, documents in step.meanings:
-            judgement = judge(outcome, meaning, step.source, step.src, left_out, earlier)
-            for document in documents:
-                judgements[document] = judgement
+        judgements = _judge_step(step, outcome, left_out, earlier)
         by_step.append(judgements)
         if outcome.data is not None:
             earlier.append(outcome.data)
     deciding, verdicts = _decide(by_step)
+    if row.case.generated:
+        return _result_of_step(row, deciding, outcomes[deciding], by_step[deciding])
     diagnosis = next((judgement.diagnosis for judgement in by_step[deciding].values() if judgement.diagnosis), None)
     name, text = diagnosis or (None, None)
     kept = tuple(
@@ -125,6 +168,26 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     else:
         contents = contents_of(outcomes)
     return Result(row.id, verdicts, kept, deciding, name, text, contents)
+
+
+def _judge_step(
+    step: RowStep, outcome: Outcome, left_out: bool, earlier: Sequence[bytes | memoryview] = ()
+) -> dict[str, Judgement]:
+    """Judge the outcome of a step in each document."""
+    judgements: dict[str, Judgement] = {}
+    for meaning, documents in step.meanings:
+        judgement = judge(outcome, meaning, step.source, step.src, left_out, earlier)
+        for document in documents:
+            judgements[document] = judgement
+    return judgements
+
+
+def _result_of_step(row: Row, number: int, outcome: Outcome, judgements: Mapping[str, Judgement]) -> Result:
+    """Return the result of a generated row, which holds the outcome of one step alone."""
+    verdicts = {document: judgements[document].verdict for document in row.documents}
+    diagnosis = next((judgement.diagnosis for judgement in judgements.values() if judgement.diagnosis), None)
+    name, text = diagnosis or (None, None)
+    return Result(row.id, verdicts, (outcome._replace(data=None),), number, name, text, contents_of([outcome]))
 
 
 def _decide(by_step: Sequence[Mapping[str, Judgement]]) -> tuple[int, dict[str, Verdict]]:

@@ -1,0 +1,124 @@
+"""The elements that a tensor of a case holds: scrambled numbers by default, or bit patterns that are worth a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import count
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model.types import WIDTH
+
+Words = np.ndarray[Any, np.dtype[Any]]
+"""Elements as unsigned integers, flat."""
+
+EDGES: Mapping[str, tuple[int, ...]] = {
+    "f32": (
+        0x3F800000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7FA00000, 0xFFC12345, 0x3F808000, 0x3F800001, 0x33000000,
+        0x477FF000, 0x7F800000, 0xFF800001, 0x00000000, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF800000,
+        0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FBFFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0xFF7FFFFF, 0xFFBFFFFF,
+    ),
+    "bf16": (
+        0x3F80, 0x8000, 0x0001, 0x807F, 0x7FA0, 0xFFC1, 0x3F81, 0x0000, 0x8001, 0x007F, 0x0080, 0x7F7F, 0x7F80,
+        0xFF80, 0x7FC0, 0x7F81, 0x7FFF, 0x3300, 0x477F, 0xFF81, 0xFF7F, 0xFFFF,
+    ),
+    "f16": (
+        0x3C00, 0x8000, 0x0001, 0x83FF, 0x7D00, 0xFE01, 0x3C01, 0x0000, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0x7C00,
+        0xFC00, 0x7E00, 0x7C01, 0x7FFF, 0x1400, 0x77FF, 0xFC01, 0xFBFF, 0xFFFF,
+    ),
+}  # fmt: skip
+"""Bit patterns worth a test, by type: zeros, subnormals, limits, infinities, NaNs, values that rounding changes."""
+_EXPONENT_BITS = {"f32": 8, "bf16": 8, "f16": 5, "f64": 11}
+_MOST_PLACES = 1 << 17
+SPREAD = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio: its multiples spread evenly over all words."""
+
+
+class Scramble(NamedTuple):
+    """The order in which default elements run through the patterns of a type, each of them once.
+
+    The patterns, positive numbers first, are cut into as many places as `places` says. Consecutive elements jump from
+    place to place by `jump`, so that they differ in sign, exponent and fraction. In a place there are 2^`fine`
+    patterns, one for each round through all places.
+    """
+
+    places: int
+    jump: int
+    fine: int
+    low: int
+    """The pattern of the first number: the smallest normal one."""
+    positive: int
+    """The number of elements of positive sign."""
+    gap: int
+    """Patterns between the last positive number and the first negative one."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements before they repeat."""
+        return self.places << self.fine
+
+    def word(self, number: int) -> int:
+        """Return one element. `default_words` gives many faster, and scripts that repeat a row do it like this."""
+        turn, place = divmod(number % self.size, self.places)
+        at = place * self.jump % self.places << self.fine
+        noise = place * SPREAD % (1 << 64) >> 64 - self.fine ^ turn * SPREAD % (1 << self.fine)
+        return self.low + at + (self.gap if at >= self.positive else 0) ^ noise
+
+
+@lru_cache(len(WIDTH))
+def scramble_of(type_: str) -> Scramble:
+    """Return the scramble of a type: of the normal numbers of both signs, of all integers, or of two booleans."""
+    bits = 1 if type_ == "bool" else 8 * WIDTH[type_]
+    numbers, low, gap = 1 << bits, 0, 0
+    if type_ in _EXPONENT_BITS:
+        fraction = bits - 1 - _EXPONENT_BITS[type_]
+        low = 1 << fraction
+        numbers = 2 * ((1 << _EXPONENT_BITS[type_]) - 2) << fraction
+        gap = 2 * low
+    fine = next(fine for fine in count() if numbers >> fine <= _MOST_PLACES)
+    places = numbers >> fine
+    jump = next(step for step in count(int(places * 0.618)) if gcd(step, places) == 1)
+    return Scramble(places, jump, fine, low, numbers // 2, gap)
+
+
+@lru_cache(len(WIDTH))
+def _first_turn(type_: str) -> Words:
+    """The elements of the first round through all places."""
+    scramble, wide = scramble_of(type_), np.uint64
+    place = np.arange(scramble.places, dtype=wide)
+    at = place * wide(scramble.jump) % wide(scramble.places) << wide(scramble.fine)
+    words = at + wide(scramble.low) + wide(scramble.gap) * (at >= scramble.positive)
+    if scramble.fine:
+        words ^= place * wide(SPREAD) >> wide(64 - scramble.fine)
+    first = words.astype(f"<u{WIDTH[type_]}")
+    first.flags.writeable = False
+    return first
+
+
+def default_words(type_: str, start: int, size: int) -> Words:
+    """Return `size` default elements from the element `start` of the scramble on."""
+    scramble, first = scramble_of(type_), _first_turn(type_)
+    words = np.empty(size, first.dtype)
+    turn, place = divmod(start % scramble.size, scramble.places)
+    done = 0
+    while done < size:
+        part = first[place : place + size - done]
+        noise = turn * SPREAD % (1 << scramble.fine)
+        np.bitwise_xor(part, first.dtype.type(noise), out=words[done : done + part.size])
+        done, turn, place = done + part.size, turn + 1, 0
+    return words
+
+
+def edge_words(type_: str, start: int, size: int) -> Words:
+    """Return the EDGES of a type over and over, rotated by `start`."""
+    return np.resize(np.array(edge_patterns(type_, start), f"<u{WIDTH[type_]}"), size)
+
+
+def edge_patterns(type_: str, start: int) -> list[int]:
+    """Return the EDGES of a type, rotated by `start`."""
+    words = EDGES[type_]
+    at = start % len(words)
+    return [*words[at:], *words[:at]]

@@ -1,0 +1,123 @@
+"""A case with `each` is written out into a step for every combination of values, and its mistakes have a place."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.load.cases import load_cases, load_suite
+from conformance.model import Case, Malformed, Step, Suite
+from conformance.plan.rows import plan_of
+
+HEAD = "about: calls\ncases:\n  - id: calls\n    rule: same-content\n"
+CALL = HEAD + "    src: {src}\n    shape: {shape}\n    special_zero: true\n    expect: {expect}\n    each: {each}\n"
+
+
+@cache
+def suite() -> Suite:
+    return load_suite()
+
+
+def case_of(tmp_path: Path, src: str, shape: str, expect: str, each: str, more: str = "") -> Case:
+    (tmp_path / "calls.yaml").write_text(CALL.format(src=src, shape=shape, expect=expect, each=each) + more)
+    return load_cases(tmp_path, suite().spec)["calls"]
+
+
+def problems_of(tmp_path: Path, src: str, shape: str, expect: str, each: str, more: str = "") -> list[str]:
+    with pytest.raises(Malformed) as wrong:
+        case_of(tmp_path, src, shape, expect, each, more)
+    return [str(problem) for problem in wrong.value.problems]
+
+
+def calls_of(case: Case) -> list[tuple[Any, ...]]:
+    def dims(step: Step) -> tuple[int, ...] | None:
+        return step.expect["*"].dims
+
+    return [(step.src, step.shapes[0], dims(step)) for step in case.steps]
+
+
+def test_a_range_has_both_its_ends(tmp_path: Path) -> None:
+    case = case_of(tmp_path, "T[2, count]", "[count, 2]", "T[count, 2]", "{count: [1 to 3, 7]}")
+    assert [step.src for step in case.steps] == [(2, 1), (2, 2), (2, 3), (2, 7)]
+    assert calls_of(case)[3] == ((2, 7), (7, 2), (7, 2))
+    assert case.generated
+
+
+def test_the_last_name_changes_fastest_and_lists_are_spliced(tmp_path: Path) -> None:
+    each = "{before: [[6], [2, 3]], layout: [dense, padded], ones: [[], [1, 1]]}"
+    case = case_of(tmp_path, "T[before]", "[before, ones]", "T[before, ones]", each)
+    assert [(step.src, step.layout, step.shapes[0]) for step in case.steps] == [
+        ((6,), "dense", (6,)), ((6,), "dense", (6, 1, 1)), ((6,), "padded", (6,)), ((6,), "padded", (6, 1, 1)),
+        ((2, 3), "dense", (2, 3)), ((2, 3), "dense", (2, 3, 1, 1)),
+        ((2, 3), "padded", (2, 3)), ((2, 3), "padded", (2, 3, 1, 1)),
+    ]  # fmt: skip
+
+
+def test_an_entry_is_put_into_each_place_in_turn(tmp_path: Path) -> None:
+    each = "{after: [[2, 3, 4]], asked: {put: -1, in: after}}"
+    case = case_of(tmp_path, "T[24]", "[asked]", "T[after]", each)
+    assert [step.shapes[0] for step in case.steps] == [(-1, 3, 4), (2, -1, 4), (2, 3, -1)]
+
+
+def test_a_zero_is_put_only_where_the_other_name_has_the_same_length(tmp_path: Path) -> None:
+    each = "{before: [[2, 3, 4]], after: [[2, 4, 3], [2, 3, 1, 4]], asked: {put: 0, in: after, like: before}}"
+    case = case_of(tmp_path, "T[before]", "[asked]", "T[after]", each)
+    assert [step.shapes[0] for step in case.steps] == [(0, 4, 3), (0, 3, 1, 4), (2, 0, 1, 4)]
+    together = each.replace("like: before", "like: before, all: true")
+    case = case_of(tmp_path, "T[before]", "[asked]", "T[after]", together)
+    assert [step.shapes[0] for step in case.steps] == [(0, 4, 3), (0, 0, 1, 4)]
+
+
+def test_a_chain_takes_names_too(tmp_path: Path) -> None:
+    chain = "    chain:\n      - {shape: [1, count], special_zero: false}\n"
+    case = case_of(tmp_path, "T[count]", "[count, 1]", "T[1, count]", "{count: [5]}", chain)
+    assert case.steps[0].shapes == ((5, 1), (1, 5))
+
+
+@pytest.mark.parametrize(
+    ("call", "line", "words"),
+    [
+        (("T[sum]", "[sum]", "T[sum]", "{count: [5]}"), 9, "'sum' is no name of lengths; each has count"),
+        (("T[count]", "[5]", "T[count]", "{count: 1 to 5000}"), 9, "each makes more than 4,096 steps"),
+        (("T[count]", "[count]", "T[count]", "{count: 5 to 4}"), 9, "each makes no step"),
+        (("T[count]", "[count]", "T[count]", "{count: five}"), 9, "a range such as 1 to 1100"),
+        (("T[count]", "[count]", "T[count]", "{count: [2], layout: [flat]}"), 9, "unknown value 'flat'"),
+        (("T[before]", "[5]", "T[5]", "{before: [[-1]]}"), 5, "is no tensor"),
+        (("T[5]", "[5]", "T[5]", "{asked: {put: 2, in: after}}"), 9, "asked"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, call: tuple[str, ...], line: int, words: str) -> None:
+    problems = problems_of(tmp_path, *call)
+    assert any(f"calls.yaml:{line}: " in problem and words in problem for problem in problems), problems
+
+
+def test_a_wrong_step_is_named_by_its_values(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, "T[count]", "[count]", "T[count]", "{count: [5, 300000000]}")
+    assert "(with count 300000000)" in problem
+
+
+def test_a_name_without_each_and_steps_beside_it_are_mistakes(tmp_path: Path) -> None:
+    text = CALL.format(src="T[count]", shape="[5]", expect="T[5]", each="").replace("    each: \n", "")
+    (tmp_path / "calls.yaml").write_text(text)
+    with pytest.raises(Malformed, match=r"calls.yaml:5: src has the name 'count', which stands in no `each`"):
+        load_cases(tmp_path, suite().spec)
+    steps = "    steps:\n      - {special_zero: false}\n"
+    assert any(
+        "either `each` or `steps`" in p
+        for p in problems_of(tmp_path, "T[5]", "[5]", "T[5]", "{count: [5]}", more=steps)
+    )
+
+
+def test_fewer_rows_are_one_for_each_type_or_for_each_operation() -> None:
+    rows = [row for row in plan_of(suite()).rows if row.case.once]
+    by_type = [row for row in rows if row.case.id == "every-count-to-eleven-hundred"]
+    assert [(row.operation, row.type) for row in by_type] == [("StaticReshape", t) for t in ("f32", "bf16", "f16")]
+    by_operation = [row for row in rows if row.case.id == "small-tensors-of-every-pair-of-ranks"]
+    assert {(row.operation, row.given, row.shape_type) for row in by_operation} == {
+        ("StaticReshape", "attribute", "s64"), ("DynamicReshape-1", "runtime", "s32"), ("Reshape-1", "runtime", "s64"),
+    }  # fmt: skip
+    assert len(by_operation) == 9
+    assert not any("changing-rank" in facet for row in rows for facet in row.facets)

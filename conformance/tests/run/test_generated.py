@@ -1,0 +1,80 @@
+"""The steps of a case with `each` are one row, which names the step that fails."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+import pytest
+
+from conformance.certify.evidence import result_of, row_record
+from conformance.certify.rejudge import contradictions
+from conformance.load.cases import load_suite
+from conformance.model import Crashed, Result, Tensor
+from conformance.plan.rows import Row, plan_of
+from conformance.run.row import run_row
+
+from .. import miniatures
+
+
+class WrongFor(miniatures.Bent):
+    """Loses the last element of some counts, or dies of them."""
+
+    counts: tuple[int, ...] = ()
+    dies = False
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        if prod(src.dims) in self.counts:
+            if self.dies:
+                raise Crashed("SIGSEGV")
+            answer = answer.copy()
+            answer.reshape(-1)[-1:] = 0
+        return answer
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    return plan_of(load_suite()).rows
+
+
+def row(case: str = "every-count-to-eleven-hundred", type_: str = "f32") -> Row:
+    return next(row for row in rows() if (row.case.id, row.type) == (case, type_))
+
+
+def result(one: Row, *counts: int, dies: bool = False) -> Result:
+    adapter = WrongFor()
+    adapter.counts, adapter.dies = counts, dies
+    return run_row(one, adapter, left_out=False)
+
+
+def test_a_row_of_many_steps_passes_with_one_outcome() -> None:
+    done = result(row())
+    assert set(done.verdicts.values()) == {"pass"}
+    assert (len(done.outcomes), len(done.content), done.step) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_the_first_step_that_fails_is_named(dies: bool) -> None:
+    one = row()
+    done = result(one, 1000, 1001, dies=dies)
+    assert set(done.verdicts.values()) == {"fail"}
+    assert one.case.steps[done.step].src == (1000,)
+    assert done.outcome.kind == ("crash" if dies else "tensor")
+    assert done.diagnosis
+
+
+def test_evidence_of_a_failing_step_is_read_back_and_contradicts_nothing() -> None:
+    one = row()
+    done = result(one, 37)
+    back = result_of(row_record(done))
+    assert (back.step, back.outcome.dims, back.diagnosis) == (36, (1, 37), done.diagnosis)
+    header = {
+        "claims": {"operations": ["StaticReshape"], "leaves_out": [], "answers_special_zero": True},
+        "waivers": [],
+    }
+    assert not list(contradictions([one], {one.id: back}, header))
+    lied = back._replace(verdicts=dict.fromkeys(back.verdicts, "pass"))
+    assert list(contradictions([one], {one.id: lied}, header))
+    beyond = back._replace(step=1100)
+    assert list(contradictions([one], {one.id: beyond}, header))
