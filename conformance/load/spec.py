@@ -292,7 +292,8 @@ class _SpecReader:
             example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
             result[entry["id"]] = Finding(
                 entry["id"], entry["kind"], entry["about"], self.pointers(entry["at"], place), tuple(entry["readings"]),
-                entry["follows"], entry.get("ruling"), tuple(entry["rules"]), example, place, entry["weight"],
+                entry["follows"], entry.get("ruling"), tuple(entry["rules"]), example, place,
+                entry.get("weight", "misleads"),
             )  # fmt: skip
         return result
 

@@ -36,7 +36,7 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
     if not claimed:
         return NOT_CLAIMED, "no document claimed"
     parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
-    if run.conclusion.blames:
+    if "does not conform" in claimed:
         parts[0] += f" ({run.blame_counts})"
     parts[-1] += run.reach
     waived = sum(standing.counts.get(WAIVED, 0) for standing in run.standings)

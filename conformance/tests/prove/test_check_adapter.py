@@ -227,7 +227,8 @@ def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_docume
             dims = task.source.dims
             long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.source.type] >> 63
             if long or 32 < len(dims) <= 64:  # NumPy 1.26 stops at 32
-                assert {judged.meaning.kind for judged in task.meanings} == {"unspecified"}, row.id
+                for meaning in (judged.meaning for judged in task.meanings):
+                    assert meaning.kind == "unspecified" or (meaning.kind == "legal" and meaning.rules), row.id
 
 
 def test_a_new_adapter_never_hides_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -293,7 +293,7 @@ def test_hostile_text_is_inert_in_markdown(plan: Plan, tmp_path: Path) -> None:
     outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
     assert not re.search(r"[<\[\]@#]", re.sub(r"^#+ ", "", outside, flags=re.MULTILINE))
     assert "evil" not in outside
-    assert all(line.count("|") == 7 for line in outside.splitlines() if "|" in line)
+    assert all(line.count("|") == 8 for line in outside.splitlines() if "|" in line)
     assert not any(character in summary for character in "\u202e\x1b\x00")
 
 
