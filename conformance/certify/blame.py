@@ -35,7 +35,7 @@ class Premise(NamedTuple):
 
 
 class Blamed(NamedTuple):
-    """What a failure is held against in one document."""
+    """The sentence that a failure breaks in one document."""
 
     blame: Blame
     premise: Premise
@@ -98,7 +98,7 @@ class Blamer:
         return [Premise(rule.id, rule.authority(document)) for rule in rules if document in rule.documents]
 
     def _strongest(self, names: Iterable[str], document: str) -> Premise:
-        """Of several broken rules the one with the strongest authority: one broken sentence is enough."""
+        """Return the broken rule with the strongest authority: one broken sentence is enough."""
         return min(self._premises(names, document), key=_weakness, default=Premise(_MUST_REJECT, "our ruling"))
 
     def _obligations(self, row: Row, at: int) -> Iterator[str]:
@@ -114,7 +114,7 @@ class Blamer:
 
 
 def heaviest(blamed: Iterable[Blamed]) -> Blame:
-    """Of the blames of a row in several documents, return the heaviest."""
+    """Return the heaviest of the blames of a row in several documents."""
     return min((each.blame for each in blamed), key=list(BLAMES).index)
 
 
@@ -172,10 +172,10 @@ def _rules_of_dims(row: Row, at: int, document: str, got: Sequence[int], due: Se
         elif len(row.case.steps[at].shapes) > 1:
             yield _NODES  # it is copied from a tensor that no document speaks of
         else:
-            yield _SAME_INDEX if _is_moved(k, got[k], src) else entries[k].rule or _SAME_RANK
+            yield _SAME_INDEX if _has_another_length(k, got[k], src) else entries[k].rule or _SAME_RANK
 
 
-def _is_moved(k: int, length: int, src: Sequence[int]) -> bool:
+def _has_another_length(k: int, length: int, src: Sequence[int]) -> bool:
     """True if entry k has the length of another dimension of src than dimension k."""
     return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
 
@@ -187,8 +187,8 @@ def _copies_another_index(row: Row, at: int, document: str, got: Sequence[int]) 
         return False
     copied = [k for k, entry in enumerate(entries) if entry.source is not None]
     stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.source is None)
-    moved = any(_is_moved(k, got[k], src) for k in copied)
-    return stated and moved and all(_is_moved(k, got[k], src) or got[k] in src[k : k + 1] for k in copied)
+    moved = any(_has_another_length(k, got[k], src) for k in copied)
+    return stated and moved and all(_has_another_length(k, got[k], src) or got[k] in src[k : k + 1] for k in copied)
 
 
 def _entries(row: Row, at: int, document: str) -> tuple[tuple[int, ...], tuple[Entry, ...]]:

@@ -17,7 +17,13 @@ from . import planted, waive
 from .blame import Blamed, Blamer, find_answered_types
 from .drawn import with_drawn_rows
 from .evidence import Evidence, Target
-from .sentences import describe_missing_cases, note_unclaimed_passes, note_unlisted, reach, write_sentences
+from .sentences import (
+    describe_missing_cases,
+    note_failures_in_unlisted_types,
+    note_unclaimed_passes,
+    reach,
+    write_sentences,
+)
 from .standing import (
     Blames,
     RowGroup,
@@ -123,7 +129,7 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
-    notes = (*note_unclaimed_passes(groups, claims), *note_unlisted(unlisted))
+    notes = (*note_unclaimed_passes(groups, claims), *note_failures_in_unlisted_types(unlisted))
     return Conclusion(standings, blames, tests, sentences, code, why, counts, notes)
 
 

@@ -65,7 +65,7 @@ def join_blames(numbers: Mapping[Blame, int], tests: int, errors: int = 0) -> st
     return ", ".join(parts if text or not (forbidden or ruling) else ["keeps the text", *parts])
 
 
-def note_unlisted(groups: Iterable[RowGroup]) -> Iterator[str]:
+def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]:
     """Note failures in types that no document of the row lists; they are held against nobody."""
     failing: Counter[str] = Counter()
     for group in groups:

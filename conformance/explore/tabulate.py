@@ -71,8 +71,10 @@ def _about_calls(clauses: Iterable[Clause]) -> Iterable[Clause]:
 def _entries(
     rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array
 ) -> tuple[list[Array], Array, Array, Array]:
-    """Return the entries of dst, FREE where no rule fixes one, the product of the others, how many are FREE, and where
-    no rule says what an entry stands for."""
+    """Return the entries of dst, the product of those that a rule fixes, and how many are FREE.
+
+    The last array is true where no rule says what an entry stands for.
+    """
     dst, known, free = [], np.ones((1, 1, 1), np.int64), np.zeros((1, 1, 1), np.int64)
     unknown = np.zeros((1, 1, 1), bool)
     for i, d in enumerate(scope["shape"]):

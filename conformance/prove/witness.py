@@ -18,11 +18,11 @@ def is_witness(
             before = {document: meaning for meaning, documents in step.meanings for document in documents}
             after = {document: meaning for meaning, documents in other.meanings for document in documents}
             for document in rule.documents & before.keys():
-                if _expected(before[document]) != _expected(after[document]):
+                if _demands_of(before[document]) != _demands_of(after[document]):
                     return True
     return False
 
 
-def _expected(meaning: Meaning) -> tuple[object, ...]:
-    """What a backend has to do: the kind, the answer, and whether it may reject a legal call."""
+def _demands_of(meaning: Meaning) -> tuple[object, ...]:
+    """Return what a backend has to do: the kind, the answer, and whether it may reject a legal call."""
     return meaning.kind, meaning.dst, meaning.kind == "legal" and bool(meaning.rules)

@@ -76,7 +76,7 @@ class Verdicts(NamedTuple):
 
 
 class BlamesOfDocument(NamedTuple):
-    """How many tests of a document break its text, answer what it forbids, or break only our rulings, in words."""
+    """The tests of a document that break its text, answer what it forbids, or break only our rulings, in words."""
 
     document: str
     was: str

@@ -180,7 +180,7 @@ class FinishedRun:
 
     @property
     def blame_counts(self) -> str:
-        """How many rows break a text, answer what one forbids, or break only our rulings, by the heaviest of each."""
+        """Count the rows that break a text, answer what one forbids, or break only our rulings, by the heaviest of each."""
         return join_blames(
             Counter(heaviest(row.values()) for row in self.conclusion.blames.values()), self.conclusion.tests
         )
