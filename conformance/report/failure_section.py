@@ -32,7 +32,7 @@ class FailingCase(NamedTuple):
     documents: tuple[str, ...]
     clauses: str
     blames: str
-    """Whose sentence the first row breaks, document by document."""
+    """Whose sentence the rows break, document by document."""
     reasons: list[str]
     """Why we ruled so, for each document in which the rule is our ruling."""
     steps: list[StepCall]
@@ -114,7 +114,7 @@ def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> F
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
     return FailingCase(
         case, rule, len(rows), documents, format_clauses(rule, documents),
-        format_blames(run.conclusion.blames.get(first.row.id, {})),
+        format_blames(run.blames_of(rows)),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, run.commands(first.row),

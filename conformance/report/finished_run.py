@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..certify.blame import heaviest
+from ..certify.blame import Blamed, heaviest
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence, Target, folder_words
 from ..certify.sentences import join_blames, reach
@@ -180,12 +180,19 @@ class FinishedRun:
 
     @property
     def blame_counts(self) -> str:
-        """Count the rows that break a text, answer what one forbids, or break only our rulings, by the heaviest of each."""
+        """The numbers of rows that break a text, answer what one forbids, or break only our rulings, in words."""
         return join_blames(
             Counter(heaviest(row.values()) for row in self.conclusion.blames.values()), self.conclusion.tests
         )
 
     # ── about some rows ──
+
+    def blames_of(self, rows: Iterable[RowResult]) -> dict[str, Blamed]:
+        """Whose sentence some rows break in each document; the first row that fails there decides."""
+        blames: dict[str, Blamed] = {}
+        for result in rows:
+            blames = {**self.conclusion.blames.get(result.row.id, {}), **blames}
+        return blames
 
     def share(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Share:
         """The worst verdict of rows in groups; those outside the target that were not run are counted apart."""

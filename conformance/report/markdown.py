@@ -78,7 +78,7 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
     yield f"  - got {code(cut(format_answer(first), _LONGEST))}"
-    if blames := run.conclusion.blames.get(first.row.id):
+    if blames := run.blames_of(rows):
         yield f"  - {inert(format_blames(blames))}"
     if first.detail:
         yield f"  - {code(cut(first.detail, _LONGEST))}"
