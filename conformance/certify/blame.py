@@ -104,6 +104,8 @@ class Blamer:
     def _obligations(self, row: Row, at: int) -> Iterator[str]:
         """Yield the rules that oblige a backend to take a call."""
         step = row.case.steps[at]
+        if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
+            yield _SAME_INDEX
         for rule in self.offers:
             facets = [facet for facet in row.facets if {facet, facet.partition(":")[0]} & {*rule.offered_facets}]
             calls = rule.offered_calls
@@ -178,6 +180,21 @@ def _rules_of_dims(row: Row, at: int, document: str, got: Sequence[int], due: Se
 def _has_another_length(k: int, length: int, src: Sequence[int]) -> bool:
     """True if entry k has the length of another dimension of src than dimension k."""
     return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
+
+
+def _another_index_forbids(src: Sequence[int], shape: Sequence[int]) -> bool:
+    """True if a legal call has no dst where zeros copy dimensions counted from the right, or one after another."""
+    shift = len(src) - len(shape)
+    order = [at for at, entry in enumerate(shape) if entry == 0]
+    from_the_right, in_turn = {at: at + shift for at in order}, {at: turn for turn, at in enumerate(order)}
+    for copied in (from_the_right, in_turn):
+        if not all(0 <= index < len(src) for index in copied.values()):
+            return True
+        lengths = [src[copied[at]] if at in copied else entry for at, entry in enumerate(shape)]
+        known = volume_of(tuple(length for length in lengths if length != -1))
+        if known != volume_of(tuple(src)) and (-1 not in lengths or not known or volume_of(tuple(src)) % known):
+            return True
+    return False
 
 
 def _copies_another_index(row: Row, at: int, document: str, got: Sequence[int]) -> bool:

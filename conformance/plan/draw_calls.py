@@ -269,8 +269,8 @@ def plain(draw: Draw, src: Lengths | None = None) -> Plain:
 def spoilt(draw: Draw, call: Plain) -> Plain:
     """Return a call with one change of its shape, after which few calls are legal."""
     shape = list(call.shape) or [2]
-    often = (_off_by_one, _huge)
-    change = draw.choice((*often, *often, _negative, _two_negatives, _zero, _shorter, _wraps_length, _wraps_volume))
+    often = (_off_by_one, _huge, _wraps_volume)
+    change = draw.choice((*often, *often, _negative, _two_negatives, _zero, _shorter, _wraps_length))
     change(call.src, shape, draw.number(0, len(shape) - 1), draw.number(0, 63))
     return call._replace(shape=tuple(shape))
 
