@@ -289,6 +289,8 @@ def any_call(draw: Draw) -> Plain:
 def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> Step:
     """Draw how a call lies in memory: layout, permission to overwrite, bit patterns."""
     layout: Layout = draw.choice(LAYOUTS) if sometimes(draw, 2, 5) else "dense"
+    if layout == "far" and math.prod(call.src) > _MOST_FAR:
+        layout = "stepped"
     bits = None
     if math.prod(call.src) > 0 and layout != "broadcast" and sometimes(draw, 1, 2):
         bits = _bits(draw, type_, math.prod(call.src))
@@ -297,6 +299,8 @@ def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> St
     return Step(type_, call.src, shapes, zeros, _EXPECT, layout, sometimes(draw, 1, 6), bits)
 
 
+_MOST_FAR = 40
+"""Elements of a tensor that lie far apart; each takes 128 KiB of memory."""
 _WORDS = 61
 """Words of a drawn list of bit patterns: a prime, so that a list and a dimension seldom end together."""
 

@@ -11,7 +11,7 @@ from .memory import Image, Source, image_of, shape_image, volume_of
 
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
-_MANY, _CACHED_OF_MANY = 1 << 14, 4
+_MANY, _CACHED_OF_MANY = 1 << 9, 4
 """Elements of which only a few images are kept, and how many."""
 _image_of_many = lru_cache(_CACHED_OF_MANY)(image_of)
 _shape_image = lru_cache(_CACHED_IMAGES)(shape_image)

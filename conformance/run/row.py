@@ -55,8 +55,8 @@ def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None 
     if any(outcome.kind in DIED for outcome in outcomes):
         outcomes = confirm(row, adapter, outcomes, previous, call_steps)
     result = judge_row(row, outcomes, left_out)
-    if len(outcomes) == 1:
-        row.steps[0].free_memory()
+    for step in row.steps:
+        step.free_memory()
     return result
 
 
@@ -126,7 +126,8 @@ def _with_late_change(outcome: Outcome, answer: Any) -> Outcome:
 
 def _restore_overwritten(earlier: Sequence[RowStep], step: RowStep) -> bool:
     """True if the call wrote into the src of an earlier call, which is put right."""
-    touched = [other.src for other in earlier if other.src is not step.src and other.src.touched]
+    sources = dict.fromkeys(other.src for other in earlier)
+    touched = [src for src in sources if src is not step.src and src.touched]
     for src in touched:
         src.restore()
     return bool(touched)
