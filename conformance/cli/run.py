@@ -156,11 +156,16 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
 
 
 def _drawn_calls(args: argparse.Namespace) -> int:
-    """Return the number of calls to draw: none if only a part of the rows is run."""
+    """Return the number of calls to draw: none if only a part of the rows is run.
+
+    With waivers there are none unless --hunt asks for them, because a waiver cannot name a call that nobody wrote.
+    """
     partial = args.select is not None or args.shard or args.operation or args.document or args.type
     if partial and args.hunt:
         raise Usage(f"--hunt {args.hunt} draws calls of the whole target; drop -k, --shard and the options for a part")
-    return 0 if partial else _DRAWN if args.hunt is None else int(args.hunt)
+    if args.hunt is None:
+        return 0 if partial or args.waivers else _DRAWN
+    return int(args.hunt)
 
 
 def _target(args: argparse.Namespace, plan: Plan) -> Target:

@@ -15,7 +15,7 @@ from .rows import Row, is_expressible, row_of
 
 _TRIES = 40
 """Cases that are drawn for one row until the backend's claims have room for one."""
-_EVERY, _LONG = 50, 200
+_EVERY, _LONG = 25, 200
 """One row of so many is a long sequence of so many calls."""
 _EVERY_LONGEST, _LONGEST = 500, 999
 """The same for the longest; a case file takes no more steps."""

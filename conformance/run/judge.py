@@ -25,7 +25,7 @@ from .diagnose import Diagnosis, compare, wrong_dims
 
 Column = Kind | Literal["capacity"]
 """A kind of meaning; `capacity` is a legal call that a backend may reject for want of capacity."""
-_COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity")
+COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity")
 Cell = tuple[Verdict, str] | None
 """A verdict and its diagnosis in a word; None: the tensor is to be compared first."""
 
@@ -37,11 +37,11 @@ TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
         "legal": (FAIL, "refused a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, ""),
         "capacity": (OBSERVED, ""),
     },
-    "unsupported": dict.fromkeys(_COLUMNS, (FAIL, "unsupported")),
-    "crash": dict.fromkeys(_COLUMNS, (FAIL, "crash")),
-    "timeout": dict.fromkeys(_COLUMNS, (FAIL, "timeout")),
-    "error": dict.fromkeys(_COLUMNS, (ERROR, "adapter error")),
-    "none": dict.fromkeys(_COLUMNS, (NOT_RUN, "")),
+    "unsupported": dict.fromkeys(COLUMNS, (FAIL, "unsupported")),
+    "crash": dict.fromkeys(COLUMNS, (FAIL, "crash")),
+    "timeout": dict.fromkeys(COLUMNS, (FAIL, "timeout")),
+    "error": dict.fromkeys(COLUMNS, (ERROR, "adapter error")),
+    "none": dict.fromkeys(COLUMNS, (NOT_RUN, "")),
 }  # fmt: skip
 NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported"})
 """Outcomes that are `not claimed` where the call has a facet that is left out."""

@@ -232,9 +232,7 @@ def test_the_command_shows_what_it_planted_and_what_noticed_it(cli: Cli) -> None
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
     shutil.copy(cases_folder() / "infer.yaml", tmp_path)
     problems = cli("mutants", "-k", "zero", "--json", "--cases", tmp_path).expect(1).data["problems"]
-    assert any(
-        each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems
-    )
+    assert any(each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
     assert any(each.startswith("adapters/numpy_reference.py:") and "no row notices it" in each for each in problems)
 

@@ -8,13 +8,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from conformance.model import VERDICTS, Kind, Layout, Meaning, Outcome, OutcomeKind, Verdict
+from conformance.model import VERDICTS, Layout, Meaning, Outcome, OutcomeKind, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD, Source, image_of, patterns
 from conformance.run.call import named_type
 from conformance.run.diagnose import compare
-from conformance.run.judge import TABLE, Judgement, deciding_step, judge
+from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
 SOURCE = Source("f32", (2, 3))
 SRC = image_of(SOURCE)
@@ -28,22 +28,23 @@ OUTCOMES: dict[OutcomeKind, Outcome] = {
     "error": Outcome("error", message="KeyError"),
     "none": Outcome("none"),
 }
-MEANINGS: dict[Kind, Meaning] = {
+MEANINGS: dict[Column, Meaning] = {
     "legal": Meaning("legal", (6,), ()),
     "illegal": Meaning("illegal", None, ("one-infer",)),
     "unspecified": Meaning("unspecified", (None,), ("rank-zero",)),
+    "capacity": Meaning("legal", (6,), ("rank-limit",)),
 }
-# Written out once more, as the design has it: outcome, then legal, illegal, unspecified; then the same where left out.
+# Written out once more, as the design has it: legal, illegal, unspecified, capacity; then the same where left out.
 DUE: dict[OutcomeKind, tuple[tuple[Verdict, ...], tuple[Verdict, ...]]] = {
-    "tensor": (("pass", "fail", "observed"), ("pass", "fail", "observed")),
-    "rejected": (("fail", "pass", "observed"), ("not claimed",) * 3),
-    "unsupported": (("fail",) * 3, ("not claimed",) * 3),
-    "crash": (("fail",) * 3, ("fail",) * 3),
-    "timeout": (("fail",) * 3, ("fail",) * 3),
-    "error": (("error",) * 3, ("error",) * 3),
-    "none": (("not run",) * 3, ("not run",) * 3),
+    "tensor": (("pass", "fail", "observed", "pass"), ("pass", "fail", "observed", "pass")),
+    "rejected": (("fail", "pass", "observed", "observed"), ("not claimed",) * 4),
+    "unsupported": (("fail",) * 4, ("not claimed",) * 4),
+    "crash": (("fail",) * 4, ("fail",) * 4),
+    "timeout": (("fail",) * 4, ("fail",) * 4),
+    "error": (("error",) * 4, ("error",) * 4),
+    "none": (("not run",) * 4, ("not run",) * 4),
 }
-CELLS = list(itertools.product(get_args(OutcomeKind), get_args(Kind), (False, True)))
+CELLS = list(itertools.product(get_args(OutcomeKind), COLUMNS, (False, True)))
 
 
 def given(outcome: Outcome, meaning: Meaning, left_out: bool = False) -> Judgement:
@@ -52,20 +53,20 @@ def given(outcome: Outcome, meaning: Meaning, left_out: bool = False) -> Judgeme
 
 def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:
     assert set(TABLE) == set(get_args(OutcomeKind)) == set(DUE)
-    assert all(set(cells) == set(get_args(Kind)) for cells in TABLE.values())
+    assert all(set(cells) == set(COLUMNS) for cells in TABLE.values())
     assert set(WORST) == set(VERDICTS)
 
 
 @pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
-def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: Kind, left_out: bool) -> None:
+def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: Column, left_out: bool) -> None:
     judgement = given(OUTCOMES[outcome], MEANINGS[kind], left_out)
-    assert judgement.verdict == DUE[outcome][left_out][get_args(Kind).index(kind)]
+    assert judgement.verdict == DUE[outcome][left_out][COLUMNS.index(kind)]
     assert (judgement.diagnosis is not None) == (judgement.verdict in ("fail", "error"))
 
 
 @pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
 def test_a_call_that_did_more_than_answer_fails_whatever_it_answered(
-    outcome: OutcomeKind, kind: Kind, left_out: bool
+    outcome: OutcomeKind, kind: Column, left_out: bool
 ) -> None:
     judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], left_out)
     assert judgement.verdict == "fail"
@@ -90,7 +91,7 @@ def test_sharing_memory_with_src_is_no_fault() -> None:
         (Outcome("crash"), "legal", "crash", "crash"),
     ],
 )
-def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Kind, name: str, words: str) -> None:
+def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Column, name: str, words: str) -> None:
     diagnosis = given(outcome, MEANINGS[kind]).diagnosis
     assert diagnosis is not None
     assert diagnosis.name == name
