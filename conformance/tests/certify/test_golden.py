@@ -90,6 +90,8 @@ class Missing(Exception):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_same_rows_fail_with_the_same_diagnoses(file: Path) -> None:
     known = json.loads(file.read_text(encoding="utf-8"))
+    if known.get("suite") != load_suite().digest:
+        pytest.skip("the file is of an older suite; write it anew where the library is")
     pin = next(pin for pin in PINS if pin.backend == known["backend"] and dict(pin.detail) == known["detail"])
     try:
         found = content(pin, known["version"])
@@ -144,6 +146,7 @@ def told(pin: Pin, version: str) -> dict[str, Any]:
         "detail": dict(pin.detail),
         "operations": list(pin.operations),
         "rows": len(rows),
+        "suite": load_suite().digest,
         "fails": grouped(rows, diagnoses),
     }
 
