@@ -19,6 +19,7 @@ from ..model import AUTHORITIES, BAD, BLAMES, Authority, Blame, Meaning, Outcome
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
+HEAVIEST_FIRST = tuple(BLAMES)
 TYPES = ("type", "shape-type")
 """Families of facets that a document may leave to the backend: "supported type" names none. A backend that answers
 calls of a type supports it, and the document then speaks of all calls of that type."""
@@ -70,7 +71,7 @@ class Blamer:
         if result.verdicts.get(document) not in BAD:
             return None
         at = _failing_step(row, result, document)
-        outcome, meaning = _outcome(result, at), _meaning(row, at, document)
+        outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
         if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
@@ -117,7 +118,7 @@ class Blamer:
 
 def heaviest(blamed: Iterable[Blamed]) -> Blame:
     """Return the heaviest of the blames of a row in several documents."""
-    return min((each.blame for each in blamed), key=list(BLAMES).index)
+    return min((each.blame for each in blamed), key=HEAVIEST_FIRST.index)
 
 
 def _weakness(premise: Premise) -> int:
@@ -128,16 +129,11 @@ def _meaning(row: Row, at: int, document: str) -> Meaning:
     return next(judged.meaning for judged in row.steps[at].meanings if document in judged.documents)
 
 
-def _outcome(result: Result, at: int) -> Outcome:
-    """Return the outcome of a step; of generated steps there is the deciding one alone."""
-    return result.outcomes[at if len(result.outcomes) > 1 else 0]
-
-
 def _failing_step(row: Row, result: Result, document: str) -> int:
     """Return the step that fails in a document: the deciding one, unless the document allows what it came to."""
 
     def may_fail(at: int) -> bool:
-        rejected, kind = _outcome(result, at).kind == "rejected", _meaning(row, at, document).kind
+        rejected, kind = result.outcome_of(at).kind == "rejected", _meaning(row, at, document).kind
         return kind == "legal" if rejected else True
 
     others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()

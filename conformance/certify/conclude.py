@@ -135,10 +135,15 @@ def conclude(
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[RowGroup]]) -> Blames:
     """Blame every failure of the groups, in each document in which it is one."""
+    failing = [
+        (document, group) for (document, _), some in groups.items() for group in some if group.verdicts[document] in BAD
+    ]
+    if not failing:
+        return {}
     blamer = Blamer(plan.suite.spec.rules, find_answered_types(plan.rows, results))
     blames: dict[str, dict[str, Blamed]] = {}
-    for (document, _), some in groups.items():
-        for row in (row for group in some if group.verdicts[document] in BAD for row in group.rows):
+    for document, group in failing:
+        for row in group.rows:
             if blamed := blamer.blame(row, results[row.id], document):
                 blames.setdefault(row.id, {})[document] = blamed
     return blames

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import report
 from ..adapter import CannotStart
-from ..certify.blame import Blamed
+from ..certify.blame import HEAVIEST_FIRST, Blamed
 from ..certify.certify import ClaimsDiffer, Order, certify, describe_difference
 from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.drawn import with_drawn_rows
@@ -295,7 +295,7 @@ def _show_failures(again: str, plan: Plan, evidence: Evidence, blames: Blames) -
 
 
 def _weight(blamed: Blamed | None) -> int:
-    return list(BLAMES).index(blamed.blame) if blamed else -1  # an error of the adapter comes first
+    return HEAVIEST_FIRST.index(blamed.blame) if blamed else -1  # an error of the adapter comes first
 
 
 _Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]

@@ -11,7 +11,7 @@ from typing import Any
 from ..model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
-from .each import Unusable, first_name, write_out
+from .each import Unusable, first_name, format_values, write_out
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
 from .schema import read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
@@ -143,7 +143,8 @@ class _CaseReader:
             before = len(self.problems)
             steps.append(self.step(entry, keys))
             if len(self.problems) > before:
-                self.problems[before:] = [p._replace(what=f"{p.what} (with {values})") for p in self.problems[before:]]
+                where = f" (with {format_values(values)})"
+                self.problems[before:] = [p._replace(what=p.what + where) for p in self.problems[before:]]
                 break
         return tuple(steps)
 

@@ -22,17 +22,21 @@ class Unusable(Exception):
     """A case whose steps cannot be written out, and why."""
 
 
-def write_out(entry: Map) -> list[tuple[dict[str, Any], str]]:
-    """Return the keys that each step sets in place of the case's own, and the values from which they come, as text."""
-    steps: list[tuple[dict[str, Any], str]] = []
+def write_out(entry: Map) -> list[tuple[dict[str, Any], dict[str, Value]]]:
+    """Return the keys that each step sets in place of the case's own, and the values from which they come."""
+    steps: list[tuple[dict[str, Any], dict[str, Value]]] = []
     for values in _combinations(list(entry["each"].items()), {}):
         if len(steps) == MOST_STEPS:
             raise Unusable(f"each makes more than {MOST_STEPS:,} steps; give fewer values")
-        text = ", ".join(f"{name} {_text(value)}" for name, value in values.items())
-        steps.append((_step(entry, values), text))
+        steps.append((_step(entry, values), values))
     if not steps:
         raise Unusable("each makes no step; give every name a value")
     return steps
+
+
+def format_values(values: Mapping[str, Value]) -> str:
+    """Return the values of a step in words, for a message about it."""
+    return ", ".join(f"{name} {_text(value)}" for name, value in values.items())
 
 
 def first_name(value: Any) -> str | None:

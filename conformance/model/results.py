@@ -53,7 +53,11 @@ class Result(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """The outcome of the deciding step."""
-        return self.outcomes[self.step if len(self.outcomes) > 1 else 0]
+        return self.outcome_of(self.step)
+
+    def outcome_of(self, step: int) -> Outcome:
+        """The outcome of a step; of generated steps there is the deciding one alone."""
+        return self.outcomes[step if len(self.outcomes) > 1 else 0]
 
 
 IDLE = (Outcome("none"),)

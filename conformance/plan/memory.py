@@ -28,7 +28,6 @@ _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
 MOST_DIMS, _FAR = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
-_DENSE = ("dense", "offset")
 REPEATING = ("broadcast", "broadcast-middle", "broadcast-last", "overlapping")
 """Layouts in which several elements lie in one place."""
 
@@ -74,7 +73,7 @@ class Image:
 
 def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, ...]:
     """Return the byte strides of a layout."""
-    if layout in _DENSE:
+    if layout not in STRIDED:
         return _dense_strides(dims, width)
     rank = len(dims)
     wide = layout == "stepped" or (layout == "padded" and rank == 1)
@@ -169,7 +168,7 @@ def image_of(source: Source) -> Image:
     flat = patterns(source)
     strides = strides_of(source.dims, source.layout, width)
     below, above = 0, flat.nbytes - width
-    if source.layout not in _DENSE:
+    if source.layout in STRIDED:
         reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
         below = -sum(step for step in reach if step < 0)
         above = sum(step for step in reach if step > 0)

@@ -188,7 +188,7 @@ class FinishedRun:
     # ── about some rows ──
 
     def blames_of(self, rows: Iterable[RowResult]) -> dict[str, Blamed]:
-        """Whose sentence some rows break in each document; the first row that fails there decides."""
+        """Return whose sentence some rows break in each document; the first row that fails there decides."""
         blames: dict[str, Blamed] = {}
         for result in rows:
             blames = {**self.conclusion.blames.get(result.row.id, {}), **blames}
