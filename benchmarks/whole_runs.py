@@ -89,9 +89,7 @@ def start_up_of_a_run() -> Measured:
     All of it is work of one process, so that a person with an idle machine waits for the budget and no longer.
     """
     case = next(iter(_plan().suite.cases))
-    with tempfile.TemporaryDirectory() as folder:
-        command = _command("run", "numpy", "-k", case, "--out", folder)
-        ours = min(once(command)[0] for _ in range(4))
+    ours = min(once(_command("run", "numpy", "-k", case))[0] for _ in range(4))
     return Measured(ours, cpu_of_command([_PYTHON, "-c", _BARE], 4), f"python -c '{_BARE}'")
 
 
@@ -357,7 +355,7 @@ def start_up_beside_onnx() -> Measured:
     """One case from nothing on ONNX's reference evaluator, beside the ONNX backend test with its Reshape tests."""
     case = next(iter(_plan().suite.cases))
     with tempfile.TemporaryDirectory() as folder:
-        command = _command("run", "onnx-reference", "--isolation", "none", "-k", case, "--out", folder)
+        command = _command("run", "onnx-reference", "--isolation", "none", "-k", case)
         ours = min(once(command)[0] for _ in range(3))
         script = Path(folder) / "theirs.py"
         script.write_text(f"{_ONNX}\nrun(suite())\n", encoding="utf-8")

@@ -44,7 +44,15 @@ def _relative_names(source: bytes) -> tuple[tuple[int, str], ...]:
         return ()
     return tuple(
         (node.level, name)
-        for node in ast.walk(tree)
+        for node in _statements(tree)
         if isinstance(node, ast.ImportFrom) and node.level
         for name in ([node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names])
     )
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every statement below a node; expressions, which hold no import, are not entered."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from _statements(child)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain, compress, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, process_notes, run_in_parallel, run_rows, use_backend
@@ -63,11 +63,12 @@ class ClaimsDiffer(Exception):
 
 
 def certify(
-    order: Order, out: Callable[[str], Path], resume: bool = False, tick: Tick = lambda number, row: None
+    order: Order, out: Callable[[str], Path] | None, resume: bool = False, tick: Tick = lambda number, row: None
 ) -> Evidence:
     """Run an order, write its results, and return what was written.
 
     `out` is told the backend's name and gives the folder, which it has locked, and cleared unless the run is resumed.
+    Without `out` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
     if order.waivers:
@@ -81,35 +82,39 @@ def certify(
             if order.pinned is not None and order.pinned != claims:
                 raise ClaimsDiffer(describe_difference(order.pinned, claims))
             waivers = waive.load_for(order.waivers, identity) if order.waivers else ()
-            folder = out(identity.name)
+            folder = out(identity.name) if out else None
+            path = folder and folder / RESULTS
             folders = {"spec": order.spec, "cases": order.cases}
             header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
             header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
             drawn = DrawnRun(order.plan, claims, order.drawn)
             header |= {"drawn": drawn.drawn._asdict()} if order.drawn else {}
-            salvaged = salvage(folder / RESULTS, header) if resume else []
-            done = [result for result in salvaged if drawn_number(result.row) is None]  # drawn rows are called again
-            _check_order(order.plan.rows, done, folder / RESULTS)
-            refuse_contradictions(order.plan, done, header, part_of(folder / RESULTS))
-            remove_reports(folder)
-            writer = Writer(folder / RESULTS, header)
+            done = _resume(order.plan, path, header) if path and resume else []
+            if folder:
+                remove_reports(folder)
+            writer = Writer(path, header)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             in_order = _run_in_order(order, adapter, claims, done)
             failing = drawn.failing(adapter, order.isolation, order.write)
             for number, (row, result) in enumerate(chain(in_order, failing), 1):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
-                writer.row(waive.apply_waivers(result, row, waivers, today))
+                if out or set(result.verdicts.values()) != {NOT_RUN}:
+                    writer.row(waive.apply_waivers(result, row, waivers, today))
                 tick(number, row.case.id)
         process = process_notes(adapter)
     seconds = time.perf_counter() - began
     return writer.close(seconds, (*notes, *map(remove_places, process)), planted_failures, drawn.counts)
 
 
-def _check_order(rows: Sequence[Row], done: Sequence[Result], path: Path) -> None:
-    for row, result in zip_longest(rows, done):
+def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
+    """Return the results of an interrupted run, without drawn rows, which are called again."""
+    done = [result for result in salvage(path, header) if drawn_number(result.row) is None]
+    for row, result in zip_longest(plan.rows, done):
         if result is not None and (row is None or row.id != result.row):
             raise Refused(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
+    refuse_contradictions(plan, done, header, part_of(path))
+    return done
 
 
 def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:

@@ -7,32 +7,27 @@ import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
-from .. import report
 from ..adapter import CannotStart
-from ..certify.blame import HEAVIEST_FIRST, Blamed
 from ..certify.certify import ClaimsDiffer, Order, certify, describe_difference
-from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.drawn import with_drawn_rows
-from ..certify.evidence import Evidence, Refused, Tampered, Target, folder_words, part_of
+from ..certify.conclude import conclude_evidence
+from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
-from ..certify.standing import Blames, in_target
 from ..explore.write_drawn import write_drawn
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
-from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Place, Result, fails
-from ..model.verdicts import TABLE
-from ..plan.rows import Plan, Row
+from ..model import BAD, WAIVED, Claims, Place
+from ..plan.rows import Plan
 from ..plan.select import BadExpression, ids, parse_selection
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress, count_noun, lines, paint, say, table, wrap
+from ..system.terminal import Progress
 from .arguments import Usage, emit, load_plan, unknown
+from .run_summary import data_of, relative, show, show_part
 
 __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
 
@@ -82,10 +77,10 @@ class _Folder:
 def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
     progress = Progress("running", len(plan.rows) + order.drawn)
     evidence: Evidence | None = None
+    keep = args.select is None or args.out is not None or args.resume is not None
     try:
         with closing(progress):
-            evidence = certify(order, folder.claim, args.resume is not None, progress.at)
-        assert folder.path is not None
+            evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
         return conclude_and_report(args, plan, evidence, folder.path)
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
@@ -103,21 +98,25 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
 
 
 def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
-    path = shlex.quote(_relative(folder))
+    path = shlex.quote(relative(folder))
     if evidence is not None or (folder / RESULTS).exists():
         return f"the results are whole; `conformance report {path}` writes their reports"
     return f"to go on, give --resume {path} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
 
 
-def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path) -> int:
-    """Write the reports on evidence into a folder, print what it shows, and return the exit code."""
+def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path | None) -> int:
+    """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code."""
     conclusion = conclude_evidence(plan, evidence)
-    report.write(out, plan, evidence, conclusion)
+    if out is not None:
+        from .. import report  # slow to import
+
+        report.write(out, plan, evidence, conclusion)
     if args.json:
-        emit(_data(conclusion, evidence, out))
+        emit(data_of(conclusion, evidence, out))
+    elif out is not None:
+        show(plan, evidence, conclusion, out)
     else:
-        again = ["conformance", "run", evidence.header["backend"]["adapter"], *folder_words(evidence.header)]
-        _show(shlex.join(again), plan, evidence, conclusion, out)
+        show_part(plan, evidence, conclusion)
     return conclusion.exit_code
 
 
@@ -216,113 +215,3 @@ def _folder(args: argparse.Namespace, name: str) -> Path:
 def _folder_name(name: str) -> str:
     kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
     return kept.strip(".-")[:80] or "backend"
-
-
-# ── what to say ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _data(conclusion: Conclusion, evidence: Evidence, out: Path) -> dict[str, Any]:
-    return {
-        "backend": evidence.header["backend"],
-        "exit_code": conclusion.exit_code,
-        "why": conclusion.why,
-        "sentences": list(conclusion.sentences),
-        "notes": [*conclusion.notes, *evidence.footer["notes"]],
-        "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS},
-        "standings": [
-            {
-                "document": s.document, "operation": s.operation, "type": s.type, "verdict": s.word,
-                "required": s.required, "counts": dict(s.counts), "left_out": dict(s.optional), "tests": s.tests,
-                "blames": {blame: s.blames.get(blame, 0) for blame in BLAMES},
-            }
-            for s in conclusion.standings
-        ],
-        "out": str(out),
-    }  # fmt: skip
-
-
-def _show(again: str, plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
-    who = evidence.header["backend"]
-    say(paint("bold", f"{who['name']} {who['version']}"))
-    say()
-    for sentence in conclusion.sentences:
-        say(wrap(sentence, 2, 4))
-    say()
-    rows = [
-        (paint(TABLE[v].style or "dim", v), f"{conclusion.counts.get(v, 0):,}")
-        for v in VERDICTS
-        if conclusion.counts.get(v)
-    ]
-    say(table([("  " + name, number) for name, number in rows], right=[1]))
-    say(f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
-    if drawn := evidence.footer.get("drawn"):
-        seed = evidence.header["drawn"]["seed"]
-        failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
-        say(f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}")
-    for note in (*conclusion.notes, *evidence.footer["notes"]):
-        say(paint("yellow", f"  note: {note}"))
-    _show_failures(again, plan, evidence, conclusion.blames)
-    say()
-    say(f"exit {conclusion.exit_code}: {conclusion.why}")
-    say(f"report: {_relative(out / 'report.html')}")
-
-
-def _show_failures(again: str, plan: Plan, evidence: Evidence, blames: Blames) -> None:
-    groups, outside = _failures(plan, evidence, blames)
-    if outside:
-        say(
-            paint(
-                "yellow", f"  note: of the verdicts that failed {outside:,} are outside the target; the report has all"
-            )
-        )
-    if not groups:
-        return
-    say()
-    alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
-    say(paint("bold", "failures" if alive else "failures, all waived"))
-    ordered = sorted(groups.items(), key=lambda group: (_weight(group[0][1]), -len(group[1])))
-    for (diagnosis, blamed), members in ordered[:_SHOWN]:
-        row, result = members[0]
-        about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else row.case.rule
-        say(f"  {paint('red', diagnosis)} · {about} · {count_noun(len(members), 'row')}")
-        say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
-        if result.case is not None:
-            say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
-        else:
-            say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
-    if len(ordered) > _SHOWN:
-        say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
-
-
-def _weight(blamed: Blamed | None) -> int:
-    return HEAVIEST_FIRST.index(blamed.blame) if blamed else -1  # an error of the adapter comes first
-
-
-_Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]
-
-
-def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures, int]:
-    """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it."""
-    by_row = {row.id: row for row in with_drawn_rows(plan, evidence).rows}
-    target = Target.of(evidence.header["target"])
-    claims = Claims.of(evidence.header["claims"])
-    groups: _Failures = {}
-    outside = 0
-    for result in evidence.results:
-        if result.diagnosis:
-            row = by_row[result.row]
-            failed = [document for document, verdict in result.verdicts.items() if verdict in _BAD]
-            listed = row.type in row.signature.types
-            inside = [document for document in failed if listed and in_target(row, document, target, claims)]
-            outside += len(failed) - len(inside)
-            if inside:
-                blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)
-                groups.setdefault((result.diagnosis, blamed), []).append((row, result))
-    return groups, outside
-
-
-def _relative(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

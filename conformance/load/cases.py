@@ -41,6 +41,8 @@ _MOST_ELEMENTS = 1 << 28
 """Elements that src may have in a case without `large`: 1 GiB of f32."""
 _MOST_ENTRIES = 1000
 """Dims of src, entries of shape, nodes of a chain, and steps of a case."""
+_Tensor = tuple[str, tuple[int, ...]]
+"""Type and dims."""
 _MOST_EXTRA = 100
 """Inputs or outputs beyond those of an operation."""
 
@@ -208,9 +210,11 @@ class _CaseReader:
 
     def read_tensor(self, whole: Mapping[str, Any], key: str, entry: Map) -> tuple[str, tuple[int, ...]]:
         text = whole.get(key, "T[]")
-        tensor = parse_tensor(text)
+        tensor = _as_tensor(text)
         if tensor is None or (tensor[0] != "T" and tensor[0] not in WIDTH):
-            self.wrong(key, f"{quote(text)} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", entry)
+            self.wrong(
+                key, f"{quote(_text(text))} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", entry
+            )
             return "T", ()
         place = entry if key in entry else self.entry
         if len(tensor[1]) > _MOST_ENTRIES:
@@ -232,13 +236,22 @@ class _CaseReader:
             result[document] = self.read_expectation(text, entry, src_type)
         return result
 
-    def read_expectation(self, text: str, entry: Map, src_type: str) -> Expected:
+    def read_expectation(self, text: str | _Tensor, entry: Map, src_type: str) -> Expected:
         if text == "reject":
             return Expected("illegal")
         if text == "unspecified":
             return Expected("unspecified")
-        tensor = parse_tensor(text)
+        tensor = _as_tensor(text)
         if tensor is None or tensor[0] != src_type:
-            self.wrong("expect", f"{quote(text)} is neither {src_type}[…], reject nor unspecified", entry)
+            self.wrong("expect", f"{quote(_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
             return Expected("unspecified")
         return Expected("legal", *tensor)
+
+
+def _as_tensor(given: str | _Tensor) -> _Tensor | None:
+    """Parse the text of a tensor; `each` gives type and dims already."""
+    return parse_tensor(given) if isinstance(given, str) else given
+
+
+def _text(given: str | _Tensor) -> str:
+    return given if isinstance(given, str) else f"{given[0]}[{', '.join(map(str, given[1]))}]"

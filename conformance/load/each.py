@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .strict_yaml import Map
 
@@ -14,8 +14,11 @@ MOST_STEPS = 4096
 _RANGE = re.compile(r"([0-9]{1,9}) to ([0-9]{1,9})")
 _LENGTHS = re.compile(r"(?<=\[).*(?=\])")
 _NAME = re.compile(r"[a-z]{2,}")
+_TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)\[((?:[a-z]{2,}|[0-9]{1,39})(?:, *(?:[a-z]{2,}|[0-9]{1,39}))*|)\]")
 Value = Any
 """A length, a tuple of lengths, or the value of a key."""
+_Items = tuple[int | str, ...]
+"""Lengths, or entries of shape; text is the name of a value."""
 
 
 class Unusable(Exception):
@@ -25,10 +28,11 @@ class Unusable(Exception):
 def write_out(entry: Map) -> list[tuple[dict[str, Any], dict[str, Value]]]:
     """Return the keys that each step sets in place of the case's own, and the values from which they come."""
     steps: list[tuple[dict[str, Any], dict[str, Value]]] = []
+    template = _Template.of(entry)
     for values in _combinations(list(entry["each"].items()), {}):
         if len(steps) == MOST_STEPS:
             raise Unusable(f"each makes more than {MOST_STEPS:,} steps; give fewer values")
-        steps.append((_step(entry, values), values))
+        steps.append((template.fill(values), values))
     if not steps:
         raise Unusable("each makes no step; give every name a value")
     return steps
@@ -83,33 +87,69 @@ def _put_entries(given: Mapping[str, Any], values: Mapping[str, Value]) -> Itera
 def _lengths(name: str | None, values: Mapping[str, Value]) -> tuple[int, ...]:
     if name is None:
         return ()
-    value = _value(name, values)
+    _require_name(name, [known for known in values if known not in SETTING])
+    value = values[name]
     return value if isinstance(value, tuple) else (value,)
 
 
-def _value(name: str, values: Mapping[str, Value]) -> Value:
-    if name not in values or name in SETTING:
-        known = ", ".join(known for known in values if known not in SETTING) or "none"
-        raise Unusable(f"{name!r} is no name of lengths; each has {known}")
-    return values[name]
+def _require_name(name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise Unusable(f"{name!r} is no name of lengths; each has {', '.join(known) or 'none'}")
 
 
-def _step(entry: Map, values: Mapping[str, Value]) -> dict[str, Any]:
-    step: dict[str, Any] = {name: value for name, value in values.items() if name in SETTING}
-    for key in ("src", "expect"):
-        if isinstance(entry.get(key), str):
-            step[key] = _LENGTHS.sub(lambda found: _text(_entries(found[0].split(", "), values)), entry[key])
-    if "shape" in entry:
-        step["shape"] = _entries(entry["shape"], values)
-    if "chain" in entry:
-        step["chain"] = [{**link, "shape": _entries(link["shape"], values)} for link in entry["chain"]]
-    return step
+class _Template(NamedTuple):
+    """The keys of a case in which names stand for lengths, parsed once for all steps."""
+
+    tensors: Mapping[str, tuple[str, _Items]]
+    shape: _Items | None
+    chain: Sequence[tuple[Mapping[str, Any], _Items]]
+
+    @classmethod
+    def of(cls, entry: Map) -> _Template:
+        """Parse the keys of a case; Unusable if a name stands in none of its `each`."""
+        known = [name for name in entry["each"] if name not in SETTING]
+        texts = {key: _TENSOR.fullmatch(entry[key]) for key in ("src", "expect") if isinstance(entry.get(key), str)}
+        return cls(
+            {key: (found[1], _parse_items(found[2].split(","), known)) for key, found in texts.items() if found},
+            _parse_items(entry["shape"], known) if "shape" in entry else None,
+            [(link, _parse_items(link["shape"], known)) for link in entry.get("chain", ())],
+        )
+
+    def fill(self, values: Mapping[str, Value]) -> dict[str, Any]:
+        """Return the keys of a step; a tensor is its type and dims, or text if it cannot have such dims."""
+        step: dict[str, Any] = {name: values[name] for name in SETTING if name in values}
+        for key, (type_, items) in self.tensors.items():
+            dims = _put(items, values)
+            step[key] = (type_, dims) if min(dims, default=0) >= 0 else f"{type_}[{_text(dims)}]"
+        if self.shape is not None:
+            step["shape"] = _put(self.shape, values)
+        if self.chain:
+            step["chain"] = [{**link, "shape": _put(items, values)} for link, items in self.chain]
+        return step
 
 
-def _entries(items: Sequence[Any], values: Mapping[str, Value]) -> tuple[Any, ...]:
+def _parse_items(items: Sequence[Any], known: Sequence[str]) -> _Items:
+    """Return lengths as numbers and names as text."""
+    parsed: list[int | str] = []
+    for item in (str(item).strip() for item in items):
+        if _NAME.fullmatch(item):
+            _require_name(item, known)
+            parsed.append(item)
+        elif item:
+            parsed.append(int(item))
+    return tuple(parsed)
+
+
+def _put(items: _Items, values: Mapping[str, Value]) -> tuple[int, ...]:
     """Return lengths or entries of shape, each name replaced by its value."""
-    named = (_lengths(item, values) if _NAME.fullmatch(str(item)) else (item,) for item in items)
-    return tuple(entry for entries in named for entry in entries)
+    entries: list[int] = []
+    for item in items:
+        value = values[item] if isinstance(item, str) else item
+        if isinstance(value, tuple):
+            entries += value
+        else:
+            entries.append(value)
+    return tuple(entries)
 
 
 def _text(value: Value) -> str:

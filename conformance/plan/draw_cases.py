@@ -243,6 +243,7 @@ FORMS: tuple[dict[str, Any], ...] = (
     {"attributes": {"shape": None}},
     *({"attributes": {"special_zero": Operand(type_, (), (value,))}} for type_, value in (
         ("s64", 1), ("s64", 0), ("u8", 1), ("s32", 1), ("f32", 1), ("f32", 0), ("string", "true"), ("s8", 0),
+        ("u8", 2), ("u8", 255), ("s8", -1), ("s32", 2), ("s64", 2),
     )),
     {"attributes": {"special_zero": Operand("bool", (1,), (True,))}},
     {"attributes": {"axis": Operand("s64", (), (0,))}},

@@ -15,12 +15,8 @@ _USUAL_RANK = 12
 """The largest rank that is no facet; the specification's own library takes no more."""
 
 
-def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
-    """Yield the facets that the rows of a case share; each row also has that of its element type."""
-    if given != "attribute":
-        yield f"shape-type:{shape_type}"
-    if given == "runtime" and len(operation.given) > 1:
-        yield RUNTIME_SHAPE
+def facets_of_case(case: Case) -> Iterator[str]:
+    """Yield the facets that all rows of a case share; each row also has those of its way and of its element type."""
     for step in _kinds_of_steps(case):
         yield from _facets_of_keys(step)
         if len(step.shapes) > 1:
@@ -28,12 +24,22 @@ def facets_of(case: Case, operation: Operation, shape_type: str, given: Given) -
         rank = max(len(dims) for dims in (step.src, *step.shapes))
         if rank > _USUAL_RANK:
             yield f"rank:{rank}"
-    if given == "runtime" and _changes_rank(case):
-        yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.declared is not None:
         yield "declared"
     yield from _facets_of_keys(case)
-    yield from _form_facets(case, shape_type)
+    yield from _form_facets(case)
+
+
+def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
+    """Yield the facets of the rows of a case for one way of passing shape."""
+    if given != "attribute":
+        yield f"shape-type:{shape_type}"
+    if given == "runtime" and len(operation.given) > 1:
+        yield RUNTIME_SHAPE
+    if given == "runtime" and _changes_rank(case):
+        yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
+    if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
+        yield "form:shape"
 
 
 def _facets_of_keys(part: Case | Step) -> Iterator[str]:
@@ -61,7 +67,7 @@ def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:
         yield [step.shapes[k] for step in case.steps]
 
 
-def _form_facets(case: Case, shape_type: str) -> Iterator[str]:
+def _form_facets(case: Case) -> Iterator[str]:
     if case.attributes:
         yield "form:attributes"
     if any(value is not None and value.type not in WITH_FUNCTION for value in case.attributes.values()):
@@ -70,8 +76,6 @@ def _form_facets(case: Case, shape_type: str) -> Iterator[str]:
         yield "form:inputs"
     if case.outputs:
         yield "form:outputs"
-    if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
-        yield "form:shape"
     if case.dst_type:
         yield "form:types"
         yield f"type:{case.dst_type}"

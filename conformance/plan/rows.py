@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Given, Operation, Spec, Suite
 from ..model.types import WIDTH
-from .facets import WITH_FUNCTION, facets_of
+from .facets import WITH_FUNCTION, facets_of_case, facets_of_way
 from .lower import lower
 from .steps import RowStep
 
@@ -85,14 +85,14 @@ def plan_of(suite: Suite) -> Plan:
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:
     """Yield the rows of some cases."""
     for case in cases:
-        src_type = case.steps[0].src_type
+        src_type, shared = case.steps[0].src_type, frozenset(facets_of_case(case))
         for operation in _operations(case, spec):
             types = operation.types if src_type == "T" else (src_type,)
             for given in operation.given[-1:] if case.once else operation.given:
                 own_types = operation.shape_types[-1:] if case.once else operation.shape_types
                 for shape_type in (case.shape_type,) if case.shape_type else own_types:
                     if is_expressible(case, operation, given, shape_type):
-                        yield from _rows(case, operation, given, shape_type, compiled, types)
+                        yield from _rows(case, operation, given, shape_type, compiled, types, shared)
 
 
 def _operations(case: Case, spec: Spec) -> tuple[Operation, ...]:
@@ -103,12 +103,13 @@ def _operations(case: Case, spec: Spec) -> tuple[Operation, ...]:
 
 def row_of(case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract]) -> Row:
     """Return the row of a case for one operation and one way of passing shape, in the type that src has."""
-    return next(_rows(case, operation, given, shape_type, compiled, (case.steps[0].src_type,)))
+    types, facets = (case.steps[0].src_type,), frozenset(facets_of_case(case))
+    return next(_rows(case, operation, given, shape_type, compiled, types, facets))
 
 
 def _rows(
     case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract],
-    types: Iterable[str],
+    types: Iterable[str], shared: frozenset[str],
 ) -> Iterator[Row]:  # fmt: skip
     parts = [""]
     if given != "attribute":
@@ -118,7 +119,7 @@ def _rows(
     if case.shape_type and given == "attribute":
         parts.append(shape_type)
     name, rest = f"{case.id}[{operation.id}-", f"{'-'.join(parts)}]"
-    facets = frozenset(facets_of(case, operation, shape_type, given))
+    facets = shared | frozenset(facets_of_way(case, operation, shape_type, given))
     first = None
     for type_ in types:
         id_, own = f"{name}{type_}{rest}", _with_type(facets, type_)

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..meaning.contract import contracts
@@ -117,12 +118,17 @@ def drawn_rows(suite: Suite) -> list[Row]:
     return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, 500)))
 
 
-def plant(backend: Any, rows: Iterable[Row], drawn: Iterable[Row] = ()) -> Planted:
-    """Runs a backend over all rows; over drawn ones only if no case of its rule notices it."""
+def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Planted:
+    """Run a backend over the rows that a person wrote; over generated and drawn ones only if none of those notices it.
+
+    Generated rows have many steps, and there are many planted backends.
+    """
     adapter = backend()
     killers: dict[str, dict[str, None]] = {}
     failed = others = 0
     for row in rows:
+        if row.case.generated:
+            continue
         bad = is_noticed(row, adapter)
         rule = row.case.rule
         if bad:
@@ -130,7 +136,8 @@ def plant(backend: Any, rows: Iterable[Row], drawn: Iterable[Row] = ()) -> Plant
         if rule != backend.breaks:
             failed, others = failed + bad, others + 1
     if backend.breaks not in killers:
-        found = next((row for row in drawn if row.case.rule == backend.breaks and is_noticed(row, adapter)), None)
+        rest = chain((row for row in rows if row.case.generated), drawn)
+        found = next((row for row in rest if row.case.rule == backend.breaks and is_noticed(row, adapter)), None)
         killers |= {backend.breaks: {found.case.id: None}} if found else {}
     belief = inspect.getdoc(backend) or ""
     by_rule = {rule: tuple(cases) for rule, cases in killers.items()}
@@ -221,11 +228,15 @@ def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
 
 
 class KillerSearch:
-    """Finds rows that notice mutants; rows that noticed one before are tried first."""
+    """Finds rows that notice mutants; rows that noticed one before are tried first, and generated cases last.
+
+    The reference treats all types alike, so that of a generated case the rows of one type are enough.
+    """
 
     def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
         types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
-        by_type = sorted(rows, key=lambda row: types[row.type])
+        few = (row for row in rows if not (row.case.generated and row.first))
+        by_type = sorted(few, key=lambda row: (row.case.generated, types[row.type]))
         self.by_verdict, self.by_reason = by_type, [row for row in by_type if _may_be_rejected(row)]
         self.equivalents = equivalents
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,11 +131,15 @@ def _name_changes(type_: str, want: Bits, got: Bits) -> str:
     if type_ not in _FLOAT:
         return "wrong elements"
     different = np.flatnonzero(want != got)[:4096]
-    ways = Counter(_way(type_, int(want[k]), int(got[k])) for k in different)
+    others = [other for other in ("bf16", "f16", "f32") if other != type_]
+    rounded = zip(*(_round_through(other, type_, want[different]) for other in others), strict=True)
+    pairs = zip(want[different].tolist(), got[different].tolist(), rounded, strict=True)
+    ways = Counter(_way(type_, old, new, dict(zip(others, through, strict=True))) for old, new, through in pairs)
     return ", ".join(way for way, _ in ways.most_common(4))
 
 
-def _way(type_: str, want: int, got: int) -> str:
+def _way(type_: str, want: int, got: int, rounded: Mapping[str, int]) -> str:
+    """Name the change of one element; `rounded`: what it is after a conversion to another type and back."""
     exponent_bits, fraction_bits = _FLOAT[type_]
     sign = 1 << (exponent_bits + fraction_bits)
     fraction = (1 << fraction_bits) - 1
@@ -150,9 +154,9 @@ def _way(type_: str, want: int, got: int) -> str:
         return "sign of zero lost"
     if got == want ^ sign:
         return "sign changed"
-    for other in ("bf16", "f16", "f32"):
-        if other != type_ and _round_through(other, type_, want) == got:
-            return f"rounded through {other}"
+    through = next((other for other, bits in rounded.items() if bits == got), None)
+    if through:
+        return f"rounded through {through}"
     return "wrong elements" if same else "elements lost"
 
 
@@ -166,12 +170,11 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     return "NaN payload lost"
 
 
-def _round_through(other: str, type_: str, bits: int) -> int:
-    """Return a pattern after a conversion to another type and back."""
+def _round_through(other: str, type_: str, bits: Bits) -> list[int]:
+    """Return patterns after a conversion to another type and back."""
     from ..model.types import dtype_of
 
-    kind = np.dtype(f"<u{WIDTH[type_]}")
     with np.errstate(all="ignore"):
-        value = np.array([bits], kind).view(dtype_of(type_))
-        back = value.astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
-    return int(back.view(kind)[0])
+        back = bits.view(dtype_of(type_)).astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
+    patterns: list[int] = back.view(bits.dtype).tolist()
+    return patterns

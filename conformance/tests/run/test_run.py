@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -123,9 +124,26 @@ def test_without_a_folder_results_go_to_one_named_after_the_backend(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = command("run", "numpy", "--cases", command.cases, "-k", "flattens")
+    said = command("run", "numpy", "--cases", command.cases, "--type", "f32")
     assert "report: conformance-report/numpy/report.html" in said.out
     assert (tmp_path / "conformance-report" / "numpy" / "results.jsonl").is_file()
+
+
+def test_a_choice_says_what_each_row_did_and_writes_nothing(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    said = command("run", "numpy", "--cases", command.cases, "-k", "flattens[StaticReshape-f32]").expect(4)
+    assert "  pass  flattens[StaticReshape-f32]\n" in said.out
+    assert said.out.endswith("\nnothing is written; add --out FOLDER to keep the evidence and its reports\n")
+    said = command("run", "numpy", "--cases", command.cases, "-k", "flattens or eight").expect(4)
+    assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
+    words = ("--isolation", "none", "-k", "seven-of-six")
+    said = command("run", mini("Accepts"), "--cases", command.cases, *words).expect(1, text="breaks same-volume")
+    assert f"conformance run {mini('Accepts')} --cases {command.cases} -k 'seven-of-six[" in said.out
+    assert command("run", "numpy", "--cases", command.cases, "-k", "flattens", "--json").data["out"] is None
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("option", ["--out", "--resume"])

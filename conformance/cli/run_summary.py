@@ -1,0 +1,165 @@
+"""The output of `conformance run`: the conclusion and the failures, as text or data, and what each row of -k did."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..certify.blame import HEAVIEST_FIRST, Blamed
+from ..certify.conclude import Conclusion
+from ..certify.drawn import with_drawn_rows
+from ..certify.evidence import Evidence, Target, folder_words
+from ..certify.standing import Blames, in_target
+from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Result, Verdict, fails
+from ..model.verdicts import TABLE
+from ..plan.rows import Plan, Row
+from ..system.terminal import count_noun, lines, paint, say, table, wrap
+
+_SHOWN = 12
+"""The most groups of failures on the terminal; the report has all."""
+_ROWS_SHOWN = 20
+"""The most rows of -k that stand alone; of more, only the number for each verdict is shown."""
+_BAD = {*BAD, WAIVED}
+
+
+def data_of(conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dict[str, Any]:
+    """Return a conclusion as data; `out` is the folder of its reports, if they are written."""
+    return {
+        "backend": evidence.header["backend"],
+        "exit_code": conclusion.exit_code,
+        "why": conclusion.why,
+        "sentences": list(conclusion.sentences),
+        "notes": [*conclusion.notes, *evidence.footer["notes"]],
+        "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS},
+        "standings": [
+            {
+                "document": s.document, "operation": s.operation, "type": s.type, "verdict": s.word,
+                "required": s.required, "counts": dict(s.counts), "left_out": dict(s.optional), "tests": s.tests,
+                "blames": {blame: s.blames.get(blame, 0) for blame in BLAMES},
+            }
+            for s in conclusion.standings
+        ],
+        "out": out and str(out),
+    }  # fmt: skip
+
+
+def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
+    """Print the conclusion of a run whose reports are in a folder."""
+    who = evidence.header["backend"]
+    say(paint("bold", f"{who['name']} {who['version']}"))
+    say()
+    for sentence in conclusion.sentences:
+        say(wrap(sentence, 2, 4))
+    say()
+    rows = [
+        (paint(TABLE[v].style or "dim", v), f"{conclusion.counts.get(v, 0):,}")
+        for v in VERDICTS
+        if conclusion.counts.get(v)
+    ]
+    say(table([("  " + name, number) for name, number in rows], right=[1]))
+    say(f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
+    if drawn := evidence.footer.get("drawn"):
+        seed = evidence.header["drawn"]["seed"]
+        failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
+        say(f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}")
+    for note in (*conclusion.notes, *evidence.footer["notes"]):
+        say(paint("yellow", f"  note: {note}"))
+    _show_failures(plan, evidence, conclusion.blames)
+    say()
+    say(f"exit {conclusion.exit_code}: {conclusion.why}")
+    say(f"report: {relative(out / 'report.html')}")
+
+
+def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> None:
+    """Print what each row of -k did. Such a run writes nothing, so that it overwrites no report."""
+    who = evidence.header["backend"]
+    say(paint("bold", f"{who['name']} {who['version']}"))
+    say()
+    if evidence.results:
+        say(table(_part_table(evidence.results)))
+    for note in evidence.footer["notes"]:
+        say(paint("yellow", f"  note: {note}"))
+    _show_failures(plan, evidence, conclusion.blames)
+    say()
+    say(f"exit {conclusion.exit_code}: {conclusion.why}")
+    if evidence.results:
+        say("nothing is written; add --out FOLDER to keep the evidence and its reports")
+
+
+def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
+    """Yield a line for each row, or for each verdict if there are many rows."""
+    if len(results) > _ROWS_SHOWN:
+        counts = Counter(tuple(dict.fromkeys(result.verdicts.values())) for result in results)
+        yield from ((f"  {_paint_all(verdicts)}", count_noun(number, "row")) for verdicts, number in counts.items())
+    else:
+        yield from ((f"  {_paint_all(tuple(dict.fromkeys(r.verdicts.values())))}", r.row) for r in results)
+
+
+def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
+    return ", ".join(paint(TABLE[verdict].style or "dim", verdict) for verdict in verdicts)
+
+
+def _show_failures(plan: Plan, evidence: Evidence, blames: Blames) -> None:
+    groups, outside = _failures(plan, evidence, blames)
+    if outside:
+        say(
+            paint(
+                "yellow", f"  note: of the verdicts that failed {outside:,} are outside the target; the report has all"
+            )
+        )
+    if not groups:
+        return
+    again = shlex.join(["conformance", "run", evidence.header["backend"]["adapter"], *folder_words(evidence.header)])
+    say()
+    alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
+    say(paint("bold", "failures" if alive else "failures, all waived"))
+    ordered = sorted(groups.items(), key=lambda group: (_weight(group[0][1]), -len(group[1])))
+    for (diagnosis, blamed), members in ordered[:_SHOWN]:
+        row, result = members[0]
+        about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else row.case.rule
+        say(f"  {paint('red', diagnosis)} · {about} · {count_noun(len(members), 'row')}")
+        say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
+        if result.case is not None:
+            say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
+        else:
+            say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
+    if len(ordered) > _SHOWN:
+        say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
+
+
+def _weight(blamed: Blamed | None) -> int:
+    return HEAVIEST_FIRST.index(blamed.blame) if blamed else -1  # an error of the adapter comes first
+
+
+_Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]
+
+
+def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures, int]:
+    """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it."""
+    by_row = {row.id: row for row in with_drawn_rows(plan, evidence).rows}
+    target = Target.of(evidence.header["target"])
+    claims = Claims.of(evidence.header["claims"])
+    groups: _Failures = {}
+    outside = 0
+    for result in evidence.results:
+        if result.diagnosis:
+            row = by_row[result.row]
+            failed = [document for document, verdict in result.verdicts.items() if verdict in _BAD]
+            listed = row.type in row.signature.types
+            inside = [document for document in failed if listed and in_target(row, document, target, claims)]
+            outside += len(failed) - len(inside)
+            if inside:
+                blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)
+                groups.setdefault((result.diagnosis, blamed), []).append((row, result))
+    return groups, outside
+
+
+def relative(path: Path) -> str:
+    """Return a path as it is named from the working directory, if it lies below."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
