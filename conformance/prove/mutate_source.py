@@ -66,8 +66,9 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
     counted: dict[str, int] = {}
     for function, holder, key, node in _places(tree, "", leave):
         for change, other in _mutations(node):
+            ast.fix_missing_locations(ast.copy_location(other, node))
             _replace(holder, key, other)
-            code = compile(ast.fix_missing_locations(tree), "<mutant>", "exec")
+            code = compile(tree, "<mutant>", "exec")
             _replace(holder, key, node)
             line = int(getattr(node, "lineno", 0))
             mutant = Mutant(function, line, lines[line - 1].strip(), change, code, _is_text(node))

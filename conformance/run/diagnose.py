@@ -100,7 +100,7 @@ def _find_move(source: Source, want: Bits, got: Bits) -> str | None:
     if len(longer) > 1 and np.array_equal(got, want.reshape(longer).ravel(order="F")):
         return "column-major order"
     half = np.flatnonzero(got != want)[0] if want.size else 0
-    if half and want.size > 1 and np.array_equal(got, np.resize(want[:half], want.size)):
+    if half and want.size > 1 and np.array_equal(got[half:], got[:-half]):
         return "repeated"
     if np.array_equal(np.sort(got), np.sort(want)):
         return "same elements in another order"
