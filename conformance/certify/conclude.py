@@ -19,6 +19,7 @@ from .drawn import with_drawn_rows
 from .evidence import Evidence, Target
 from .sentences import (
     describe_missing_cases,
+    note_adapter_errors,
     note_failures_in_unlisted_types,
     note_unclaimed_passes,
     reach,
@@ -129,7 +130,11 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
-    notes = (*note_unclaimed_passes(groups, claims), *note_failures_in_unlisted_types(unlisted))
+    notes = (
+        *note_unclaimed_passes(groups, claims),
+        *note_failures_in_unlisted_types(unlisted),
+        *note_adapter_errors(results.values()),
+    )
     return Conclusion(standings, blames, tests, sentences, code, why, counts, notes)
 
 

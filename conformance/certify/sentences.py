@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..model import BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Suite, Word, fails
+from ..model import BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, fails
 from .evidence import Target
 from .standing import RowGroup, Standing, describe_gap
 
@@ -75,6 +75,18 @@ def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]
         tests = f"{failing.total():,} tests fail" if failing.total() > 1 else "one test fails"
         types = f"{_join(sorted(failing))}, which the documents do not list"
         yield f"{tests} in {types}; no verdict on a document counts them"
+
+
+def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
+    """Note how often the adapter raised what. Errors are held against no library: it may be how the library refuses."""
+    raised: Counter[str] = Counter()
+    for result in results:
+        if ERROR in result.verdicts.values():
+            raised[(result.outcome.message or "").partition(":")[0]] += 1
+    for name, number in raised.most_common():
+        if name.isidentifier():
+            rows = f"{number:,} rows" if number > 1 else "one row"
+            yield f"the adapter raised {name} in {rows}; if the library refuses calls so, add it to `refusals`"
 
 
 def _limits(group: list[Standing], claims: Claims, target: Target) -> str:

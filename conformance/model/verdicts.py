@@ -48,7 +48,7 @@ TABLE: dict[Verdict, Entry] = {
     ),
     NOT_CLAIMED: Entry(
         "○", "open", "", 3, "aside",
-        "The call needs a feature that the backend leaves out of its claims, and got no answer. It proves nothing.",
+        "The call needs a feature that the backend leaves out of its claims, and got no answer or one of another type.",
     ),
     ERROR: Entry(
         "▲", "error", "red", 0, "bad",

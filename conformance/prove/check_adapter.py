@@ -17,8 +17,8 @@ from ..run.call import make_call
 from ..run.diagnose import diagnose_elements
 from .check_claims import Check, check_claims, note_unclaimed
 
-_ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, 1 << 40))
-"""Shapes that (2, 3) cannot take, whatever document is asked."""
+_ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
+"""Shapes that (2, 3) cannot take with special_zero false, whatever document is asked."""
 _SPECIAL = {
     "f32": "00000000 80000000 00000001 80000001 007fffff 807fffff 00800000 7f7fffff 7f800000 ff800000 7fc00000 "
     "ffc00000 7f800001 ff800001 7fa00000 7fbfffff 7fffffff ffffffff 7fc12345 3f800000 3f808000 3f800001 "

@@ -43,8 +43,11 @@ TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
     "error": dict.fromkeys(COLUMNS, (ERROR, "adapter error")),
     "none": dict.fromkeys(COLUMNS, (NOT_RUN, "")),
 }  # fmt: skip
-NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported"})
-"""Outcomes that are `not claimed` where the call has a facet that is left out."""
+NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported", "error"})
+"""Outcomes that are `not claimed` where the call has a facet that is left out. A tensor of another type is, too."""
+_DIED: frozenset[OutcomeKind] = frozenset({"crash", "timeout"})
+_UNCLAIMED = " where nothing is claimed"
+"""The end of the diagnosis of a call that died although it has a facet that is left out."""
 
 
 class Judgement(NamedTuple):
@@ -70,18 +73,24 @@ def judge(
         return Judgement(
             FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
         )
-    if left_out and outcome.kind in NEUTRAL:
+    if left_out and _shows_nothing(outcome, source):
         return _NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:
         verdict, word = cell
         if verdict not in BAD:
             return Judgement(verdict)
+        word += _UNCLAIMED if left_out and outcome.kind in _DIED else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
     return _RIGHT if meaning.kind == "legal" else _OBSERVED
+
+
+def _shows_nothing(outcome: Outcome, source: Source) -> bool:
+    """True if an outcome is held against nobody where the call has a facet that is left out."""
+    return outcome.kind in NEUTRAL or (outcome.kind == "tensor" and outcome.type != source.type)
 
 
 def _column(meaning: Meaning) -> Column:
@@ -109,7 +118,7 @@ def verdict_of_record(
     """Return the verdict of `judge` from what the evidence holds: an outcome, and the digest of its content."""
     if outcome.faults:
         return FAIL
-    if left_out and outcome.kind in NEUTRAL:
+    if left_out and _shows_nothing(outcome, source):
         return NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from conformance.adapter import FunctionAdapter
 from conformance.adapters.numpy_reference import Illegal, NumpyReference, Unspecified, resolve
 from conformance.model import Array, Claims, Crashed, Graph, Identity, Program, Rejected, Tensor, Unsupported
+from conformance.model.types import dtype_of
 
 ALL = ("StaticReshape", "DynamicReshape-1", "Reshape-1")
 
@@ -278,7 +279,9 @@ class LeavesOut(Bent):
     def _otherwise(self, src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
         if self.instead == "error":
             raise KeyError("lost")
-        return np.zeros((2, 6), np.float32)
+        if self.instead == "crash":
+            raise Crashed("SIGSEGV")
+        return np.zeros((2, 6), dtype_of(src.type) if self.instead == "wrong" else np.float64)
 
 
 class LeavesOutEveryType(Bent):

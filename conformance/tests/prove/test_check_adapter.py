@@ -79,9 +79,13 @@ BROKEN = {
     "no version": ("    version = ''\n", "identity: mine has no version"),
     "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
     "refusals not named": ("    refusals = (OSError,)\n", "rejection: [2, 3] → [7] is illegal, and came back as error"),
+    "divides by a 0 in shape": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        6 % int(-np.prod(shape)) if -1 in shape else 0\n        return src.reshape(shape)\n",
+        "rejection: [2, 3] → [0, -1] is illegal, and came back as error: ZeroDivisionError"),
     "everything answered": (
         "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
-        "rejection: none of 5 illegal calls was rejected"),
+        "rejection: none of 6 illegal calls was rejected"),
     "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
     "converts": (
         "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).astype('f8')\n",

@@ -41,7 +41,7 @@ DUE: dict[OutcomeKind, tuple[tuple[Verdict, ...], tuple[Verdict, ...]]] = {
     "unsupported": (("fail",) * 4, ("not claimed",) * 4),
     "crash": (("fail",) * 4, ("fail",) * 4),
     "timeout": (("fail",) * 4, ("fail",) * 4),
-    "error": (("error",) * 4, ("error",) * 4),
+    "error": (("error",) * 4, ("not claimed",) * 4),
     "none": (("not run",) * 4, ("not run",) * 4),
 }
 CELLS = list(itertools.product(get_args(OutcomeKind), COLUMNS, (False, True)))

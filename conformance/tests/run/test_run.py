@@ -344,8 +344,8 @@ def test_a_rule_without_a_pass_is_named(command: Command) -> None:
     assert "no pass for the rule row-major-order" in said.data["why"]
 
 
-@pytest.mark.parametrize("instead", ["unsupported", "refused"])
-def test_what_is_left_out_is_neutral_where_it_is_unsupported_or_refused(
+@pytest.mark.parametrize("instead", ["unsupported", "refused", "error", "other type"])
+def test_a_left_out_call_is_not_claimed_if_it_has_no_answer_or_one_of_another_type(
     command: Command, monkeypatch: pytest.MonkeyPatch, instead: str
 ) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
@@ -356,14 +356,24 @@ def test_what_is_left_out_is_neutral_where_it_is_unsupported_or_refused(
     assert not any("left out of the claims" in note for note in said.data["notes"])
 
 
-@pytest.mark.parametrize(("instead", "verdict"), [("wrong", "fail"), ("error", "error")])
-def test_what_is_left_out_hides_no_wrong_answer(
-    command: Command, monkeypatch: pytest.MonkeyPatch, instead: str, verdict: str
+@pytest.mark.parametrize(("instead", "words"), [("wrong", "all zero"), ("crash", "crash where nothing is claimed")])
+def test_a_wrong_answer_and_a_crash_fail_in_what_is_left_out(
+    command: Command, monkeypatch: pytest.MonkeyPatch, instead: str, words: str
 ) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
     said = command.run(mini("LeavesOut"), "--json").expect(1)
-    assert said.data["verdicts"][verdict] >= 8
+    assert said.data["verdicts"]["fail"] >= 8
     assert "does not conform to static-2022" in sentences(said)["static-2022"]
+    assert words in {result.diagnosis for result in read(command.out / "results.jsonl").results}
+
+
+def test_errors_of_the_adapter_are_counted_by_exception_and_held_against_nobody(command: Command) -> None:
+    said = command.run(mini("Errs"), "--json").expect(1)
+    number = said.data["verdicts"]["error"]
+    assert not any(number for standing in said.data["standings"] for number in standing["blames"].values())
+    assert number
+    (note,) = [note for note in said.data["notes"] if "KeyError" in note]
+    assert re.fullmatch(r"the adapter raised KeyError in [0-9]+ rows; .* `refusals`", note)
 
 
 def test_what_is_left_out_and_works_is_said(command: Command) -> None:
