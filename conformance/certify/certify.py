@@ -21,6 +21,7 @@ from ..plan.rows import Plan, Row
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from . import canary, waive
+from .command import limits_of
 from .drawn import DrawnRun, Write
 from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from .folder import RESULTS, remove_reports
@@ -87,6 +88,8 @@ def certify(
             folders = {"spec": order.spec, "cases": order.cases}
             header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
             header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
+            if limits := limits_of(order.limits):
+                header["limits"] = limits
             drawn = DrawnRun(order.plan, claims, order.drawn)
             header |= {"drawn": drawn.drawn._asdict()} if order.drawn else {}
             done = _resume(order.plan, path, header) if path and resume else []

@@ -25,7 +25,7 @@ from .record import FOOTER, HEADER, ROW, decode, misfit
 
 __all__ = [
     "FORMAT", "MOST", "PACKED", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
-    "complete", "folder_words", "header_of", "miscounts", "pack", "parse", "part_of", "read", "read_content",
+    "complete", "header_of", "miscounts", "pack", "parse", "part_of", "read", "read_content",
     "result_of", "row_record", "salvage", "seal_of",
 ]  # fmt: skip
 FORMAT = Format(
@@ -110,11 +110,6 @@ def header_of(
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }  # fmt: skip
     return {**header, "folders": paths} if paths else header
-
-
-def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
-    """Return the folders that a run was given, as words of a command."""
-    return [str(word) for name, path in header.get("folders", {}).items() for word in (f"{option}{name}", path)]
 
 
 class Writer:

@@ -26,7 +26,7 @@ _BUFFER = 1 << 13
 _LONGEST_LINE = 16 << 20
 """The longest line that is read, in bytes."""
 _CHUNK = 1 << 20
-_MAY_CHANGE = ("started", "folders")
+_MAY_CHANGE = ("started", "folders", "limits")
 """Keys of a header that may differ when interrupted work is resumed."""
 
 Shortcut = Callable[[str], "dict[str, Any] | None"]

@@ -169,6 +169,7 @@ HEADER: Form = {
     "isolation?": frozenset(("worker", "case", "none")),
     "waivers?": [_WAIVER],
     "folders?": Named(str),
+    "limits?": {"timeout?": Number(0, 1e9), "memory?": SMALL},
     "shards?": [{"shard": SHARD, "started": _is_time}],
     "drawn?": {"seed": SMALL, "calls": SMALL},
 }  # fmt: skip

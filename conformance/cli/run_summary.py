@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..certify.blame import HEAVIEST_FIRST, Blamed
+from ..certify.command import run_words
 from ..certify.conclude import Conclusion
 from ..certify.drawn import with_drawn_rows
-from ..certify.evidence import Evidence, Target, folder_words
+from ..certify.evidence import Evidence, Target
 from ..certify.standing import Blames, in_target
 from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Result, Verdict, fails
 from ..model.verdicts import TABLE
@@ -112,7 +113,7 @@ def _show_failures(plan: Plan, evidence: Evidence, blames: Blames) -> None:
         )
     if not groups:
         return
-    again = shlex.join(["conformance", "run", evidence.header["backend"]["adapter"], *folder_words(evidence.header)])
+    again = shlex.join(run_words(evidence.header))
     say()
     alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
     say(paint("bold", "failures" if alive else "failures, all waived"))

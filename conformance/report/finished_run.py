@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from ..certify.blame import Blamed, heaviest
+from ..certify.command import folder_words, run_words
 from ..certify.conclude import Conclusion
-from ..certify.evidence import Evidence, Target, folder_words
+from ..certify.evidence import Evidence, Target
 from ..certify.sentences import join_blames, reach
 from ..certify.standing import Standing, in_target
 from ..meaning.contract import Contract, contracts
@@ -226,7 +227,7 @@ class FinishedRun:
         else:
             rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
         return (
-            shlex.join(["conformance", "run", self.backend, *folder_words(header), *rest]),
+            shlex.join([*run_words(header), *rest]),
             shlex.join(["pytest", "--adapter", self.backend, *folder_words(header, "--conformance-"), *rest]),
         )
 

@@ -146,6 +146,12 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
     assert not list(Path().iterdir())
 
 
+def test_the_command_that_repeats_a_row_has_the_options_of_the_run(command: Command) -> None:
+    options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
+    said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
+    assert f"conformance run broken:one-nan --cases {command.cases} {' '.join(options)} -k " in said.out
+
+
 @pytest.mark.parametrize("option", ["--out", "--resume"])
 def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
     path = command.folder / "results.jsonl"

@@ -1,0 +1,32 @@
+"""The command that runs a backend again, from the header of its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..isolate.backend import isolation_of
+from ..isolate.launch import DEFAULT_LIMITS, Limits
+
+
+def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
+    """Return the folders that a run was given, as words of a command."""
+    return [str(word) for name, path in header.get("folders", {}).items() for word in (f"{option}{name}", path)]
+
+
+def limits_of(limits: Limits) -> dict[str, Any]:
+    """Make the record of the limits that are not the usual ones: seconds of a call, and MiB of a process."""
+    own = {"timeout": limits.seconds, "memory": limits.memory >> 20}
+    usual = {"timeout": DEFAULT_LIMITS.seconds, "memory": DEFAULT_LIMITS.memory >> 20}
+    return {name: value for name, value in own.items() if value != usual[name]}
+
+
+def run_words(header: Mapping[str, Any]) -> list[str]:
+    """Return the command that runs the backend again, without the rows: its folders, isolation and limits as given."""
+    backend, isolation = header["backend"]["adapter"], header.get("isolation")
+    words = ["conformance", "run", backend, *folder_words(header)]
+    if isolation not in (None, isolation_of(backend)):
+        words += ["--isolation", isolation]
+    for name, value in header.get("limits", {}).items():
+        words += [f"--{name}", str(value).removesuffix(".0")]
+    return words
