@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
-from conformance.plan.memory import EDGES, Source, volume_of
+from conformance.plan.memory import Source, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -49,9 +49,7 @@ def _check_source(source: Source) -> None:
     _check(volume_of(source.dims) >> 63 == 0, "dims")
     _check(source.layout in LAYOUTS, "layout")
     _check(isinstance(source.start, int), "bits")
-    if source.bits == "edges":
-        _check(source.type in EDGES, "bits")
-    elif source.bits not in (None, "all"):
+    if source.bits not in (None, "all", "edges"):
         _check(_BITS.fullmatch(source.bits) is not None, "bits")
         _check(all(int(word, 16) >> 8 * WIDTH[source.type] == 0 for word in source.bits.split()), "bits")
 

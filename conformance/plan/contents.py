@@ -15,6 +15,13 @@ from ..model.types import WIDTH
 Words = np.ndarray[Any, np.dtype[Any]]
 """Elements as unsigned integers, flat."""
 
+
+def _edges_of_integers(bits: int) -> tuple[int, ...]:
+    """Return 0, 1, the limits with and without a sign and their neighbours, and bits in turn."""
+    top, ones = 1 << bits - 1, (1 << bits) - 1
+    return 1, 0, top - 1, top, ones, ones - 1, top + 1, 2, ones // 3, ones - ones // 3
+
+
 EDGES: Mapping[str, tuple[int, ...]] = {
     "f32": (
         0x3F800000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7FA00000, 0xFFC12345, 0x3F808000, 0x3F800001, 0x33000000,
@@ -29,6 +36,15 @@ EDGES: Mapping[str, tuple[int, ...]] = {
         0x3C00, 0x8000, 0x0001, 0x83FF, 0x7D00, 0xFE01, 0x3C01, 0x0000, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0x7C00,
         0xFC00, 0x7E00, 0x7C01, 0x7FFF, 0x1400, 0x77FF, 0xFC01, 0xFBFF, 0xFFFF,
     ),
+    "f64": (
+        0x3FF0000000000000, 0x8000000000000000, 0x0000000000000001, 0x800FFFFFFFFFFFFF, 0x7FF4000000000000,
+        0xFFF8000000012345, 0x3FF0000020000000, 0x3FF0000000000001, 0x0000000000000000, 0x8000000000000001,
+        0x000FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000, 0xFFF0000000000000,
+        0x7FF8000000000000, 0x7FF0000000000001, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, 0xFFEFFFFFFFFFFFFF,
+        0xFFF0000000000001,
+    ),
+    "bool": (1, 0),
+    **{type_: _edges_of_integers(8 * WIDTH[type_]) for type_ in WIDTH if type_[0] in "su"},
 }  # fmt: skip
 """Bit patterns worth a test, by type: zeros, subnormals, limits, infinities, NaNs, values that rounding changes."""
 _EXPONENT_BITS = {"f32": 8, "bf16": 8, "f16": 5, "f64": 11}

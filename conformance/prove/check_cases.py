@@ -12,7 +12,7 @@ from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
-from ..plan.memory import EDGES, volume_of
+from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of
 from ..plan.steps import RowStep
 from ..run.row import call_steps, run_row
@@ -142,14 +142,20 @@ def _rows(plan: Plan) -> Iterator[Problem]:
 
 
 def _same_call(plan: Plan) -> Iterator[Problem]:
+    """Find cases that make a call of another case, once for each pair."""
     seen: dict[object, Case] = {}
+    told: set[tuple[str, str]] = set()
     for row in plan.rows:
         key = (row.operation, row.shape_type, row.given, tuple(_call(task) for task in row.steps))
         first = seen.setdefault(key, row.case)
-        if first is not row.case:
-            yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); keep one")
-            for known in [k for k, case in seen.items() if case is row.case]:
-                seen[known] = first
+        if first is row.case or (row.case.id, first.id) in told:
+            continue
+        told.add((row.case.id, first.id))
+        own = [case.id for case in (row.case, first) if case.id in plan.suite.added]
+        if plan.suite.whole and plan.suite.spec.added and not own:
+            continue  # bundled cases, which are the same call for an added operation of other types alone
+        drop = f"drop {own[0]}, which is yours" if len(own) == 1 else "keep one"
+        yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); {drop}")
 
 
 def _call(task: RowStep) -> object:
@@ -163,11 +169,8 @@ def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
                 continue
             volume = volume_of(step.src)
             if step.bits == "edges":
-                if step.src_type != "T" and step.src_type not in EDGES:
-                    yield Problem(
-                        case.place, f"{case.id}: `bits: edges` is for {', '.join(EDGES)}, not for {step.src_type}"
-                    )
-            elif step.src_type == "T":
+                continue
+            if step.src_type == "T":
                 yield Problem(case.place, f"{case.id}: bits go with one element type, not with T; write it in src")
             elif step.bits == "all":
                 if volume != 1 << 16 or WIDTH[step.src_type] != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -110,6 +111,28 @@ def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli)
     assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
     assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-2021"] == "not claimed"
     cli("verify", tmp_path, *spec).expect(0)
+
+
+@pytest.mark.parametrize("types", ["[f32, f64]", "[s8, u8, bool]", "[s32, u64]"])
+def test_an_added_operation_may_have_types_that_no_bundled_one_has(types: str, tmp_path: Path, cli: Cli) -> None:
+    spec = Path(shutil.copytree(OPERATION / "spec", tmp_path / "spec"))
+    spoil(spec / "operations.yaml", "types: [f32, f16]", f"types: {types}")
+    cli("check", "--spec", spec).expect(0, out="the specification is whole")
+    words = ["--spec", spec, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
+    said = cli("run", f"{OPERATION / 'acme_reshape.py'}:AcmeReshape", *words).expect(4)
+    assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
+    assert "fail" not in said.out
+
+
+def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(dialect: Path, cli: Cli) -> None:
+    own = dialect / "cases" / "acme.yaml"
+    bundled = (
+        "  - {id: mine, rule: literal-lengths, src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'}"
+    )
+    own.write_text(f"{own.read_text(encoding='utf-8')}{bundled}\n", encoding="utf-8")
+    said = cli("check", *folders(dialect), "--lock").expect(1).text
+    assert said.count("the same call as") == 1
+    assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
 
 
 def test_private_vectors_need_no_specification(dialect: Path) -> None:

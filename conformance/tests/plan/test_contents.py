@@ -90,8 +90,8 @@ def test_elements_in_one_place_are_equal_and_all_others_differ(layout: Layout) -
 
 
 def test_edges_hold_every_kind_of_special_number_with_both_signs() -> None:
-    for type_, edges in EDGES.items():
-        below, most = EXPONENT[type_]
+    for type_, (below, most) in EXPONENT.items():
+        edges = EDGES[type_]
         sign, quiet = 1 << 8 * WIDTH[type_] - 1, 1 << below - 1
         kinds = set()
         for word in edges:
