@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..adapter import load_adapter
 from ..load.cases import with_cases
+from ..load.cells import load_cells
 from ..load.folders import cases_folder, spec_folder
 from ..load.spec import load_spec
 from ..meaning.clauses import compile_clauses
@@ -17,6 +18,7 @@ from ..meaning.contract import contracts
 from ..model import LEVELS, Malformed, Problem, Spec
 from ..plan.rows import plan_of
 from ..prove import check_cases
+from ..prove.cells import CellTable, problems_with_cells, table_of
 from ..prove.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import check_folder, emit, locate
@@ -38,10 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Findings(NamedTuple):
-    """The loaded specification, the number of cases, the coverage of the documents, and every problem."""
+    """The loaded specification, the number of cases, their cells, the coverage of the documents, and every problem."""
 
     spec: Spec | None
     cases: int
+    cells: CellTable | None
     coverage: Coverage | None
     problems: list[Problem]
 
@@ -52,28 +55,31 @@ def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: 
         compile_clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
     except Malformed as malformed:
-        return _Findings(None, 0, None, list(malformed.problems))
-    number, problems = _cases(spec, folder, cases, lock)
+        return _Findings(None, 0, None, None, list(malformed.problems))
+    findings = _check_cases(spec, folder, cases, lock)
     if sources is None:
-        return _Findings(spec, number, None, problems)
+        return findings
     more, coverage = verify(spec, sources)
-    return _Findings(spec, number, coverage, problems + more)
+    return findings._replace(coverage=coverage, problems=findings.problems + more)
 
 
-def _cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> tuple[int, list[Problem]]:
-    """Return the number of cases and the problems with them."""
+def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> _Findings:
     path = cases or cases_folder()
     try:
         suite = with_cases(spec, folder or spec_folder(), path)
+        plan = plan_of(suite)
+        about_cells = load_cells(folder, spec)
+        cells = table_of(plan, about_cells) if about_cells else None
     except Malformed as malformed:
-        return 0, list(malformed.problems)
-    plan = plan_of(suite)
+        return _Findings(spec, 0, None, None, list(malformed.problems))
     problems = list(check_cases.problems(suite, path, plan))
     problems += check_cases.reference_problems(plan, load_adapter("numpy"))
+    if about_cells and cells:
+        problems += problems_with_cells(cells, spec, about_cells)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
-    return len(suite.cases), problems
+    return _Findings(spec, len(suite.cases), cells, None, problems)
 
 
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────
@@ -87,9 +93,15 @@ def _data(findings: _Findings) -> dict[str, Any]:
             {"path": problem.place.path, "line": problem.place.line, "what": problem.what}
             for problem in findings.problems
         ],
-        "summary": {**_summary(findings.spec), "cases": findings.cases} if findings.spec else None,
+        "summary": _summary_with_cases(findings.spec, findings) if findings.spec else None,
         "coverage": {name: _count_statements(each) for name, each in by_document} if findings.coverage else None,
     }
+
+
+def _summary_with_cases(spec: Spec, findings: _Findings) -> dict[str, Any]:
+    cells = findings.cells
+    counts = {"fillable": len(cells.fillable), "filled": len(cells.fillable) - len(cells.empty)} if cells else None
+    return {**_summary(spec), "cases": findings.cases, "cells": counts}
 
 
 def _summary(spec: Spec) -> dict[str, Any]:
@@ -134,7 +146,7 @@ def _show(findings: _Findings) -> None:
         )
         say(f"next: correct {problems[0].place}, then `conformance check` again")
         return
-    _show_summary(spec, findings.cases)
+    _show_summary(spec, findings)
     say()
     _show_coverage(spec, findings.coverage)
     say()
@@ -146,8 +158,8 @@ def _show(findings: _Findings) -> None:
     say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")
 
 
-def _show_summary(spec: Spec, cases: int) -> None:
-    data = _summary(spec)
+def _show_summary(spec: Spec, result: _Findings) -> None:
+    data, cases = _summary_with_cases(spec, result), result.cases
     rules, findings = data["rules"], data["findings"]
     contract = f"({data['contracts']} with a contract, {data['implied']} of them implied by others)"
     levels = " · ".join(f"{number} {level}" for level, number in rules.items())
@@ -161,6 +173,8 @@ def _show_summary(spec: Spec, cases: int) -> None:
         ),
         ("cases", str(cases), "" if cases else "none could be checked"),
     ]
+    if cells := data["cells"]:
+        rows.append(("cells", str(cells["filled"]), f"of {cells['fillable']} that a call can fill have a case"))
     say(table([(paint("bold", name), number, rest) for name, number, rest in rows], right=[1]))
 
 

@@ -1,4 +1,4 @@
-"""`conformance list`: all rules, documents, operations, findings, cases or backends, one a line."""
+"""`conformance list`: all rules, documents, operations, findings, cases, cells or backends, one a line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..adapter import bundled_backends
-from ..load.cases import load_cases
-from ..load.folders import cases_folder
+from ..load.cases import load_cases, with_cases
+from ..load.cells import DIMENSIONS, load_cells
+from ..load.folders import cases_folder, spec_folder
 from ..meaning.contract import contracts
 from ..model import LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
@@ -17,6 +18,7 @@ from .arguments import Usage, check_folder, emit, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 
 KINDS = ("defect", "disagreement", "silence")
+_ARRANGEMENTS = DIMENSIONS["arrangement"]
 _COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
 
@@ -28,6 +30,8 @@ class _Listing(NamedTuple):
     header: tuple[str, ...]
     row: Callable[[Spec, dict[str, Any]], Sequence[str]]
     right: tuple[int, ...] = ()
+    noun: str = ""
+    """An entry in words, if it is not the singular of the name of the list."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,7 +68,7 @@ def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]
     rows = [list(listing.row(spec, each)) for each in entries]
     say(table(_fit_to_terminal(rows, listing.header), listing.header, listing.right))
     say()
-    noun = what[:-1]
+    noun = listing.noun or what[:-1]
     first = next(iter(entries[0].values())) if entries else ""
     more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
     say(paint("dim", f"{count_noun(len(entries), noun)}{more}"))
@@ -132,6 +136,38 @@ def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
     return each["case"], each["rule"], each["place"], f"{shown}{more}"
 
 
+def _cells(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the number of cases in each cell, one entry for all arrangements; None if no call can fill it."""
+    from ..plan.rows import plan_of  # NumPy is slow to import, and no other list needs it
+    from ..prove.cells import table_of
+
+    folder = check_folder("--spec", args.spec)
+    about = load_cells(folder, spec)
+    if about is None:
+        return []
+    suite = with_cases(spec, folder or spec_folder(), check_folder("--cases", args.cases) or cases_folder())
+    table = table_of(plan_of(suite), about)
+    counts = {cell: None if cell in table.exempt else len(cases) for cell, cases in table.cases.items()}
+    return [
+        {
+            **{name: getattr(cell, name) for name in ("rule", "rank", "shape", "elements")},
+            **{name: counts[cell._replace(arrangement=name)] for name in _ARRANGEMENTS},
+        }
+        for cell in counts
+        if cell.arrangement == _ARRANGEMENTS[0] and args.rule in (None, cell.rule)
+    ]
+
+
+def _cell_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
+    return *(each[name] for name in ("rule", "rank", "shape", "elements")), *(_count(each[n]) for n in _ARRANGEMENTS)
+
+
+def _count(cases: int | None) -> str:
+    if cases is None:
+        return paint("dim", "-")
+    return str(cases) if cases else paint("red", "0")
+
+
 def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
     return [
         {"backend": name, "version": known.version, "about": known.about, "install": known.install}
@@ -188,5 +224,13 @@ _LISTINGS = {
         ("document", "kind"), _findings, ("finding", "weight", "kind", "documents", "about"), _finding_row
     ),
     "cases": _Listing(("rule",), _cases, ("case", "rule", "place", "calls"), _case_row),
+    "cells": _Listing(
+        ("rule",),
+        _cells,
+        ("rule", "rank", "shape", "elements", *_ARRANGEMENTS),
+        _cell_row,
+        (4, 5, 6, 7),
+        "row",
+    ),
     "backends": _Listing((), _backends, ("backend", "version", "what it is", "install"), _backend_row),
 }

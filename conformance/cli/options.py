@@ -197,10 +197,10 @@ def _mutants(parser: Parser) -> None:
 
 
 def _list(parser: Parser) -> None:
-    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases or backends")
+    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, cells or backends")
     parser.once("--document", "ID", "only what concerns that document")
     parser.once("--level", "LEVEL", "of rules: must, may, silent or decided")
-    parser.once("--rule", "ID", "of cases: those of that rule")
+    parser.once("--rule", "ID", "of cases and cells: those of that rule")
     _add_cases(parser)
     parser.once("--kind", "KIND", "of findings: defect, disagreement or silence")
 
@@ -254,7 +254,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "publish": ("publish", "run backends whole and write the folder of published results", _publish),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
     "mutants": ("mutants", "plant bad backends, delete rules, mutate the reference: does the suite notice?", _mutants),
-    "list": ("listing", "list rules, documents, operations, findings, cases or backends", _list),
+    "list": ("listing", "list rules, documents, operations, findings, cases, cells or backends", _list),
     "explain": ("explain", "explain one of them fully", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
     "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),

@@ -83,8 +83,8 @@ def bundled(path: Path) -> Path:
     """A copy of the bundled specification."""
     folder = path / "spec"
     folder.mkdir()
-    for name in SPEC_FILES:
-        shutil.copy(spec_folder() / f"{name}.yaml", folder)
+    for file in spec_folder().glob("*.yaml"):
+        shutil.copy(file, folder)
     return folder
 
 
