@@ -9,6 +9,7 @@ from .small import Cli
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than a few seconds; `-m 'not slow'` leaves it out")
+    config.addinivalue_line("markers", "exhaustive: slow, and of a kind that CI tries a part of")
 
 
 @pytest.fixture

@@ -336,7 +336,7 @@ def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_read
     printed = run(guest.python, "-m", "conformance", *words, "minus-two-in-front-is-no-infer", cwd=tmp_path, code=1)
     shown = (ROOT / "README.md").read_text(encoding="utf-8")
     for said in (
-        "answered an illegal call · lower-bound",
+        "answered an illegal call · answers what the text forbids: lower-bound",
         "minus-two-in-front-is-no-infer[StaticReshape-f32]: answered",
     ):
         assert said in printed

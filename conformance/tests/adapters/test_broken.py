@@ -36,7 +36,8 @@ def rows() -> tuple[Row, ...]:
 
 @functools.cache
 def by_size() -> tuple[Row, ...]:
-    return tuple(sorted(rows(), key=lambda row: sum(volume_of(step.src) for step in row.case.steps)))
+    written = [row for row in rows() if not row.case.generated][::3]
+    return tuple(sorted(written, key=lambda row: sum(volume_of(step.src) for step in row.case.steps)))
 
 
 @functools.cache
@@ -59,7 +60,7 @@ def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
-    """Rows of few elements are asked first, and none once enough have passed, whatever the others would do."""
+    """Asks every third row, those of few elements first, and none once enough have passed."""
     adapter, breaks = BROKEN[name](), BROKEN[name].breaks
     others = [row for row in by_size() if row.case.rule != breaks]
     passed = (row for row in others if not is_noticed(row, adapter))
