@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,12 @@ def find_alike(name: str, names: Iterable[str]) -> list[str]:
         return text.strip().lower().replace("_", "-").replace(" ", "-")
 
     return [other for other in names if plain(other) == plain(name)]
+
+
+def folder_options(args: argparse.Namespace, option: str = "--") -> str:
+    """Return the folders of --spec and --cases as options, with a space before each, for commands that people paste."""
+    given = ((name, getattr(args, name, None)) for name in ("spec", "cases"))
+    return "".join(f" {option}{name} {shlex.quote(str(path))}" for name, path in given if path is not None)
 
 
 def emit(data: Any) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..meaning.contract import Contract, contracts
-from ..meaning.domain import FULL, SMALL, TINY, Domain, calls
+from ..meaning.domain import FAR, FULL, SMALL, TINY, Domain, calls, far_calls
 from ..model import Call, Form, Operation, Rule, Spec
 from ..system.terminal import Progress, label_paragraph, paint, say, table, wrap
-from .arguments import Usage, emit, load_spec_of, pick
+from .arguments import Usage, emit, folder_options, load_spec_of, pick
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .meaning import describe_standing, print_meanings
 
@@ -26,6 +26,8 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec_of(args)
     a, b = (pick("document", each, spec.documents, "conformance list documents") for each in (args.a, args.b))
     data = compare_documents(spec, a, b, FULL if args.full else SMALL)
+    if data["example"]:
+        data["example"]["command"] += folder_options(args)
     if args.json:
         emit(data)
     else:
@@ -93,8 +95,9 @@ def _example(spec: Spec, a: str, b: str, domain: Domain) -> dict[str, Any]:
     operations = [spec.operations[spec.documents[name].operation] for name in (a, b)]
     if first is second or _same(first, second, *operations):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
-    searched = str(domain)
-    call = _first_difference(first, second, (Call(*each) for each in calls(domain)), domain.size)
+    searched = f"{domain}, and {FAR}"
+    small_first = itertools.chain(calls(domain), far_calls())
+    call = _first_difference(first, second, (Call(*each) for each in small_first), domain.size)
     if call is None:
         forms = list(_forms(*operations))
         searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY}"
@@ -194,7 +197,7 @@ def _show_rules(spec: Spec, kind: str, changes: list[dict[str, Any]], a: str, b:
 
 def _show_example(spec: Spec, data: dict[str, Any]) -> None:
     if data["example"] is None:
-        say("every call means the same in both")
+        say("no call was found that means something else")
         say(wrap(f"searched: {data['searched']}", 0, 2))
         return
     say(paint("bold", "smallest call whose meaning differs"))

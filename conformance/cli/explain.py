@@ -12,7 +12,7 @@ from ..meaning.contract import contracts
 from ..model import Call, Spec, Suite
 from ..system.terminal import label_paragraph, lines, paint, say, table, wrap
 from . import explain_case, explain_repro
-from .arguments import Usage, check_folder, emit, find_alike, load_spec_of, unknown
+from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of, unknown
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import describe_standing, format_dims, print_meanings
 
@@ -37,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
     things = _things(spec, args.name)
     if not things:
         return _explain_case(args, spec)
+    for thing in things:
+        if example := thing.get("example"):
+            call = Call(tuple(example["call"]["src"]), tuple(example["call"]["shape"]), example["call"]["special_zero"])
+            example["command"] = command_of(call) + folder_options(args)
     if args.json:
         emit(things)
         return 0
@@ -72,6 +76,8 @@ def _explain_case(args: argparse.Namespace, spec: Spec) -> int:
     if not cases:
         every = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
         raise Usage(unknown("name", args.name, every, "conformance list rules"))
+    for case in cases:
+        case["commands"] = explain_case.commands(case["case"], args)
     if args.json:
         emit(cases)
     else:
@@ -132,7 +138,7 @@ def _show_finding(spec: Spec, finding: dict[str, Any]) -> None:
         say()
         print_meanings(spec, finding["example"]["meanings"])
         say()
-        say(paint("dim", command_of(Call(tuple(call["src"]), tuple(call["shape"]), call["special_zero"]))))
+        say(paint("dim", finding["example"]["command"]))
 
 
 def _format_pointers(at: Iterable[Mapping[str, Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from ..plan.rows import Row, plan_of
 from ..plan.steps import RowStep
 from ..report.wording import format_call
 from ..system.terminal import label_paragraph, paint, say, table
+from .arguments import folder_options
 from .facts import of_meaning
 from .meaning import format_dims, print_meanings
 
@@ -63,6 +65,15 @@ def _format_expected(expected: Expected) -> str:
     return "reject" if expected.kind == "illegal" else "unspecified"
 
 
+def commands(case: str, args: argparse.Namespace) -> list[str]:
+    """Return the commands that run a case of the suite that was asked for."""
+    chosen = f"-k {shlex.quote(case)}"
+    return [
+        f"conformance run BACKEND{folder_options(args)} {chosen}",
+        f"pytest --adapter BACKEND{folder_options(args, '--conformance-')} {chosen}",
+    ]
+
+
 def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
     """Print the case."""
     say(f"{paint('bold', case['case'])}  {paint('dim', 'case · ' + case['place'])}")
@@ -81,5 +92,5 @@ def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
     say(paint("bold", "rows"))
     say(table([(f"  {row}", " ".join(facets)) for row, facets in case["rows"].items()]))
     say()
-    say(paint("dim", f"conformance run BACKEND -k {shlex.quote(case['case'])}"))
-    say(paint("dim", f"pytest --adapter BACKEND -k {shlex.quote(case['case'])}"))
+    for command in case["commands"]:
+        say(paint("dim", command))

@@ -55,6 +55,18 @@ def calls(domain: Domain = FULL) -> Iterator[tuple[Lengths, Lengths, bool]]:
             yield src, shape, True
 
 
+FAR = "those with up to 66 dims or entries of 1, and with one length of up to 2^62"
+
+
+def far_calls() -> Iterator[tuple[Lengths, Lengths, bool]]:
+    """Yield calls that a limit on the rank, on a length or on the volume tells apart; see FAR."""
+    for src_rank, shape_rank in sorted(itertools.product(range(1, 67), repeat=2), key=sum):
+        yield (1,) * src_rank, (1,) * shape_rank, False
+    for exponent in range(3, 63):
+        for length in ((1 << exponent) - 1, 1 << exponent):
+            yield from (((length,), shape, False) for shape in ((length,), (-1,), (1, length)))
+
+
 _Size = tuple[int, int]
 
 

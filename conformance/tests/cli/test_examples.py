@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -96,7 +97,22 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
 
 
 def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
-    cli("diff-documents", "static-2021", "acme-2026", "--spec", DIALECT / "spec").expect(0, out="acme-six-entries")
+    said = cli("diff-documents", "static-2021", "acme-2026", "--spec", DIALECT / "spec").expect(
+        0, out="acme-six-entries"
+    )
+    command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --spec {DIALECT / 'spec'}"
+    assert command in said.out
+    words = shlex.split(command)[1:]
+    cli(*words).expect(0, out="acme-six-entries")
+
+
+def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
+    said = cli("explain", "acme-refuses-seven-entries", *folders(DIALECT)).expect(0)
+    given = " ".join(folders(DIALECT))
+    assert f"conformance run BACKEND {given} -k acme-refuses-seven-entries" in said.out
+    assert f"pytest --adapter BACKEND {given.replace('--', '--conformance-')} -k acme-refuses" in said.out
+    finding = cli("explain", "zero-past-the-rank", "--spec", DIALECT / "spec").expect(0)
+    assert f" --spec {DIALECT / 'spec'}\n" in finding.out
 
 
 def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
