@@ -161,34 +161,7 @@ static int execute(struct graph *g) {
     return 1;
 }
 
-/* The default elements: every number of the type, positive and negative, in an order that jumps. */
-static char *numbers(size_t volume, int width, uint64_t start, const uint64_t *scramble) {
-    uint64_t places = scramble[0], jump = scramble[1], fine = scramble[2], low = scramble[3];
-    uint64_t positive = scramble[4], gap = scramble[5], spread = %SPREAD%;
-    char *words = calloc(volume + 1, width);
-    for (size_t k = 0; k < volume; k++) {
-        uint64_t turn = (start + k) / places, place = (start + k) % places, at = place * jump % places << fine;
-        uint64_t word = low + at + (at >= positive ? gap : 0);
-        if (fine) word ^= (place * spread >> (64 - fine)) ^ (turn * spread & ((UINT64_C(1) << fine) - 1));
-        memcpy(words + k * width, &word, width); /* of the lowest bytes: little-endian */
-    }
-    return words;
-}
-
-struct run { uint64_t first, count; };
-
-/* Elements in row-major order: the runs, over and over. */
-static char *elements(size_t volume, int width, size_t count, const struct run *runs) {
-    char *words = calloc(volume + 1, width);
-    for (size_t k = 0, r = 0; k < volume; r = (r + 1) % count)
-        for (uint64_t each = 0; each < runs[r].count && k < volume; each++, k++) {
-            uint64_t word = runs[r].first + each;
-            memcpy(words + k * width, &word, width); /* of the lowest bytes: little-endian */
-        }
-    return words;
-}
-
-%LAID_OUT%static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
+%HELPERS%static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
     static const char *types[] = {"?", "f16", "bf16", "f32", "s32", "s8", "u8", "f64"};
     static const int widths[] = {1, 2, 2, 4, 4, 1, 1, 8};
     tensor_t *fields = &g->known[place(g, dst)];
@@ -218,6 +191,35 @@ static char *elements(size_t volume, int width, size_t count, const struct run *
     printf("], %zu of %zu elements changed, first %zu: ", changed, volume, first);
     printf("%#" PRIx64 " became %#" PRIx64 "\n", was, is);
 }
+"""
+NUMBERS = r"""/* The default elements: every number of the type, positive and negative, in an order that jumps. */
+static char *numbers(size_t volume, int width, uint64_t start, const uint64_t *scramble) {
+    uint64_t places = scramble[0], jump = scramble[1], fine = scramble[2], low = scramble[3];
+    uint64_t positive = scramble[4], gap = scramble[5], spread = %SPREAD%;
+    char *words = calloc(volume + 1, width);
+    for (size_t k = 0; k < volume; k++) {
+        uint64_t turn = (start + k) / places, place = (start + k) % places, at = place * jump % places << fine;
+        uint64_t word = low + at + (at >= positive ? gap : 0);
+        if (fine) word ^= (place * spread >> (64 - fine)) ^ (turn * spread & ((UINT64_C(1) << fine) - 1));
+        memcpy(words + k * width, &word, width); /* of the lowest bytes: little-endian */
+    }
+    return words;
+}
+
+"""
+ELEMENTS = r"""struct run { uint64_t first, count; };
+
+/* Elements in row-major order: the runs, over and over. */
+static char *elements(size_t volume, int width, size_t count, const struct run *runs) {
+    char *words = calloc(volume + 1, width);
+    for (size_t k = 0, r = 0; k < volume; r = (r + 1) % count)
+        for (uint64_t each = 0; each < runs[r].count && k < volume; each++, k++) {
+            uint64_t word = runs[r].first + each;
+            memcpy(words + k * width, &word, width); /* of the lowest bytes: little-endian */
+        }
+    return words;
+}
+
 """
 LAID_OUT = r"""/* The same at strides, which are counted in elements. */
 static char *laid_out(
@@ -261,9 +263,10 @@ def write_script(row: Row) -> str:
             graphs[repr(plan)] = len(graphs) + 1
             functions.append(graph_code(plan, graphs[repr(plan)]))
         steps.append(step_code(step, plan, number, graphs[repr(plan)]))
-    strided = any("laid_out(" in each for each in steps)
-    api = API.lstrip().replace("%MOST%", str(MOST)).replace("%SPREAD%", f"UINT64_C({SPREAD:#x})")
-    api = api.replace("%LAID_OUT%", LAID_OUT.lstrip() if strided else "")
+    helpers = {"numbers(": NUMBERS, "elements(": ELEMENTS, "laid_out(": LAID_OUT}
+    used = "".join(text for name, text in helpers.items() if any(name in each for each in steps))
+    api = API.lstrip().replace("%MOST%", str(MOST)).replace("%HELPERS%", used)
+    api = api.replace("%SPREAD%", f"UINT64_C({SPREAD:#x})")
     calls = "\n".join(f'    printf("step {number}: ");\n    step_{number}();' for number in range(1, len(steps) + 1))
     return api + "".join(functions) + "".join(steps) + MAIN.format(calls=calls)
 
