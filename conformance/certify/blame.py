@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..meaning.chains import fill_unknown
 from ..meaning.clauses import condition
 from ..meaning.contract import Entry
-from ..model import AUTHORITIES, BAD, BLAMES, Authority, Blame, Meaning, Outcome, Result, Rule
+from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Meaning, Outcome, Result, Rule
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
@@ -85,6 +85,20 @@ class Blamer:
         decides = max(premises, key=_weakness)
         blame: Blame = "breaks the text" if decides.authority == "stated" else "breaks only our ruling"
         return Blamed(blame, decides)
+
+    def broken_rules(self, row: Row, result: Result) -> frozenset[str]:
+        """Return the rules that a result breaks in every document in which it fails, waived or not."""
+        by_document = []
+        for document in (document for document, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)):
+            at = _failing_step(row, result, document)
+            outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
+            if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
+                by_document.append(frozenset(meaning.rules))
+            else:
+                diagnosis = result.diagnosis if at == result.step else None
+                broken = _broken_rules(row, at, document, outcome, diagnosis, self.broken_by)
+                by_document.append(frozenset(broken))
+        return frozenset.intersection(*by_document) if by_document else frozenset()
 
     def _blame_answer(self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning) -> Blamed:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""

@@ -21,6 +21,7 @@ from ..plan.rows import Plan, Row
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from . import canary, waive
+from .blame import Blamer
 from .command import limits_of
 from .drawn import DrawnRun, Write
 from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvage
@@ -73,7 +74,7 @@ def certify(
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
     if order.waivers:
-        waive.load_all(order.waivers)  # report a file that cannot be used before anything is started
+        waive.load_all(order.waivers, order.plan)  # report a file that cannot be used before anything is started
     here, me = os.getcwd(), os.getpid()
     with contain() as notes:
         with use_backend(order.backend, order.isolation, order.limits) as adapter:
@@ -82,7 +83,8 @@ def certify(
             identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
             if order.pinned is not None and order.pinned != claims:
                 raise ClaimsDiffer(describe_difference(order.pinned, claims))
-            waivers = waive.load_for(order.waivers, identity) if order.waivers else ()
+            waivers = waive.load_for(order.waivers, identity, order.plan) if order.waivers else ()
+            near = waive.note_near_names(order.waivers, identity, order.plan) if order.waivers else ()
             folder = out(identity.name) if out else None
             path = folder and folder / RESULTS
             folders = {"spec": order.spec, "cases": order.cases}
@@ -96,6 +98,7 @@ def certify(
             if folder:
                 remove_reports(folder)
             writer = Writer(path, header)
+            blamer = Blamer(order.plan.suite.spec.rules)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             in_order = _run_in_order(order, adapter, claims, done)
             failing = drawn.failing(adapter, order.isolation, order.write)
@@ -103,11 +106,11 @@ def certify(
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 if out or set(result.verdicts.values()) != {NOT_RUN}:
-                    writer.row(waive.apply_waivers(result, row, waivers, today))
+                    writer.row(waive.apply_waivers(result, row, waivers, today, blamer))
                 tick(number, row.case.id)
         process = process_notes(adapter)
     seconds = time.perf_counter() - began
-    return writer.close(seconds, (*notes, *map(remove_places, process)), planted_failures, drawn.counts)
+    return writer.close(seconds, (*near, *notes, *map(remove_places, process)), planted_failures, drawn.counts)
 
 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:

@@ -151,7 +151,7 @@ _OUTCOME: Form = {
 }  # fmt: skip
 _WAIVER: Form = {
     "number": SMALL, "place": str, "reason": str, "link": str, "owner": str, "expires": _is_date,
-    "case?": str, "rule?": str, "row?": str, "backend?": str, "versions?": str,
+    "case?": str, "rule?": str, "row?": str, "breaks?": str, "backend?": str, "versions?": str,
 }  # fmt: skip
 CLAIMS: Form = {"operations": _WORDS, "leaves_out": _WORDS, "answers_special_zero": bool}
 HEADER: Form = {

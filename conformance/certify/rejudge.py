@@ -9,9 +9,10 @@ from typing import Any
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Verdict, worst
 from ..plan.rows import Plan, Row
 from ..run.judge import deciding_step, verdict_of_record
+from .blame import Blamer
 from .drawn import with_drawn_rows
 from .evidence import Evidence, Refused, complete, miscounts, read
-from .waive import matches, why_useless
+from .waive import covers, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan) -> Evidence:
@@ -34,22 +35,23 @@ def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
 def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping[str, Any], path: Path) -> None:
     """Refuse rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
     rows = {result.row: result for result in results}
-    if wrong := next(contradictions(plan.rows, rows, header), None):
+    if wrong := next(contradictions(plan, rows, header), None):
         raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
 
 
-def contradictions(rows: Iterable[Row], results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
+def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
     """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
     claims = Claims.of(header["claims"])
     for waiver in header.get("waivers", ()):
         if why := why_useless(waiver):
             yield f"the waiver of {waiver['place']} {why}"
             return
-    for row in rows:
+    blamer = Blamer(plan.suite.spec.rules)
+    for row in plan.rows:
         result = results.get(row.id)
         if result is not None:
             yield from _of_row(row, result, claims)
-            yield from _of_waiver(row, result, header)
+            yield from _of_waiver(row, result, header, blamer)
             for row_step in row.steps:
                 row_step.free_memory()
 
@@ -92,11 +94,12 @@ def _misfit_of(row: Row, result: Result) -> str | None:
     return None
 
 
-def _of_waiver(row: Row, result: Result, header: Mapping[str, Any]) -> Iterator[str]:
+def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:
     if result.waiver is None:
         return
     number, ran = result.waiver, header.get("started", "")[:10]
-    own = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number and matches(waiver, row)]
+    waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
+    own = [waiver for waiver in waivers if covers(waiver, row, result, blamer)]
     if own and all(waiver["expires"] < ran for waiver in own):
         yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"
     if not own:

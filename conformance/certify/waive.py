@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ..adapter import bundled_backends
 from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import Map, quote, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Malformed, Place, Problem, Result, Verdict
-from ..plan.rows import Row
+from ..plan.rows import Plan, Row
+from .blame import Blamer
 
 _LONGEST = timedelta(days=732)
 """How far ahead a waiver may end."""
@@ -26,14 +29,22 @@ class Waiver:
     entry: Mapping[str, Any]
     place: Place
 
-    def matches(self, row: Row) -> bool:
-        return matches(self.entry, row)
+
+_KEYS = ("case", "rule", "row", "breaks")
+"""The keys that say what is waived."""
 
 
 def matches(entry: Mapping[str, Any], row: Row) -> bool:
-    """True if a waiver, as it is written, is for a row."""
+    """True if a waiver, as it is written, is for a row, whatever the row breaks."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
     return all(_matches(name, entry[key]) for key, name in names if key in entry)
+
+
+def covers(entry: Mapping[str, Any], row: Row, result: Result, blamer: Blamer) -> bool:
+    """True if a waiver is for a row, and for a rule that its result breaks if it names one."""
+    if not matches(entry, row):
+        return False
+    return "breaks" not in entry or any(_matches(rule, entry["breaks"]) for rule in blamer.broken_rules(row, result))
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -42,34 +53,67 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def why_useless(entry: Mapping[str, Any]) -> str | None:
-    """Say why a waiver says nothing of what is waived; None if it names a case, a rule or a row."""
-    patterns = [entry[key] for key in ("case", "rule", "row") if key in entry]
+    """Say why a waiver says nothing of what is waived; None if it names a case, a rule, a row or a broken rule."""
+    patterns = [entry[key] for key in _KEYS if key in entry]
     if not patterns:
-        return "names no case, rule or row; say what it is for"
+        return "names no case, rule, row or broken rule; say what it is for"
     return "is for everything; name what fails" if all(set(pattern) <= set("*?") for pattern in patterns) else None
 
 
-def load_for(path: Path, identity: Identity) -> tuple[Waiver, ...]:
+def load_for(path: Path, identity: Identity, plan: Plan) -> tuple[Waiver, ...]:
     """Load the waivers of a file that are for this backend and version; Malformed if the file cannot be used."""
     problems: list[Problem] = []
-    waivers = [waiver for waiver in load_all(path) if _is_for(waiver.entry, identity, waiver.place, problems)]
+    waivers = [waiver for waiver in load_all(path, plan) if _is_for(waiver.entry, identity, waiver.place, problems)]
     _require(problems, path)
     return tuple(waivers)
 
 
-def load_all(path: Path) -> list[Waiver]:
-    """Load every waiver of a file, for any backend; Malformed if the file cannot be used."""
+def note_near_names(path: Path, identity: Identity, plan: Plan) -> Iterator[str]:
+    """Note waivers for a backend whose name is almost that of this one: it may be misspelt, or a sibling."""
+    for waiver in load_all(path, plan):
+        name = waiver.entry.get("backend", identity.name)
+        is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
+        if not is_known and difflib.get_close_matches(name, [identity.name], cutoff=0.8):
+            yield f"{waiver.place}: the waiver is for the backend {quote(name)}, and this is {identity.name!r}"
+
+
+def load_all(path: Path, plan: Plan) -> list[Waiver]:
+    """Load every waiver of a file, for any backend; Malformed, with every problem, if the file cannot be used."""
     content, problems = read_file(path, "waivers")
-    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    problems = [problem._replace(place=Place(str(path), problem.place.line)) for problem in problems]
+    entries = content.get("waivers") if isinstance(content, Map) else None
     waivers = []
-    for number, entry in enumerate(content["waivers"], 1):
-        place = Place(str(path), entry.line)
-        if problem := why_useless(entry):
-            problems.append(Problem(place, f"the waiver {problem}"))
-        problems += _bad_date(entry, place)
-        waivers.append(Waiver(number, dict(entry), place))
-    _require(problems, path)
+    for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
+        if isinstance(entry, Map) and all(isinstance(value, str) for value in entry.values()):
+            place = Place(str(path), entry.line)
+            problems += _problems_of(entry, place, plan)
+            waivers.append(Waiver(number, dict(entry), place))
+    _require(sorted(dict.fromkeys(problems)), path)
     return waivers
+
+
+def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
+    """Find what is wrong with a waiver that has texts for its keys."""
+    if problem := why_useless(entry):
+        yield Problem(place, f"the waiver {problem}")
+    if "expires" in entry:
+        yield from _bad_date(entry, place)
+    if "versions" in entry:
+        yield from _bad_versions(entry, place)
+    rules = plan.suite.spec.rules
+    for key, names in (("case", plan.suite.cases), ("rule", rules), ("breaks", rules)):
+        if key in entry and not any(_matches(name, entry[key]) for name in names):
+            what = _unknown("rule" if key == "breaks" else key, entry[key], names)
+            yield Problem(place._replace(line=entry.lines[key]), what)
+    if "row" in entry and not any(_matches(row.id, entry["row"]) for row in plan.rows):
+        what = _unknown("row", entry["row"], [row.id for row in plan.rows])
+        yield Problem(place._replace(line=entry.lines["row"]), what)
+
+
+def _unknown(what: str, name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"`conformance list {'rules' if what == 'rule' else 'cases'}`"
+    return f"unknown {what} {quote(name)}; {hint}"
 
 
 def _require(problems: list[Problem], path: Path) -> None:
@@ -91,8 +135,18 @@ def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
     return []
 
 
-def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: list[Problem]) -> bool:
+def _bad_versions(entry: Map, place: Place) -> Iterator[Problem]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(entry["versions"])
+    except InvalidSpecifier:
+        what = f"versions {quote(entry['versions'])} is no range; write it as '>=3.6,<3.7'"
+        yield Problem(place._replace(line=entry.lines["versions"]), what)
+
+
+def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: list[Problem]) -> bool:
+    from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version
 
     if "backend" in entry and not fnmatchcase(identity.name, entry["backend"]):
@@ -100,8 +154,6 @@ def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems
     try:
         versions = SpecifierSet(entry.get("versions", ""))
         return not entry.get("versions") or versions.contains(Version(identity.version), prereleases=True)
-    except InvalidSpecifier:
-        problems.append(Problem(place, f"versions {quote(entry['versions'])} is no range; write it as '>=3.6,<3.7'"))
     except InvalidVersion:
         problems.append(
             Problem(place, f"the backend's version {identity.version!r} cannot be compared; drop `versions`")
@@ -109,12 +161,12 @@ def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems
     return False
 
 
-def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: date) -> Result:
-    """Return the result; its failures are waived if a waiver that has not expired is for the row."""
+def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: date, blamer: Blamer) -> Result:
+    """Return the result; its failures are waived if a waiver that has not expired covers it."""
     if FAIL not in result.verdicts.values():
         return result
     for waiver in waivers:
-        if date.fromisoformat(waiver.entry["expires"]) >= today and waiver.matches(row):
+        if date.fromisoformat(waiver.entry["expires"]) >= today and covers(waiver.entry, row, result, blamer):
             verdicts: dict[str, Verdict] = {d: WAIVED if v == FAIL else v for d, v in result.verdicts.items()}
             return result._replace(verdicts=verdicts, waiver=waiver.number)
     return result
@@ -134,7 +186,7 @@ def find_overdue(
     ran = header["started"][:10]
     problems = []
     for waiver in header.get("waivers", ()):
-        what = next(waiver[key] for key in ("case", "rule", "row") if key in waiver)
+        what = next(waiver[key] for key in _KEYS if key in waiver)
         if waiver["expires"] < ran:
             problems.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
@@ -153,6 +205,7 @@ def _covers_no_call(entry: Mapping[str, Any], results: Mapping[str, Result], row
 
 
 __all__ = [
-    "Malformed", "Waiver", "apply_waivers", "find_overdue", "load_all", "load_for", "matches", "records_of",
+    "Malformed", "Waiver", "apply_waivers", "covers", "find_overdue", "load_all", "load_for", "note_near_names",
+    "records_of",
     "why_useless",
 ]  # fmt: skip

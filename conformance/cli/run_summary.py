@@ -139,23 +139,28 @@ _Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]
 
 
 def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures, int]:
-    """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it."""
+    """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it.
+
+    Rows that are waived are left out if any other failed.
+    """
     by_row = {row.id: row for row in with_drawn_rows(plan, evidence).rows}
     target = Target.of(evidence.header["target"])
     claims = Claims.of(evidence.header["claims"])
-    groups: _Failures = {}
+    failures: _Failures = {}
+    waived: _Failures = {}
     outside = 0
     for result in evidence.results:
         if result.diagnosis:
             row = by_row[result.row]
-            failed = [document for document, verdict in result.verdicts.items() if verdict in _BAD]
+            failed = {document: verdict for document, verdict in result.verdicts.items() if verdict in _BAD}
             listed = row.type in row.signature.types
-            inside = [document for document in failed if listed and in_target(row, document, target, claims)]
-            outside += len(failed) - len(inside)
+            inside = {d: v for d, v in failed.items() if listed and in_target(row, d, target, claims)}
+            outside += sum(verdict in BAD and document not in inside for document, verdict in failed.items())
             if inside:
                 blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)
+                groups = failures if fails(inside.values()) else waived
                 groups.setdefault((result.diagnosis, blamed), []).append((row, result))
-    return groups, outside
+    return failures or waived, outside
 
 
 def relative(path: Path) -> str:

@@ -115,7 +115,7 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]
         return Verified(files, None, None, (Mismatch(path.name + place, what),))
     found = list(_find_miscounts(path, lines, evidence))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
-    found += [Mismatch(path.name, what) for what in contradictions(plan.rows, results, evidence.header)]
+    found += [Mismatch(path.name, what) for what in contradictions(plan, results, evidence.header)]
     if found:
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)

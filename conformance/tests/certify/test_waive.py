@@ -11,7 +11,10 @@ import pytest
 
 from conformance.certify.evidence import read
 from conformance.certify.waive import load_all
+from conformance.load.cases import load_suite
 from conformance.model import Identity, Malformed, Outcome
+from conformance.plan.rows import plan_of
+from conformance.report.verify import verify
 
 from .. import miniatures
 from ..small import Command, command, mini
@@ -72,10 +75,12 @@ def test_a_waiver_for_a_row_takes_its_id_as_every_command_prints_it(command: Com
 WAIVED: tuple[dict[str, str | None], ...] = (
     {"case": "pat*"}, {"case": None, "rule": "same-content"}, {"case": None, "rule": "same-*"},
     {"case": None, "row": "patterns[[]*"}, {"case": "patterns", "rule": "same-content"}, {"backend": "flush*"},
-    {"rule": "same-content", "case": "*"}, {"versions": ">=3.6,<3.7"}, {"versions": "==3.6.1"},
+    {"rule": "same-content", "case": "*"}, {"breaks": "same-content"}, {"case": None, "breaks": "same-*"},
+    {"versions": ">=3.6,<3.7"}, {"versions": "==3.6.1"},
 )  # fmt: skip
 OF_OTHERS: tuple[dict[str, str | None], ...] = (
-    {"case": "pattern"}, {"case": "PATTERNS"}, {"rule": "one-infer"}, {"case": "stays"},
+    {"case": "flattens"}, {"rule": "one-infer"}, {"case": "stays"}, {"case": None, "breaks": "one-infer"},
+    {"breaks": "one-infer"},
 )  # fmt: skip
 
 
@@ -130,9 +135,10 @@ def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> Non
 
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
     today = datetime.now(timezone.utc).date()
-    load_all(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366)).isoformat()}))
+    plan, all_cases = plan_of(load_suite()), {"case": "*-*"}
+    load_all(waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366)).isoformat()}), plan)
     with pytest.raises(Malformed, match="more than two years ahead"):
-        load_all(waivers(tmp_path, {"expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}))
+        load_all(waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}), plan)
 
 
 def read_started(command: Command) -> str:
@@ -140,7 +146,7 @@ def read_started(command: Command) -> str:
     return str(read(command.out / "results.jsonl").header["started"])
 
 
-@pytest.mark.parametrize("entry", [{}, {"case": "no-such-case"}, {"case": None, "rule": "one-infer"}])
+@pytest.mark.parametrize("entry", [{}, {"case": None, "breaks": "one-infer"}, {"case": None, "rule": "one-infer"}])
 def test_a_waiver_that_nothing_needs_is_stale(command: Command, tmp_path: Path, entry: dict[str, str | None]) -> None:
     path = waivers(tmp_path, entry)
     said = command.run("numpy", "--waivers", path).expect(6)
@@ -198,12 +204,16 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "no end": ({"expires": None}, ":2: missing key 'expires'"),
     "an empty reason": ({"reason": ""}, ":3: "),
     "a link to nowhere": ({"link": "ticket 7"}, ":4: "),
-    "for nothing": ({"case": None}, ":2: the waiver names no case, rule or row"),
+    "for nothing": ({"case": None}, ":2: the waiver names no case, rule, row or broken rule"),
     "an unknown key": ({"cases": "x"}, "unknown key 'cases'"),
     "no date": ({"expires": "next year"}, ":6: expires 'next year' is no date; write it as '2027-06-30'"),
     "no such day": ({"expires": "2027-02-30"}, "is no date"),
     "a date without dashes": ({"expires": "20270630"}, "is no date"),
-    "no range": ({"versions": "3.6 or so"}, ":2: versions '3.6 or so' is no range"),
+    "no such case": ({"case": "paterns"}, ":2: unknown case 'paterns'; did you mean 'patterns'?"),
+    "no such rule": ({"rule": "same-volumes"}, ":7: unknown rule 'same-volumes'; did you mean 'same-volume'?"),
+    "no such broken rule": ({"breaks": "one-infers"}, ":7: unknown rule 'one-infers'; did you mean 'one-infer'?"),
+    "no such row": ({"row": "patterns[Reshape"}, ":7: unknown row 'patterns[Reshape'"),
+    "no range": ({"versions": "3.6 or so"}, ":7: versions '3.6 or so' is no range"),
     "an empty list": ("waivers: []\n", ":1: "),
     "nothing": ("", ":1: the file is empty"),
     "no YAML": ("waivers: [\n", ": not YAML"),
@@ -222,6 +232,51 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(command: Command, tmp_
     said = command.run("numpy", "--waivers", path).expect(2)
     assert f"{path}{words}" in said.err or (f"{path}:" in said.err and words in said.err)
     assert not (command.out / "results.jsonl").exists()
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(command: Command, tmp_path: Path) -> None:
+    bad: dict[str, str | None] = {
+        "case": "paterns",
+        "rule": "one-infers",
+        "expires": "soon",
+        "versions": "new",
+        "cases": "x",
+    }
+    said = command.run("numpy", "--waivers", waivers(tmp_path, bad, {"reason": None}, {"case": None})).expect(2)
+    for words in (
+        "unknown key 'cases'", "unknown case 'paterns'", "unknown rule 'one-infers'", "expires 'soon'",
+        "versions 'new'", "missing key 'reason'", "names no case",
+    ):  # fmt: skip
+        assert said.err.count(words) == 1, words
+
+
+def test_a_waiver_of_a_broken_rule_covers_that_failure_in_every_case(command: Command, tmp_path: Path) -> None:
+    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
+    steps = '[{shape: [4], expect: "T[4]"}, {shape: [-2], expect: reject}]'
+    later = f'  - {{id: later, rule: each-call-alone, src: "T[4]", special_zero: false, steps: {steps}}}\n'
+    (command.cases / "few0.yaml").write_text(text + later, encoding="utf-8")
+    backend, path = "broken:any-negative-infers", waivers(tmp_path, {"case": None, "rule": "lower-bound"})
+    assert command.run(backend, "--waivers", path).code == 1
+    said = command.run(backend, "--waivers", waivers(tmp_path, {"case": None, "breaks": "lower-bound"}), "--json")
+    assert said.data["verdicts"]["fail"] == 0
+    waived = {result.row for result in read(command.out / "results.jsonl").results if result.waiver}
+    assert {"later[StaticReshape-f32]", "minus-two[StaticReshape-f32]"} <= waived
+    assert not verify(command.out, plan_of(load_suite(None, command.cases))).mismatches
+
+
+def test_a_name_that_is_almost_that_of_the_backend_is_noted(command: Command, tmp_path: Path) -> None:
+    said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {"backend": "flushs"}), "--json").expect(1)
+    assert f"{tmp_path / 'waivers.yaml'}:2: the waiver is for the backend 'flushs', and this is 'flushes'" in "".join(
+        said.data["notes"]
+    )
+
+
+def test_of_waived_and_failing_rows_the_failing_ones_alone_are_listed(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {"case": None, "rule": "one-infer"})
+    said = command.run(mini("Accepts"), "--waivers", path).expect(1)
+    listed = said.out.partition("\nfailures\n")[2]
+    assert "two-infers[" not in listed
+    assert "minus-two[" in listed
 
 
 def test_a_version_that_cannot_be_compared_is_told(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from conformance.certify.evidence import Refused
 from conformance.certify.folder import REPORTS
 from conformance.certify.rejudge import contradictions
 from conformance.model import VERDICTS, Array, Outcome, Result, Verdict
-from conformance.plan.rows import Plan
+from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify, why_not
 from conformance.run.row import result_without_call, run
@@ -284,6 +284,11 @@ SAYS: list[tuple[str, list[dict[str, Any]], int, tuple[str, ...], str, str]] = [
 ]
 
 
+def contradicted(plan: Plan, row: Row, results: Mapping[str, Result], header: Mapping[str, Any]) -> list[str]:
+    """What contradicts the result of one row."""
+    return list(contradictions(Plan(plan.suite, (row,)), results, header))
+
+
 @pytest.mark.parametrize(("case", "steps", "decided", "left_out", "plain", "diagnosed"), SAYS)
 def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
     longer: Plan, case: str, steps: list[dict[str, Any]], decided: int, left_out: tuple[str, ...], plain: str,
@@ -300,7 +305,7 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
     def true(verdict: Verdict, *diagnosis: str) -> bool:
         name, text = diagnosis or (None, None)
         result = Result(row.id, dict.fromkeys(row.documents, verdict), outcomes, deciding, name, text, content)
-        said = contradictions([row], {row.id: result}, header)
+        said = contradicted(longer, row, {row.id: result}, header)
         return not [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
 
     assert {verdict for verdict in VERDICTS if true(verdict)} == {v for v in VERDICTS if v in plain}
@@ -311,8 +316,8 @@ def test_a_row_has_as_many_outcomes_as_steps(longer: Plan) -> None:
     row = next(row for row in longer.rows if row.id == "turns[StaticReshape-f32]")
     header = {"claims": {"operations": [row.operation]}}
     (result,) = run([row], NumpyReference())
-    assert not list(contradictions([row], {row.id: result}, header))
-    wrong = list(contradictions([row], {row.id: result._replace(outcomes=result.outcomes * 2)}, header))
+    assert not contradicted(longer, row, {row.id: result}, header)
+    wrong = list(contradicted(longer, row, {row.id: result._replace(outcomes=result.outcomes * 2)}, header))
     assert wrong == [f"{row.id}: has 1 steps, and 2 outcomes with 1 contents"]
 
 
@@ -328,7 +333,7 @@ def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan:
     result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), (outcome_of(REFUSED),))
     for facet in row.facets:
         header = {"claims": {"operations": [row.operation], "leaves_out": [facet]}}
-        assert not list(contradictions([row], {row.id: result}, header))
+        assert not contradicted(plan, row, {row.id: result}, header)
 
 
 def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
@@ -336,9 +341,9 @@ def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None
     verdicts: dict[str, Verdict] = {"static-2022": "observed", "static-2021": "fail", "static-2020": "fail"}
     result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), content=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
-    assert list(contradictions([row], {row.id: result}, header)) == [f"{row.id}: fails without a diagnosis"]
-    assert not list(contradictions([row], {row.id: result._replace(diagnosis="answered")}, header))
-    assert not list(contradictions([row], {}, header)), "what is not there is for others to say"
+    assert contradicted(plan, row, {row.id: result}, header) == [f"{row.id}: fails without a diagnosis"]
+    assert not contradicted(plan, row, {row.id: result._replace(diagnosis="answered")}, header)
+    assert not contradicted(plan, row, {}, header), "what is not there is for others to say"
 
 
 def test_what_is_not_called_since_no_one_claims_it_may_be_not_claimed(plan: Plan) -> None:
@@ -346,7 +351,7 @@ def test_what_is_not_called_since_no_one_claims_it_may_be_not_claimed(plan: Plan
     for operations, possible in (((), {"not claimed", "not run"}), ((row.operation,), {"not run"})):
         rows = {verdict: {row.id: result_without_call(row, verdict)} for verdict in VERDICTS}
         header = {"claims": {"operations": operations}}
-        assert {verdict for verdict in VERDICTS if not list(contradictions([row], rows[verdict], header))} == possible
+        assert {verdict for verdict in VERDICTS if not contradicted(plan, row, rows[verdict], header)} == possible
 
 
 # ── what cannot be verified ───────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from conformance.certify.evidence import result_of, row_record
 from conformance.certify.rejudge import contradictions
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, Result, Tensor
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_row
 
 from .. import miniatures
@@ -67,14 +67,14 @@ def test_the_first_step_that_fails_is_named(dies: bool) -> None:
 def test_evidence_of_a_failing_step_is_read_back_and_contradicts_nothing() -> None:
     one = row()
     done = result(one, 37)
-    back = result_of(row_record(done))
+    back, plan = result_of(row_record(done)), Plan(load_suite(), (one,))
     assert (back.step, back.outcome.dims, back.diagnosis) == (36, (1, 37), done.diagnosis)
     header = {
         "claims": {"operations": ["StaticReshape"], "leaves_out": [], "answers_special_zero": True},
         "waivers": [],
     }
-    assert not list(contradictions([one], {one.id: back}, header))
+    assert not list(contradictions(plan, {one.id: back}, header))
     lied = back._replace(verdicts=dict.fromkeys(back.verdicts, "pass"))
-    assert list(contradictions([one], {one.id: lied}, header))
+    assert list(contradictions(plan, {one.id: lied}, header))
     beyond = back._replace(step=1100)
-    assert list(contradictions([one], {one.id: beyond}, header))
+    assert list(contradictions(plan, {one.id: beyond}, header))
