@@ -99,6 +99,8 @@ def check_form(node: Node, src_type: str) -> None:
         raise Rejected("compile", "shape-has-one-dimension")
     if result is not None and result.type != src_type:
         raise Rejected("compile", "same-type")
+    if result is not None and overlaps(result):
+        raise Rejected("compile", "strides-of-dst-overlap")
 
 
 class NumpyReference:
@@ -162,7 +164,7 @@ class ReferenceProgram:
         dst = self.dst
         if dst is None:
             dst = self.backend.settle("run", self.nodes, src.dims, shapes)
-        return self.backend.copy_elements(src, dst, may_overwrite)
+        return lay_out(self.backend.copy_elements(src, dst, may_overwrite), self.nodes[-1].result)
 
 
 def can_be_true(declared: Declared, dims: tuple[int | None, ...]) -> bool:
@@ -184,6 +186,25 @@ def copy_elements(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
     if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
         return src.array().reshape(dst).copy()
     return copy_flat(src, dst)
+
+
+def lay_out(answer: Tensor | Array, declared: Declared | None) -> Tensor | Array:
+    """Return an answer with the strides that a graph declares for dst."""
+    if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
+        return answer
+    size = int(np.dot(answer.shape, declared.strides)) + answer.itemsize
+    dst = Tensor(declared.type, answer.shape, declared.strides, bytearray(size), 0)
+    dst.array()[...] = answer
+    return dst
+
+
+def overlaps(declared: Declared) -> bool:
+    """True if declared strides lead two elements to the same place."""
+    if not declared.strides:
+        return False
+    steps = map(np.multiply, map(np.arange, declared.dims), declared.strides)  # type: ignore[arg-type] # all are known
+    places = np.asarray(sum(np.ix_(*steps)))
+    return np.unique(places).size < places.size
 
 
 def copy_flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:

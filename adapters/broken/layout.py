@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from conformance.model import Layout, Tensor
 from conformance.model.types import WIDTH
 from conformance.plan.memory import strides_of
@@ -27,6 +29,27 @@ def read_layout(
         return run._replace(src=read(run.src)).move(dst) if possible and when(run, dst) else run.move(dst)
 
     move_elements.plant(name, breaks, classes, fault, move)
+
+
+def declare_strides(answer: Answer, run: Run) -> Answer:
+    """An answer in dense memory that is said to have the strides declared of dst."""
+    declared = run.program.given.nodes[-1].result
+    if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
+        return answer
+    size = int(np.dot(answer.shape, declared.strides)) + answer.nbytes
+    return Tensor(declared.type, answer.shape, declared.strides, bytearray(answer.tobytes().ljust(size)), 0)
+
+
+move_elements.plant("dst-is-dense-whatever-is-declared", "layout-is-no-content", "F",
+                    "Writes dst without gaps, and reads it with the strides that are declared.",
+                    lambda run, dst: declare_strides(run.move(dst), run))  # fmt: skip
+move_elements.plant(
+    "dst-strides-of-large-tensors-dropped",
+    "layout-is-no-content",
+    "F",
+    "Does so if dst has more than 1,000 elements.",
+    lambda run, dst: declare_strides(run.move(dst), run) if math.prod(dst) > 1000 else run.move(dst),
+)
 
 
 def dense_strides(src: Tensor) -> Dims:

@@ -137,7 +137,11 @@ def look(answer):
     type_, width = TYPES[fields.data_type]
     dims = list((c.c_int64 * fields.ndims).from_buffer(fields, LogicalTensor.dims.offset))  # past 12 as C reads
     size = 0 if 0 in dims else prod(dims) * width
-    return type_, dims, memory.raw[:size]
+    strides = list(fields.strides[: fields.ndims])
+    if not size or fields.ndims > 12 or strides == [prod(dims[axis + 1 :]) for axis in range(fields.ndims)]:
+        return type_, dims, memory.raw[:size]
+    places = (sum(map(mul, index, strides)) * width for index in product(*map(range, dims)))
+    return type_, dims, b"".join(memory.raw[place : place + width] for place in places)
 """
 SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 
@@ -153,7 +157,8 @@ def write_script(row: Row, backend: str) -> str:
             graphs[key] = f"graph_{len(graphs) + 1}"
             functions.append(graph_code(plan, graphs[key]))
         steps.append(step_code(step, plan, graphs[key]))
-    imports = ["import ctypes as c", "import os", "from functools import cache", "from math import prod"]
+    imports = ["import ctypes as c", "import os", "from functools import cache", "from itertools import product"]
+    imports += ["from math import prod", "from operator import mul"]
     return script(Parts(imports, "Refused", LOOK, steps, API + "\n" + "".join(functions)))
 
 

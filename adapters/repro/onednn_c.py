@@ -161,7 +161,16 @@ static int execute(struct graph *g) {
     return 1;
 }
 
-%HELPERS%static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
+%HELPERS%/* Where an element lies in memory, counted in elements; past 12 dims the struct has no strides. */
+static size_t place_of(size_t k, const tensor_t *fields) {
+    int64_t at = 0;
+    if (fields->ndims > 12) return k;
+    for (int axis = fields->ndims; axis-- > 0; k /= fields->dims[axis])
+        at += (int64_t)(k % fields->dims[axis]) * fields->strides[axis];
+    return at;
+}
+
+static void tell(struct graph *g, size_t dst, const char *words, size_t volume, int width) {
     static const char *types[] = {"?", "f16", "bf16", "f32", "s32", "s8", "u8", "f64"};
     static const int widths[] = {1, 2, 2, 4, 4, 1, 1, 8};
     tensor_t *fields = &g->known[place(g, dst)];
@@ -180,14 +189,14 @@ static int execute(struct graph *g) {
         return;
     }
     for (size_t k = volume; k-- > 0;)
-        if (memcmp(got + k * width, words + k * width, width)) changed++, first = k;
+        if (memcmp(got + place_of(k, fields) * width, words + k * width, width)) changed++, first = k;
     if (!changed) {
         puts("], every element as it was");
         return;
     }
     uint64_t was = 0, is = 0;
     memcpy(&was, words + first * width, width);
-    memcpy(&is, got + first * width, width);
+    memcpy(&is, got + place_of(first, fields) * width, width);
     printf("], %zu of %zu elements changed, first %zu: ", changed, volume, first);
     printf("%#" PRIx64 " became %#" PRIx64 "\n", was, is);
 }

@@ -26,7 +26,7 @@ _LENGTHS, _TEXTS, _NOTHING, _DECLARED = "a row of numbers", "a row of names", "a
 _KINDS = {
     "src": _LENGTHS, "shape": _LENGTHS, "dst": _LENGTHS, "special_zero": _TRUTH, "d": NUMBER, "i": _INDEX,
     "src_type": _TEXT, "dst_type": _TEXT, "shape_type": _TEXT, "special_zero_type": _TEXT, "shape_rank": NUMBER,
-    "special_zero_is_exact": _TRUTH,
+    "special_zero_is_exact": _TRUTH, "dst_overlaps": _TRUTH,
     "missing_attributes": _TEXTS, "missing_operands": _TEXTS, "extra_attributes": _TEXTS, "extra_operands": _TEXTS,
     "types": _TEXTS, "shape_types": _TEXTS, "declared": _DECLARED,
 }  # fmt: skip

@@ -21,6 +21,8 @@ class Form(NamedTuple):
     extra_operands: tuple[str, ...] = ()
     declared: tuple[int | None, ...] | None = None
     """Dims that the graph declares for dst; None if it declares none, and for each length that it leaves out."""
+    dst_overlaps: bool = False
+    """True if the strides declared for dst lead several elements to the same place."""
 
     @property
     def of_types(self) -> Form:

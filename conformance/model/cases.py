@@ -86,6 +86,8 @@ class Case:
     """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
     dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
+    dst_strides: str | None = field(default=None, metadata=_facts("dst declared with strides {}", "dst-strides"))
+    """Strides declared of dst, counted in elements and separated by spaces; `declared` then has every length."""
     attributes: Mapping[str, Operand | None] = field(default_factory=dict)
     """Attributes that replace the usual ones or are added to them; None: missing."""
     inputs: Mapping[str, int] = field(default_factory=dict)

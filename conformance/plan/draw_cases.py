@@ -212,7 +212,19 @@ def with_declared_dst(draw: Draw, types: Sequence[str]) -> Case:
     steps = [draw_step(draw, type_, call)]
     while sometimes(draw, 1, 4):
         steps.append(draw_step(draw, type_, _like(draw, call)))
-    return _case_of(steps, declared=declared)
+    strided = isinstance(declared, tuple) and declared and None not in declared and sometimes(draw, 1, 3)
+    return _case_of(steps, declared=declared, dst_strides=_dst_strides(draw, declared) if strided else None)
+
+
+def _dst_strides(draw: Draw, dims: Sequence[int]) -> str:
+    """Draw strides that keep all elements apart: the dimensions in any order, with gaps between them or without."""
+    axes, strides, step = [*range(len(dims))], [0] * len(dims), draw.choice((1, 1, 2))
+    while axes:
+        axis = axes.pop(draw.number(0, len(axes) - 1))
+        strides[axis] = step
+        step *= max(dims[axis], 1)
+        step += draw.choice((0, 0, 1, 3))
+    return " ".join(map(str, strides))
 
 
 def _declare(draw: Draw, call: Plain) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
@@ -149,7 +151,15 @@ def _declared_dst(row: Row, step: Step) -> Declared | None:
     case, type_ = row.case, row.case.dst_type or _src_type(row, step)
     if case.declared is None:
         return Declared(type_, None) if case.dst_type else None
-    return Declared(type_, None if case.declared == "unknown" else case.declared)
+    strides = strides_of_dst(case)
+    in_bytes = strides and tuple(step * WIDTH[type_] for step in strides)
+    return Declared(type_, None if case.declared == "unknown" else case.declared, in_bytes)
+
+
+def strides_of_dst(case: Case) -> tuple[int, ...] | None:
+    """Return the strides that a case declares for dst, in elements; None if there are none, or not one a length."""
+    strides = tuple(map(int, case.dst_strides.split())) if case.dst_strides is not None else None
+    return strides if isinstance(case.declared, tuple) and strides and len(strides) == len(case.declared) else None
 
 
 def _common_dims(all_dims: list[tuple[int, ...]]) -> Dims:
@@ -195,7 +205,17 @@ def _form(row: Row, step: Step) -> Form | None:
         extra_attributes=tuple(name for name in attributes if name not in _OWN_ATTRIBUTES),
         extra_operands=("input",) * inputs.get("extra", 0) + ("output",) * outputs.get("extra", 0),
         declared=case.declared if isinstance(case.declared, tuple) else None,
+        dst_overlaps=_overlaps(case),
     )
+
+
+def _overlaps(case: Case) -> bool:
+    """True if the strides that a case declares for dst lead several elements to the same place."""
+    strides, dims = strides_of_dst(case), case.declared
+    if strides is None or not isinstance(dims, tuple) or None in dims:
+        return False
+    places = sum(np.ix_(*(np.arange(n or 0) * step for n, step in zip(dims, strides, strict=True))), np.zeros((), int))
+    return np.unique(places).size < np.asarray(places).size
 
 
 def _is_exact(flag: Operand) -> bool:

@@ -12,6 +12,7 @@ from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
+from ..plan.lower import strides_of_dst
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of
 from ..plan.steps import RowStep
@@ -27,6 +28,7 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
     yield from problems_with_expectations(plan)
     yield from _rows(plan)
     yield from _same_call(plan)
+    yield from _strides(suite.cases.values())
     yield from _bits(suite.cases.values())
     yield from _witnesses(suite)
     yield from _findings(suite)
@@ -160,6 +162,15 @@ def _same_call(plan: Plan) -> Iterator[Problem]:
 
 def _call(task: RowStep) -> object:
     return (task.graph, task.source._replace(start=0), task.shapes, task.may_overwrite)
+
+
+def _strides(cases: Iterable[Case]) -> Iterator[Problem]:
+    """Find strides of dst without a declared length for each of them."""
+    for case in cases:
+        known = isinstance(case.declared, tuple) and None not in case.declared
+        if case.dst_strides is not None and not (known and strides_of_dst(case)):
+            what = f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
+            yield Problem(case.place, f"{case.id}: {what}")
 
 
 def _bits(cases: Iterable[Case]) -> Iterator[Problem]:

@@ -54,6 +54,9 @@ EQUIVALENTS: Mapping[str, str] = {
     "for want, length in zip(declared.dims, dims, strict=True): · True became False": (
         "two lines above, dims of different ranks have been told apart"
     ),
+    "return lay_out(self.backend.copy_elements(src, dst, may_overwrite), self.nodes[-1].result) · 1 became 0": (
+        "of a chain, dst is then dense, and no document says that it has the declared strides"
+    ),
     "step *= max(length, 1) · 1 became 0": (
         "it differs where a length is 0, and then no element is reached by any stride"
     ),
