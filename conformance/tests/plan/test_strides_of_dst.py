@@ -1,4 +1,4 @@
-"""Strides declared of dst: they reach the graph in bytes, the reference follows them, and those that overlap are open."""
+"""Strides declared of dst reach the graph in bytes, the reference follows them, and those that overlap are open."""
 
 from __future__ import annotations
 
