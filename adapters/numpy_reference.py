@@ -199,12 +199,13 @@ def lay_out(answer: Tensor | Array, declared: Declared | None) -> Tensor | Array
 
 
 def overlaps(declared: Declared) -> bool:
-    """True if declared strides lead two elements to the same place."""
-    if not declared.strides:
-        return False
-    steps = map(np.multiply, map(np.arange, declared.dims), declared.strides)  # type: ignore[arg-type] # all are known
-    places = np.asarray(sum(np.ix_(*steps)))
-    return np.unique(places).size < places.size
+    """True if a declared step does not lead past all that the smaller steps reach."""
+    reach = 0
+    for step, length in sorted(zip(declared.strides or (), declared.dims or ())):  # noqa: B905 - or there are no strides
+        if length > 1 and step <= reach:  # type: ignore[operator]
+            return True
+        reach += (length - 1) * step  # type: ignore[operator]
+    return False
 
 
 def copy_flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:

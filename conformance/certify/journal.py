@@ -303,7 +303,7 @@ def salvage(
         stream.seek(0)
         reader = Reader(stream, part, format_, shortcut)
         wanted = json.loads(json.dumps(header))
-        for key in wanted.keys() | reader.header.keys():
+        for key in dict.fromkeys((*wanted, *reader.header)):  # suite and backend first, which explain other differences
             if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
                 what, was, now = find_difference(key, reader.header.get(key), wanted.get(key))
                 raise Refused(f"{part}: {what} was {was} and is {now}; begin a new {work}")

@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the list that the arguments name."""
     if args.what is None:
         raise Usage(f"say what to list: {', '.join(_LISTINGS)}; for example `conformance list rules`")
-    plural = args.what if args.what.lower().endswith("s") else f"{args.what}s"
-    what = pick("list", plural, _LISTINGS)
+    plural = f"{args.what}s"
+    what = plural.lower() if plural.lower() in _LISTINGS else pick("list", args.what, _LISTINGS)
     listing = _LISTINGS[what]
     for name in ("document", "level", "kind", "rule"):
         if getattr(args, name) is not None and name not in listing.filters:

@@ -140,7 +140,7 @@ def _check_adapter(parser: Parser) -> None:
 
 def _verify(parser: Parser) -> None:
     text = "a report.html, a results.jsonl, or the folder of a run"
-    parser.add_argument("path", type=path, metavar="PATH", help=text)
+    parser.add_argument("path", type=path, nargs="?", metavar="PATH", help=text)
     text = "exit with 1 also if the whole target, or every type that DOCUMENT lists, is not shown to conform"
     parser.once("--conforms", "DOCUMENT", text, nargs="?", const="")
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
@@ -273,10 +273,15 @@ def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
     for name in names:
         _, summary, add_options = COMMANDS[name]
         epilog = f"for example:\n{EXAMPLES.get(name, '')}"
-        commands[name] = group.add_parser(name, description=f"{summary[0].upper()}{summary[1:]}.", epilog=epilog)
+        commands[name] = group.add_parser(name, description=_sentence(summary), epilog=epilog)
         add_options(commands[name])
         _add_common(commands[name])
     return top, commands
+
+
+def _sentence(summary: str) -> str:
+    """Return a summary as a sentence; a question keeps its mark."""
+    return f"{summary[0].upper()}{summary[1:]}{'' if summary.endswith('?') else '.'}"
 
 
 def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | None]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart
@@ -34,6 +35,10 @@ class _Verification(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     """Verify a report; 0 if everything follows from the evidence and it meets the options, else 1."""
+    if args.path is None:
+        if not args.conforms:
+            raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
+        args.path, args.conforms = Path(args.conforms), ""  # `--conforms PATH` names no document
     plan = load_plan(args)
     if (args.repeat is None) != (args.backend is None):
         raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")

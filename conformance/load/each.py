@@ -119,12 +119,12 @@ class _Template(NamedTuple):
         """Return the keys of a step; a tensor is its type and dims, or text if it cannot have such dims."""
         step: dict[str, Any] = {name: values[name] for name in SETTING if name in values}
         for key, (type_, items) in self.tensors.items():
-            dims = _put(items, values)
+            dims = _replace_names(items, values)
             step[key] = (type_, dims) if min(dims, default=0) >= 0 else f"{type_}[{_text(dims)}]"
         if self.shape is not None:
-            step["shape"] = _put(self.shape, values)
+            step["shape"] = _replace_names(self.shape, values)
         if self.chain:
-            step["chain"] = [{**link, "shape": _put(items, values)} for link, items in self.chain]
+            step["chain"] = [{**link, "shape": _replace_names(items, values)} for link, items in self.chain]
         return step
 
 
@@ -140,7 +140,7 @@ def _parse_items(items: Sequence[Any], known: Sequence[str]) -> _Items:
     return tuple(parsed)
 
 
-def _put(items: _Items, values: Mapping[str, Value]) -> tuple[int, ...]:
+def _replace_names(items: _Items, values: Mapping[str, Value]) -> tuple[int, ...]:
     """Return lengths or entries of shape, each name replaced by its value."""
     entries: list[int] = []
     for item in items:

@@ -22,7 +22,7 @@ class Form(NamedTuple):
     declared: tuple[int | None, ...] | None = None
     """Dims that the graph declares for dst; None if it declares none, and for each length that it leaves out."""
     dst_overlaps: bool = False
-    """True if the strides declared for dst lead several elements to the same place."""
+    """True if a step declared for dst does not lead past all that the smaller steps reach."""
 
     @property
     def of_types(self) -> Form:

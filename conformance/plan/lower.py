@@ -5,8 +5,6 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
@@ -210,12 +208,16 @@ def _form(row: Row, step: Step) -> Form | None:
 
 
 def _overlaps(case: Case) -> bool:
-    """True if the strides that a case declares for dst lead several elements to the same place."""
+    """True if a step declared for dst does not lead past all that the smaller steps reach."""
     strides, dims = strides_of_dst(case), case.declared
-    if strides is None or not isinstance(dims, tuple) or None in dims:
+    if strides is None or not isinstance(dims, tuple):
         return False
-    places = sum(np.ix_(*(np.arange(n or 0) * step for n, step in zip(dims, strides, strict=True))), np.zeros((), int))
-    return np.unique(places).size < np.asarray(places).size
+    reach = 0
+    for step, length in sorted((step, length or 0) for step, length in zip(strides, dims, strict=True)):
+        if length > 1 and step <= reach:
+            return True
+        reach += (length - 1) * step
+    return False
 
 
 def _is_exact(flag: Operand) -> bool:

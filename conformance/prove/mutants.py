@@ -57,6 +57,7 @@ EQUIVALENTS: Mapping[str, str] = {
     "return lay_out(self.backend.copy_elements(src, dst, may_overwrite), self.nodes[-1].result) · 1 became 0": (
         "of a chain, dst is then dense, and no document says that it has the declared strides"
     ),
+    "reach = 0 · 0 became 1": "steps are in bytes, and no element that may be moved is a single byte",
     "step *= max(length, 1) · 1 became 0": (
         "it differs where a length is 0, and then no element is reached by any stride"
     ),

@@ -66,6 +66,13 @@ def test_a_run_is_not_resumed_with_another_adapter(command: Command, mine: Path,
     command.run(f"{mine}:Mine", "--isolation", "none", "--resume", str(out)).expect(2, err="backend.digest was")
 
 
+def test_of_another_backend_the_name_is_told_before_its_isolation(command: Command, mine: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command.run(f"{mine}:Mine", "--isolation", "worker")
+    cut(out, 40)
+    command.run("numpy", "--resume", str(out)).expect(2, err="backend.name was")
+
+
 def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mine: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command.run(f"{mine}:Narrow", "--isolation", "none")

@@ -445,6 +445,7 @@ def test_a_gate_lets_pass_what_conforms_and_is_true(
     monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
     finished(plan, Right(), tmp_path)
     cli("verify", tmp_path, "--conforms").expect(0)
+    cli("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
     cli("verify", tmp_path, "--conforms", "static-2021").expect(
         0, out="✓ the backend conforms to static-2021 for every type that it lists"
     )
