@@ -127,9 +127,9 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
     except BrokenPipeError:  # the reader had enough, as in `conformance list rules | head`
         _discard_output()
         return 141
-    except Terminated:
+    except Terminated as terminated:
         _print_error("terminated")
-        return 143
+        return terminated.exit_code
     except KeyboardInterrupt:
         _print_error("interrupted")
         return 130

@@ -93,7 +93,7 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
     except KeyboardInterrupt as error:
         if folder.path is None:
             raise
-        how, code = ("terminated", 143) if isinstance(error, Terminated) else ("interrupted", 130)
+        how, code = ("terminated", error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
 
 

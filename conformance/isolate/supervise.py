@@ -15,11 +15,19 @@ if sys.platform != "win32":
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM was received: the command ends as if it was interrupted, with another message."""
+    """SIGTERM or SIGHUP was received: the command ends as if it was interrupted, with another message."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+_ENDS = (signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
+"""Signals that end a command; the second comes when its terminal is closed."""
 
 
 def install_signal_handlers() -> None:
-    """Make SIGTERM end this process as an interrupt does; a second signal does not cut cleaning up short."""
+    """Make signals end this process as an interrupt does; a second signal does not cut cleaning up short."""
     last = 0.0
 
     def end(number: int, frame: object) -> None:
@@ -27,9 +35,9 @@ def install_signal_handlers() -> None:
         now = time.monotonic()
         if now - last > _PATIENCE:
             last = now
-            raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+            raise Terminated(number) if number in _ENDS else KeyboardInterrupt
 
-    default_handlers = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    default_handlers = {**dict.fromkeys(_ENDS, signal.SIG_DFL), signal.SIGINT: signal.default_int_handler}
     for number, handler in default_handlers.items():
         if signal.getsignal(number) is handler:  # otherwise whoever started us wants it ignored
             with contextlib.suppress(ValueError):  # not in the main thread
@@ -80,10 +88,12 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
 
     def pass_on(number: int, frame: object) -> None:
         nonlocal end
-        os.kill(child, signal.SIGTERM)
+        os.kill(child, number)
         end = min(end, time.monotonic() + _GRACE)
 
-    signal.signal(signal.SIGTERM, pass_on)
+    for number in _ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` wants SIGHUP ignored
+            signal.signal(number, pass_on)
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if not code:

@@ -74,13 +74,13 @@ def left(pids: Path) -> list[int]:
     return alive
 
 
-def terminate(words: list[str], pids: Path, **more: Any) -> tuple[int, str]:
+def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM, **more: Any) -> tuple[int, str]:
     """Terminate a command once its backend has left a process; its exit code, and what it said."""
     command = [sys.executable, "-m", "conformance", *words]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=null, stderr=pipe, **more) as process:
         wait(lambda: pids.exists() and pids.read_text().split())
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, said = process.communicate(timeout=100)
     return process.returncode, said
 
@@ -179,6 +179,13 @@ def test_a_terminated_run_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -
     assert said == (143, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
     assert not left(pids)
     assert not list(temporary.iterdir())
+
+
+def test_a_closed_terminal_ends_the_command_as_an_interrupt_does(tmp_path: Path) -> None:
+    words, pids = command(tmp_path, "leave(1); time.sleep(60)")
+    said = terminate(words, pids, signal.SIGHUP)
+    assert said == (129, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
+    assert not left(pids)
 
 
 def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
