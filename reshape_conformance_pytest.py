@@ -17,6 +17,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--adapter": {
         "dest": "conformance_adapter",
         "metavar": "BACKEND",
+        "action": "append",
         "help": "run the reshape conformance cases on BACKEND: a bundled name, package.module:Class, "
         "path/to/file.py:Class or cmd:./program",
     },
@@ -102,9 +103,17 @@ def pytest_load_initial_conftests(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand over to the suite, if a backend was named."""
-    if getattr(config.option, "conformance_adapter", None) is None:
+    """Hand over to the suite, if a backend was named; UsageError for two of them, and for our options without one."""
+    adapters = getattr(config.option, "conformance_adapter", None)
+    if adapters is None:
+        given = [name for name, each in OPTIONS.items() if getattr(config.option, each["dest"], None) is not None]
+        if given:
+            raise pytest.UsageError(f"{given[0]} needs --adapter BACKEND, and would do nothing without it")
         return
+    if isinstance(adapters, list):  # a worker of xdist receives the one that was chosen
+        if len(dict.fromkeys(adapters)) > 1:
+            raise pytest.UsageError(f"--adapter names {' and '.join(adapters)}; a session runs one backend")
+        config.option.conformance_adapter = adapters[0]
     for settings in OPTIONS.values():
         if not hasattr(config.option, settings["dest"]):  # another plugin has that name
             setattr(config.option, settings["dest"], None)

@@ -73,12 +73,13 @@ class Prints(NumpyReference):
 class Done:
     """A pytest that has ended."""
 
-    def __init__(self, cwd: Path, *arguments: str, adapter: str = "numpy", **environment: str) -> None:
+    def __init__(self, cwd: Path, *arguments: str, adapter: str | None = "numpy", **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
         clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
         installed = any(entry.name == "reshape_conformance" for entry in entry_points(group="pytest11"))
         entry = [] if installed else ["-p", "reshape_conformance_pytest"]  # pytest 7 refuses it twice
-        command = [sys.executable, "-m", "pytest", *entry, "--adapter", adapter, *arguments]
+        named = [] if adapter is None else ["--adapter", adapter]
+        command = [sys.executable, "-m", "pytest", *entry, *named, *arguments]
         done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
         self.code, self.text = done.returncode, done.stdout + done.stderr
 
@@ -148,6 +149,18 @@ def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) ->
     for done in (unknown, missing):
         assert done.code == 4
         assert "Traceback" not in done.text
+
+
+@pytest.mark.parametrize("option", ["--document=static-2022", "--conformance-out=out", "--large"])
+def test_an_option_of_ours_without_an_adapter_is_an_error(here: Path, option: str) -> None:
+    (here / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    Done(here, option, adapter=None).expect(4, f"ERROR: {option.partition('=')[0]} needs --adapter BACKEND")
+    Done(here, adapter=None).expect(0, "1 passed")
+
+
+def test_two_adapters_are_an_error_and_one_named_twice_is_not(here: Path) -> None:
+    Done(here, one_row(), "--adapter", "numpy-raw").expect(4, "ERROR: --adapter names numpy and numpy-raw; a session")
+    Done(here, one_row(), "--adapter", "numpy", "-n", "2").expect(4, "1 passed")
 
 
 @pytest.mark.parametrize(
