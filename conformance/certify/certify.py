@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..adapter import resolve_claims
 from ..isolate.backend import Isolation, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
-from ..model import NOT_RUN, Adapter, Claims, Result
+from ..model import NOT_RUN, Adapter, Claims, Result, fails
 from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
 from ..run.contain import contain, remove_places, stay_in
@@ -32,7 +32,8 @@ from .standing import in_target
 if TYPE_CHECKING:
     from ..isolate.dask_run import WorkerSetup
 
-Tick = Callable[[int, str], None]
+Tick = Callable[[int, str, int], None]
+"""Is told the number of rows that ran, the case of the last one, and the number of rows that failed."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class ClaimsDiffer(Exception):
 
 
 def certify(
-    order: Order, out: Callable[[str], Path] | None, resume: bool = False, tick: Tick = lambda number, row: None
+    order: Order, out: Callable[[str], Path] | None, resume: bool = False, tick: Tick = lambda ran, case, failed: None
 ) -> Evidence:
     """Run an order, write its results, and return what was written.
 
@@ -102,12 +103,16 @@ def certify(
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             in_order = _run_in_order(order, adapter, claims, done)
             failing = drawn.failing(adapter, order.isolation, order.write)
-            for number, (row, result) in enumerate(chain(in_order, failing), 1):
+            ran = failed = 0
+            for row, result in chain(in_order, failing):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
-                if out or set(result.verdicts.values()) != {NOT_RUN}:
-                    writer.row(waive.apply_waivers(result, row, waivers, today, blamer))
-                tick(number, row.case.id)
+                is_run = set(result.verdicts.values()) != {NOT_RUN}
+                if out or is_run:
+                    judged = waive.apply_waivers(result, row, waivers, today, blamer)
+                    writer.row(judged)
+                    ran, failed = ran + is_run, failed + fails(judged.verdicts.values())
+                    tick(ran, row.case.id, failed)
         process = process_notes(adapter)
     seconds = time.perf_counter() - began
     return writer.close(seconds, (*near, *notes, *map(remove_places, process)), planted_failures, drawn.counts)
@@ -127,7 +132,7 @@ def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Res
     """Yield one result a row of the plan, in its order: done before, called now, or not called."""
     rows = order.plan.rows
     yield from zip(rows, done, strict=False)
-    chosen = [_is_chosen(order, number, row) for number, row in enumerate(rows)][len(done) :]
+    chosen = chosen_rows(order)[len(done) :]
     waiting = list(compress(rows[len(done) :], chosen))
     if order.dask:
         from ..isolate.dask_run import run_on_workers  # slow to import, and only needed here
@@ -148,6 +153,11 @@ def _worker_setup(order: Order, adapter: Adapter, claims: Claims) -> WorkerSetup
         order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,
         order.spec and order.spec.resolve(), order.cases and order.cases.resolve(),
     )  # fmt: skip
+
+
+def chosen_rows(order: Order) -> list[bool]:
+    """Say of each row of the plan whether an order runs it."""
+    return [_is_chosen(order, number, row) for number, row in enumerate(order.plan.rows)]
 
 
 def _is_chosen(order: Order, number: int, row: Row) -> bool:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from ..adapter import CannotStart
-from ..certify.certify import ClaimsDiffer, Order, certify, describe_difference
+from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
 from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of
 from ..certify.folder import RESULTS, clear
@@ -75,7 +75,7 @@ class _Folder:
 
 
 def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
-    progress = Progress("running", len(plan.rows) + order.drawn)
+    progress = Progress("running", sum(chosen_rows(order)))
     evidence: Evidence | None = None
     keep = args.select is None or args.out is not None or args.resume is not None
     try:

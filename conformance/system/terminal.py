@@ -176,22 +176,35 @@ def cut_columns(text: str, most: int) -> str:
 # ── progress ──────────────────────────────────────────────────────────────────────────────────────
 
 
+LINE_SECONDS = 10.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+
 class Progress:
-    """A line that counts up on a terminal; nothing is printed elsewhere."""
+    """A line that counts up on a terminal; elsewhere, as in CI, a new line every LINE_SECONDS."""
 
     def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
         self._label, self._total = label, total
         self._stream = stream or sys.stderr
         self._shown = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
-        self._next = 0.0
+        self._began = time.monotonic()
+        self._next = 0.0 if self._shown else self._began + LINE_SECONDS
 
-    def at(self, done: int, note: str = "") -> None:
+    def at(self, done: int, note: str = "", failed: int | None = None) -> None:
         """Show the number done, at most ten times a second."""
-        if not self._shown or (time.monotonic() < self._next and done < self._total):
+        now = time.monotonic()
+        if now < self._next and (done < self._total or not self._shown):
             return
-        self._next = time.monotonic() + 0.1
-        line = f"{self._label} {done:,} of {self._total:,} {note}".rstrip()
-        self._stream.write(f"\r\x1b[K{cut_columns(printable(line), width(self._stream) - 1)}")
+        line = f"{self._label} {done:,} of {self._total:,}"
+        line += "" if failed is None else f", {failed:,} failed"
+        if self._shown:
+            self._next = now + 0.1
+            line = cut_columns(printable(f"{line} {note}".rstrip()), width(self._stream) - 1)
+            self._stream.write(f"\r\x1b[K{line}")
+        else:
+            self._next = now + LINE_SECONDS
+            left = (now - self._began) * (self._total - done) / max(done, 1)
+            self._stream.write(f"conformance: {printable(line)}, about {left:.0f} s left\n")
         self._stream.flush()
 
     def close(self) -> None:

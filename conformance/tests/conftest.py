@@ -12,6 +12,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exhaustive: slow, and of a kind that CI tries a part of")
 
 
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asserts that a command says nothing need not ask how long it took."""
+    monkeypatch.setattr("conformance.system.terminal.LINE_SECONDS", float("inf"))
+
+
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     """`conformance` in this process."""

@@ -141,7 +141,8 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
     assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
     words = ("--isolation", "none", "-k", "seven-of-six")
     said = command("run", mini("Accepts"), "--cases", command.cases, *words).expect(1, text="breaks same-volume")
-    assert f"conformance run {mini('Accepts')} --cases {command.cases} -k 'seven-of-six[" in said.out
+    again = f"conformance run {mini('Accepts')} --cases {command.cases} --isolation none -k 'seven-of-six["
+    assert again in said.out
     assert command("run", "numpy", "--cases", command.cases, "-k", "flattens", "--json").data["out"] is None
     assert not list(Path().iterdir())
 
@@ -150,6 +151,19 @@ def test_the_command_that_repeats_a_row_has_the_options_of_the_run(command: Comm
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
     said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
     assert f"conformance run broken:one-nan --cases {command.cases} {' '.join(options)} -k " in said.out
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.system.terminal.LINE_SECONDS", 0.0)
+    lines = command.run(mini("Accepts"), "--type", "f32").err.splitlines()
+    ran = [re.fullmatch(r"conformance: running ([0-9]+) of ([0-9]+), ([0-9]+) failed, about [0-9]+ s left", line)
+           for line in lines]  # fmt: skip
+    counts = [tuple(map(int, each.groups())) for each in ran if each]
+    assert len(counts) == len(lines) > 10
+    assert counts == sorted(counts)
+    done, total, failed = counts[-1]
+    assert done == total
+    assert failed > 5
 
 
 @pytest.mark.parametrize("option", ["--out", "--resume"])
