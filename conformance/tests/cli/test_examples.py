@@ -169,6 +169,11 @@ def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> Non
     assert added.digest != plain.digest
 
 
+def test_a_list_of_one_pointer_is_a_pointer(dialect: Path, cli: Cli) -> None:
+    spoil(dialect / "spec" / "rules.yaml", "[4, six entries]", "[[4, six entries]]")
+    cli("check", *folders(dialect), "--sources", dialect).expect(0, out="100 %")
+
+
 def test_an_added_rule_cannot_bind_a_document_that_comes_along(dialect: Path) -> None:
     spoil(dialect / "spec" / "rules.yaml", "{acme-2026:", "{static-2021: [4, the], acme-2026:")
     assert any("would change what 'static-2021' means" in problem for problem in problems_of(dialect))
