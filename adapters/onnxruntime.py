@@ -74,7 +74,7 @@ class Session:
         binding = self.session.io_binding()
         inputs = dict(arguments(self.graph, src, shapes))
         strided = [name for name, tensor in inputs.items() if not is_dense(tensor)]
-        if strided and src.type == "bf16":
+        if any(inputs[name].type == "bf16" for name in strided):
             raise Unsupported("layout")
         try:
             for name, tensor in inputs.items():

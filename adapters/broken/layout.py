@@ -12,7 +12,7 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import strides_of
 
 from ..numpy_reference import dense
-from .base import Answer, Dims, Run, always, move_elements
+from .base import Answer, Dims, Run, always, execute_run, move_elements
 
 Condition = Callable[[Run, Dims], bool]
 """Selects runs by the run itself and the dims of dst."""
@@ -50,6 +50,18 @@ move_elements.plant(
     "Does so if dst has more than 1,000 elements.",
     lambda run, dst: declare_strides(run.move(dst), run) if math.prod(dst) > 1000 else run.move(dst),
 )
+
+
+def read_shape_densely(run: Run) -> Answer:
+    """The answer if the entries of shape are read as if they lay side by side."""
+    shapes = [Tensor(s.type, s.dims, dense_strides(s), s.memory, s.offset) for s in run.shapes]
+    return run._replace(shapes=tuple(shapes)).answer()
+
+
+execute_run.plant(
+    "entries-of-shape-side-by-side", "layout-is-no-content", "F",
+    "Reads the entries of a shape that arrives as if they lay side by side.", read_shape_densely,
+)  # fmt: skip
 
 
 def dense_strides(src: Tensor) -> Dims:

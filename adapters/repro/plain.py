@@ -27,6 +27,7 @@ def checked_steps(row: Row) -> tuple[RowStep, ...]:
         for type_, dims, values in step.shapes:
             _check(type_ in WIDTH, "shape-type")
             _check(_are_lengths(dims) and _are_integers(values), "form:shape")
+        _check(step.shape_step == 1, "shape-strides")
     return row.steps
 
 

@@ -85,6 +85,8 @@ class Case:
     shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
     """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
+    shape_step: int = field(default=1, metadata=_facts("entries of shape {} places apart in memory", "shape-strides"))
+    """Set if shape arrives with run and its entries do not lie side by side; -1: in reverse."""
     dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
     dst_strides: str | None = field(default=None, metadata=_facts("dst declared with strides {}", "dst-strides"))
     """Strides declared of dst, counted in elements and separated by spaces; `declared` then has every length."""

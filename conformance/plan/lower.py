@@ -42,7 +42,7 @@ def _of_type(type_: str, step: RowStep) -> RowStep:
     source, declared = step.source._replace(type=type_), step.graph.src
     strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
     graph = Graph(Declared(type_, declared.dims, strides), step.graph.nodes)
-    return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large)
+    return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large, step.shape_step)
 
 
 class _Common(NamedTuple):
@@ -81,7 +81,8 @@ def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
         shapes = ()
     elif case.inputs.get("shape") == 0:
         shapes = shapes[:-1]
-    return RowStep(_graph(row, step, common), source, shapes, step.in_place, _meanings(row, step), case.large)
+    graph, meanings = _graph(row, step, common), _meanings(row, step)
+    return RowStep(graph, source, shapes, step.in_place, meanings, case.large, case.shape_step)
 
 
 def _src_type(row: Row, step: Step) -> str:

@@ -190,8 +190,12 @@ def image_of(source: Source) -> Image:
     return Image(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
 
 
-def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...]) -> Image:
-    """Lay out a shape operand in guarded memory."""
-    elements = np.array(values, dtype=dtype_of(type_)).tobytes()
-    memory = bytearray([_MARK]) * GUARD + bytearray(elements) + bytearray([_MARK]) * GUARD
-    return Image(Tensor(type_, dims, strides_of(dims, "dense", WIDTH[type_]), memory, GUARD), bytes(memory), elements)
+def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> Image:
+    """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
+    row = np.array(values, dtype=dtype_of(type_))
+    width, apart, count = row.itemsize, abs(step), row.size
+    memory = bytearray([_MARK]) * (2 * GUARD + width * (apart * max(count - 1, 0) + min(count, 1)))
+    strides = tuple(stride * step for stride in strides_of(dims, "dense", width))
+    offset = GUARD + (width * apart * max(count - 1, 0) if step < 0 else 0)
+    np.ndarray(count, row.dtype, memory, offset, width * step)[...] = row.ravel()
+    return Image(Tensor(type_, dims, strides, memory, offset), bytes(memory), row.tobytes())

@@ -38,6 +38,8 @@ class RowStep:
     may_overwrite: bool
     meanings: tuple[StepMeaning, ...]
     large: bool
+    shape_step: int = 1
+    """The distance in memory between two entries of a shape, in entries."""
 
     @property
     def great(self) -> bool:
@@ -61,4 +63,4 @@ class RowStep:
     @cached_property
     def arriving(self) -> tuple[Image, ...]:
         """The shapes that arrive with run, in memory."""
-        return tuple(_shape_image(*shape) for shape in self.shapes)
+        return tuple(_shape_image(*shape, self.shape_step) for shape in self.shapes)

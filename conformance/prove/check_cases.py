@@ -161,7 +161,7 @@ def _same_call(plan: Plan) -> Iterator[Problem]:
 
 
 def _call(task: RowStep) -> object:
-    return (task.graph, task.source._replace(start=0), task.shapes, task.may_overwrite)
+    return (task.graph, task.source._replace(start=0), task.shapes, task.shape_step, task.may_overwrite)
 
 
 def _strides(cases: Iterable[Case]) -> Iterator[Problem]:

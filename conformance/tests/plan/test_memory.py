@@ -156,6 +156,16 @@ def test_a_shape_operand_lies_between_guards(type_: str, dims: tuple[int, ...], 
     assert image.touched
 
 
+@pytest.mark.parametrize("step", [-2, -1, 2, 3])
+@pytest.mark.parametrize("values", [(4, 0, -1), (7,), ()])
+def test_the_entries_of_a_shape_may_lie_apart_or_in_reverse(values: tuple[int, ...], step: int) -> None:
+    image = shape_image("s32", (len(values),), values, step)
+    assert image.tensor.array().tolist() == list(values)
+    assert image.tensor.strides == (4 * step,)
+    assert set(image.before[:GUARD]) == set(image.before[-GUARD:]) == {0xA5}
+    assert len(image.before) == 2 * GUARD + 4 * (bool(values) + abs(step) * max(len(values) - 1, 0))
+
+
 # ── in a run ──────────────────────────────────────────────────────────────────────────────────────
 
 
