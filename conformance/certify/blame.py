@@ -18,6 +18,7 @@ from ..meaning.contract import Entry
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Meaning, Outcome, Result, Rule
 from ..plan.memory import volume_of
 from ..plan.rows import Row
+from ..run.judge import UNCLAIMED
 
 HEAVIEST_FIRST = tuple(BLAMES)
 TYPES = ("type", "shape-type")
@@ -77,6 +78,8 @@ class Blamer:
         if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
             return self._blame_answer(row, at, document, outcome, meaning)
         diagnosis = result.diagnosis if at == result.step else None
+        if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call
+            return Blamed("breaks only our ruling", Premise(_MUST_REJECT, "our ruling"))
         premises = [self._strongest(_broken_rules(row, at, document, outcome, diagnosis, self.broken_by), document)]
         if meaning.kind != "legal" or (meaning.rules and outcome.kind in _NO_ANSWER):
             premises.append(Premise((*meaning.rules, _MUST_REJECT)[0], "our ruling"))

@@ -74,8 +74,7 @@ def certify(
     Without `out` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
-    if order.waivers:
-        waive.load_all(order.waivers, order.plan)  # report a file that cannot be used before anything is started
+    loaded = waive.load_all(order.waivers, order.plan) if order.waivers else []  # before anything is started
     here, me = os.getcwd(), os.getpid()
     with contain() as notes:
         with use_backend(order.backend, order.isolation, order.limits) as adapter:
@@ -84,8 +83,8 @@ def certify(
             identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
             if order.pinned is not None and order.pinned != claims:
                 raise ClaimsDiffer(describe_difference(order.pinned, claims))
-            waivers = waive.load_for(order.waivers, identity, order.plan) if order.waivers else ()
-            near = waive.note_near_names(order.waivers, identity, order.plan) if order.waivers else ()
+            waivers = waive.choose_for(loaded, identity, order.waivers) if order.waivers else ()
+            near = tuple(waive.note_near_names(loaded, identity))
             folder = out(identity.name) if out else None
             path = folder and folder / RESULTS
             folders = {"spec": order.spec, "cases": order.cases}

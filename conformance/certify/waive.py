@@ -60,17 +60,17 @@ def why_useless(entry: Mapping[str, Any]) -> str | None:
     return "is for everything; name what fails" if all(set(pattern) <= set("*?") for pattern in patterns) else None
 
 
-def load_for(path: Path, identity: Identity, plan: Plan) -> tuple[Waiver, ...]:
-    """Load the waivers of a file that are for this backend and version; Malformed if the file cannot be used."""
+def choose_for(waivers: Iterable[Waiver], identity: Identity, path: Path) -> tuple[Waiver, ...]:
+    """Return those of the waivers of a file that are for this backend and version; Malformed if that cannot be said."""
     problems: list[Problem] = []
-    waivers = [waiver for waiver in load_all(path, plan) if _is_for(waiver.entry, identity, waiver.place, problems)]
+    chosen = [waiver for waiver in waivers if _is_for(waiver.entry, identity, waiver.place, problems)]
     _require(problems, path)
-    return tuple(waivers)
+    return tuple(chosen)
 
 
-def note_near_names(path: Path, identity: Identity, plan: Plan) -> Iterator[str]:
+def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[str]:
     """Note waivers for a backend whose name is almost that of this one: it may be misspelt, or a sibling."""
-    for waiver in load_all(path, plan):
+    for waiver in waivers:
         name = waiver.entry.get("backend", identity.name)
         is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
         if not is_known and difflib.get_close_matches(name, [identity.name], cutoff=0.8):
@@ -111,7 +111,7 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
 
 
 def _unknown(what: str, name: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(names), n=1)
+    near = difflib.get_close_matches(name[:200], list(names), n=1)  # it takes long for long names
     hint = f"did you mean {near[0]!r}?" if near else f"`conformance list {'rules' if what == 'rule' else 'cases'}`"
     return f"unknown {what} {quote(name)}; {hint}"
 
@@ -205,7 +205,14 @@ def _covers_no_call(entry: Mapping[str, Any], results: Mapping[str, Result], row
 
 
 __all__ = [
-    "Malformed", "Waiver", "apply_waivers", "covers", "find_overdue", "load_all", "load_for", "note_near_names",
+    "Malformed",
+    "Waiver",
+    "apply_waivers",
+    "choose_for",
+    "covers",
+    "find_overdue",
+    "load_all",
+    "note_near_names",
     "records_of",
     "why_useless",
 ]  # fmt: skip

@@ -46,7 +46,7 @@ TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
 NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported", "error"})
 """Outcomes that are `not claimed` where the call has a facet that is left out. A tensor of another type is, too."""
 _DIED: frozenset[OutcomeKind] = frozenset({"crash", "timeout"})
-_UNCLAIMED = " where nothing is claimed"
+UNCLAIMED = " where nothing is claimed"
 """The end of the diagnosis of a call that died although it has a facet that is left out."""
 
 
@@ -80,7 +80,7 @@ def judge(
         verdict, word = cell
         if verdict not in BAD:
             return Judgement(verdict)
-        word += _UNCLAIMED if left_out and outcome.kind in _DIED else ""
+        word += UNCLAIMED if left_out and outcome.kind in _DIED else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:

@@ -385,6 +385,10 @@ def test_a_wrong_answer_and_a_crash_fail_in_what_is_left_out(
     assert said.data["verdicts"]["fail"] >= 8
     assert "does not conform to static-2022" in sentences(said)["static-2022"]
     assert words in {result.diagnosis for result in read(command.out / "results.jsonl").results}
+    if instead == "crash":
+        assert {blame for each in said.data["standings"] for blame, tests in each["blames"].items() if tests} == {
+            "breaks only our ruling"
+        }
 
 
 def test_errors_of_the_adapter_are_counted_by_exception_and_held_against_nobody(command: Command) -> None:
