@@ -217,13 +217,15 @@ def with_declared_dst(draw: Draw, types: Sequence[str]) -> Case:
 
 
 def _dst_strides(draw: Draw, dims: Sequence[int]) -> str:
-    """Draw strides that keep all elements apart: the dimensions in any order, with gaps between them or without."""
+    """Draw strides: the dimensions in any order, with gaps between them or without; a few overlap."""
     axes, strides, step = [*range(len(dims))], [0] * len(dims), draw.choice((1, 1, 2))
     while axes:
         axis = axes.pop(draw.number(0, len(axes) - 1))
         strides[axis] = step
         step *= max(dims[axis], 1)
         step += draw.choice((0, 0, 1, 3))
+    if sometimes(draw, 1, 8):
+        strides[draw.number(0, len(dims) - 1)] = draw.choice((0, 1, 2))
     return " ".join(map(str, strides))
 
 

@@ -16,7 +16,7 @@ IN_FULL = 60
 """Cases in full, of all diagnoses together."""
 _OF_A_DIAGNOSIS = 8
 """Cases in full of one diagnosis, if there are several."""
-_IN_SHORT = 800
+_IN_SHORT = 1200
 """Cases in a line each, of all diagnoses together."""
 _MOST_LINES = 12
 """Lines of one case."""
