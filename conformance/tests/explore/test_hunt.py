@@ -97,11 +97,15 @@ AFTER_MANY_CALLS = (
 """Wrong only after more calls than an example has; the long sequences of cases and of `run --hunt` find them."""
 
 
+NOT_DRAWN = ("entries-of-shape-side-by-side",)
+"""Hunts draw no shape whose entries lie apart; cases find these."""
+
+
 def found_by_chance() -> Iterator[Any]:
     """The planted backends that a hunt can find. Only the first of each rule is tried in CI: a hunt takes long."""
     rules: set[str] = set()
     for name in BROKEN:
-        if name not in (*OF_MILLIONS, *BY_COINCIDENCE, *AFTER_MANY_CALLS):
+        if name not in (*OF_MILLIONS, *BY_COINCIDENCE, *AFTER_MANY_CALLS, *NOT_DRAWN):
             first = BROKEN[name].breaks not in rules
             rules.add(BROKEN[name].breaks)
             yield pytest.param(name, marks=() if first else pytest.mark.exhaustive)
