@@ -81,7 +81,7 @@ def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bo
 
 def check_form(node: Node, src_type: str) -> None:
     """Raise Rejected for a node that does not fit the signature of its operation."""
-    operation, shape, special_zero, result, _, inputs, outputs = node
+    operation, shape, special_zero, result, _, inputs, outputs, *_ = node
     if special_zero is None or (shape is None and operation == "StaticReshape"):
         raise Rejected("compile", "attributes-required")
     if shape is None or inputs < 1:
@@ -123,10 +123,10 @@ class NumpyReference:
         self, stage: str, nodes: tuple[Node, ...], dims: tuple[int, ...], shapes: tuple[Tensor, ...]
     ) -> tuple[int, ...]:
         """Return the dims of the last node's dst; Rejected for the first node that has none."""
-        arriving = iter(shapes)
+        arriving, src = iter(shapes), dims
         for node in nodes:
             try:
-                dims = self.answer(node, dims, self.entries(node.shape, arriving))  # type: ignore[arg-type] # checked
+                dims = self.answer(node, src if node.takes_src else dims, self.entries(node.shape, arriving))  # type: ignore[arg-type] # checked
             except Illegal as illegal:
                 raise Rejected(stage, illegal.args[0]) from None
             except Unspecified as silence:

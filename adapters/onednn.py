@@ -65,7 +65,8 @@ def blueprint(graph: Graph) -> Blueprint:
     for k, node in enumerate(graph.nodes):
         if node.operation != "StaticReshape":
             raise Unsupported("runtime-shape")
-        inputs = [k, *(_EXTRA + 10 * k + extra for extra in range(1, node.inputs))][: node.inputs]
+        own = SRC if node.takes_src else k
+        inputs = [own, *(_EXTRA + 10 * k + extra for extra in range(1, node.inputs))][: node.inputs]
         outputs = [k + 1, *(_EXTRA + 10 * k + 5 + extra for extra in range(1, node.outputs))][: node.outputs]
         result = node.result or Declared(src.type, None)
         tensors |= {id_: tensor_fields(id_, src) for id_ in inputs[1:]} | {
@@ -346,8 +347,9 @@ class OneDnnProgram:
         memories = dict.fromkeys(
             (id_ for op in self.plan.ops for id_ in op.inputs if id_ == SRC or id_ >= _EXTRA), src_memory
         )
-        for part in self.parts:
-            part.run(memories, may_overwrite)
+        is_fork = [op.inputs[:1] for op in self.plan.ops].count((SRC,)) > 1
+        for part in self.parts:  # in a fork, only the last part may take the memory of src
+            part.run(memories, may_overwrite and (not is_fork or part is self.parts[-1]))
         for memory in memories.values():
             memory.check()
         dst = next(tensor for part in self.parts for tensor in part.outputs if tensor.id == self.plan.dst)

@@ -29,11 +29,14 @@ def model(graph: Graph) -> Any:
     """Return the model of a graph; `arguments` names its inputs."""
     inputs, initializers, nodes = [info("src", graph.src)], [], []
     inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
-    value, arriving = "src", count()
+    value, arriving, name, between = "src", count(), "", list[str]()
     for number, node in enumerate(graph.nodes):
         last = number == len(graph.nodes) - 1
+        value = "src" if node.takes_src else value
         operands = [value if node.inputs else ""]
-        if node.shape is not None:
+        if node.shares_shape:
+            operands.append(name)
+        elif node.shape is not None:
             name = f"shape{number}" if node.shape.values is not None else f"arriving{next(arriving)}"
             if node.shape.values is not None:
                 initializers.append(initializer(name, node.shape))
@@ -45,9 +48,11 @@ def model(graph: Graph) -> Any:
             operands.append(name)
         operands += [f"extra{k}" for k in range(1, node.inputs)]
         value = "dst" if last else f"between{number}"
+        between += [value] if not last and graph.nodes[number + 1].takes_src else []
         outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
         nodes.append(helper.make_node("Reshape", operands, outputs, **attributes(node)))
     outputs = [info("dst", graph.nodes[-1].result)] if graph.nodes[-1].outputs else []
+    outputs += [info(name, None) for name in between]  # or an optimiser would drop their nodes
     whole = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
     return helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
@@ -85,5 +90,7 @@ def arguments(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> Iterator
     yield "src", src
     for k in range(1, most_inputs(graph)):
         yield f"extra{k}", src
-    for number, shape in enumerate(shapes):
+    late = [node for node in graph.nodes if node.shape is not None and node.shape.values is None]
+    own = [shape for node, shape in zip(late, shapes, strict=True) if not node.shares_shape]
+    for number, shape in enumerate(own):
         yield f"arriving{number}", shape

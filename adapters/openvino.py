@@ -46,7 +46,7 @@ class OpenVino:
     threads: ClassVar[int] = 2
     claims = Claims(
         ("StaticReshape", "DynamicReshape-1", "Reshape-1"),
-        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank"),
+        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank", "shared-src"),
     )
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class OpenVinoReference:
 
     name = "openvino-reference"
     identity = Identity(name, VERSION.partition("-")[0], (("build", VERSION),))
-    claims = OpenVino.claims._replace(leaves_out=("declared", "form:outputs", "form:types"))
+    claims = OpenVino.claims._replace(leaves_out=("declared", "form:outputs", "form:types", "shared-src"))
 
     def compile(self, graph: Graph) -> Evaluation:
         try:
@@ -151,6 +151,8 @@ def shared_graph(graph: Graph) -> Graph:
     for node in graph.nodes:
         if node.outputs != 1:
             raise Unsupported("form:outputs")
+        if node.takes_src:
+            raise Unsupported("shared-src")
         if node.result is not None:
             raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
     return Graph(graph.src._replace(dims=dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
@@ -161,13 +163,15 @@ def model(graph: Graph) -> Any:
     extra = max(0, *(node.inputs - 1 for node in graph.nodes))
     data = [parameter(graph.src.type, graph.src.dims) for _ in range(extra + 1)]
     arriving: list[Any] = []
-    value = data[0]
+    value, shape = data[0], None
     for node in graph.nodes:
         operands = [value][: node.inputs]
         if node.shape is not None:
-            if node.shape.values is None:
+            if not node.shares_shape and node.shape.values is None:
                 arriving.append(parameter(node.shape.type, node.shape.dims))
-            operands.append(arriving[-1] if node.shape.values is None else constant(node.shape))
+            if not node.shares_shape:
+                shape = arriving[-1] if node.shape.values is None else constant(node.shape)
+            operands.append(shape)
         value = NodeFactory("opset1").create("Reshape", operands + data[1 : node.inputs], attributes(node))
     return ov.Model([value], data + arriving, "graph")
 
@@ -199,7 +203,9 @@ def constant(operand: Operand) -> Any:
 def inputs(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> list[Any]:
     """Return the arguments of a model, in the order of its inputs."""
     data = max(1, *(node.inputs for node in graph.nodes))
-    return [to_ov_tensor(src)] * data + [to_ov_tensor(shape) for shape in shapes]
+    late = [node for node in graph.nodes if node.shape is not None and node.shape.values is None]
+    own = [shape for node, shape in zip(late, shapes, strict=True) if not node.shares_shape]
+    return [to_ov_tensor(src)] * data + [to_ov_tensor(shape) for shape in own]
 
 
 def wrap_memory(type_: str, dims: Sequence[int], memory: bytearray | memoryview, offset: int) -> Any:

@@ -39,6 +39,12 @@ def strides_of(type_: str, dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(WIDTH[type_] * math.prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
 
 
+def split_fork(calls: NodeCalls) -> list[NodeCalls]:
+    """Return the calls as chains, each of which begins at src."""
+    starts = [0, *(k for k, call in enumerate(calls) if k and call.takes_src)]
+    return [calls[start:end] for start, end in zip(starts, [*starts[1:], len(calls)], strict=True)]
+
+
 class ArrayLibrary:
     """A library whose reshape takes its own tensor and a shape; a subclass converts the tensors."""
 
@@ -91,9 +97,12 @@ class ArrayProgram:
         self.library, self.nodes = library, graph.nodes
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
-        calls = tuple(node_calls(self.nodes, shapes))
+        first, *others = split_fork(tuple(node_calls(self.nodes, shapes)))
         try:
-            dst = self.library.run_chain(self.library.import_src(src), calls)
+            given = self.library.import_src(src)
+            dst = self.library.run_chain(given, first)
+            for calls in others:
+                dst = self.library.run_chain(given, calls)
         except self.library.refusals as refusal:
             raise rejection("run", refusal) from refusal
         return self.library.export_dst(dst)

@@ -23,11 +23,13 @@ class Tvm:
     """tvm.compile with its default pipeline; equal modules share one virtual machine."""
 
     identity = Identity("tvm", tvm.__version__, (("target", "llvm"),))
-    claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65"))
+    claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65", "shared-src"))
 
     def compile(self, graph: Graph) -> Machine:
         if any(node.shape is not None and node.shape.values is None for node in graph.nodes):
             raise Unsupported("runtime-shape")  # Relax wants a Shape there, which no tensor is
+        if any(node.takes_src for node in graph.nodes):
+            raise Unsupported("shared-src")  # a module with several outputs answers a tuple
         try:
             return Machine(graph, machine(StructuralKey(from_onnx(model(graph)))))
         except REFUSALS as refusal:

@@ -25,6 +25,7 @@ from . import (
     numbers,
     ranges,
     rank,
+    shared,
     state,
     unsupported,
     volume,

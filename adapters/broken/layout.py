@@ -31,13 +31,56 @@ def read_layout(
     move_elements.plant(name, breaks, classes, fault, move)
 
 
-def declare_strides(answer: Answer, run: Run) -> Answer:
-    """An answer in dense memory that is said to have the strides declared of dst."""
+def declared_strides(run: Run) -> Dims:
+    """The strides declared of dst, in bytes; none if there is no declaration."""
     declared = run.program.given.nodes[-1].result
-    if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
+    return (declared.strides or ()) if declared is not None else ()
+
+
+def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dims] | None = None) -> Answer:
+    """An answer that is said to have the strides declared of dst, and is written with others; with none, densely."""
+    strides = declared_strides(run)
+    if not strides or not isinstance(answer, np.ndarray):
         return answer
-    size = int(np.dot(answer.shape, declared.strides)) + answer.nbytes
-    return Tensor(declared.type, answer.shape, declared.strides, bytearray(answer.tobytes().ljust(size)), 0)
+    others = written(strides, run) if written else answer.strides
+    size = int(np.dot(answer.shape, np.maximum(strides, np.abs(others)))) + answer.nbytes
+    dst = Tensor(run.src.type, answer.shape, others, bytearray(size), -min(0, int(np.dot(answer.shape, others))))
+    if len(others) == answer.ndim:
+        dst.array()[...] = answer
+    return Tensor(run.src.type, answer.shape, strides, dst.memory, 0)
+
+
+def sort_strides(strides: Dims, _: Run) -> Dims:
+    return tuple(sorted(strides, reverse=True))
+
+
+def close_gaps(strides: Dims, run: Run) -> Dims:
+    """The strides without gaps between the dimensions, which keep their order in memory."""
+    step, closed = WIDTH[run.src.type], [0] * len(strides)
+    declared = run.program.given.nodes[-1].result
+    dims = (declared and declared.dims) or ()
+    for axis in sorted(range(len(strides)), key=lambda axis: strides[axis]):
+        closed[axis] = step
+        step *= dims[axis] or 1
+    return tuple(closed)
+
+
+def strides_of_src(strides: Dims, run: Run) -> Dims:
+    """The strides of src, for as many dimensions as there are."""
+    return (*map(abs, run.src.strides), *strides)[: len(strides)]
+
+
+def write_dst(name: str, fault: str, written: Callable[[Dims, Run], Dims]) -> None:
+    """Plant a backend that writes dst with other strides than those that are declared."""
+    move_elements.plant(name, "layout-is-no-content", "F", fault,
+                        lambda run, dst: declare_strides(run.move(dst), run, written))  # fmt: skip
+
+
+write_dst("dst-strides-in-descending-order", "Sorts the strides that are declared of dst.", sort_strides)
+write_dst("gaps-of-dst-closed", "Writes dst in the order that is declared, without gaps.", close_gaps)
+write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.", strides_of_src)
+write_dst("dst-strides-in-other-units", "Writes dst with strides that are counted in bytes where elements are meant.",
+          lambda strides, run: tuple(step // WIDTH[run.src.type] for step in strides))  # fmt: skip
 
 
 move_elements.plant("dst-is-dense-whatever-is-declared", "layout-is-no-content", "F",

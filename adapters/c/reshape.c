@@ -54,6 +54,7 @@ typedef struct {
     const char *declared_type;
     Dims declared_dims; /* INT64_MIN: that length is not known */
     int64_t inputs, outputs;
+    int takes_src; /* whether a later node takes src, not the output before it */
 } Node;
 
 typedef struct {
@@ -206,10 +207,11 @@ static Dims entries(const Tensor *shape) {
 static const char *settle(const Node *nodes, size_t count, Dims src, const Tensor *shapes, Dims *dst) {
     size_t k;
     const char *why;
+    const Dims first = src;
     for (k = 0; k < count; k++) {
         Dims shape = nodes[k].shape.given ? nodes[k].shape.values : entries(shapes++);
         int special_zero = (int)nodes[k].special_zero.values.at[0];
-        if ((why = resolve(src, shape, special_zero, nodes[k].infer_meets_zero, &src))) return why;
+        if ((why = resolve(nodes[k].takes_src ? first : src, shape, special_zero, nodes[k].infer_meets_zero, &src))) return why;
         if (!agrees(&nodes[k], src)) return "dst is not as it was declared";
     }
     *dst = src;
@@ -438,6 +440,7 @@ static Node node_of(const Json *json) {
     node.declared_dims = numbers(get(result, "dims"));
     node.inputs = number(json, "inputs");
     node.outputs = number(json, "outputs");
+    node.takes_src = get(json, "takes_src") != NULL;
     return node;
 }
 

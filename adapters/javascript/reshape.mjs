@@ -68,9 +68,9 @@ const acts = {
       ({ ...t, dims: t.dims.map(BigInt), strides: t.strides.map(BigInt), memory: read(t.bytes) }));
     if (!programs.has(program)) return { error: { message: "there is no such program" } };
     let dims = src.dims;
-    for (const { operation, shape, special_zero } of programs.get(program)) {
+    for (const { operation, shape, special_zero, takes_src } of programs.get(program)) {
       const wanted = shape.values ? shape.values.map(BigInt) : entries(shapes.shift());
-      dims = settle(dims, wanted, special_zero.values[0], operation !== "StaticReshape");
+      dims = settle(takes_src ? src.dims : dims, wanted, special_zero.values[0], operation !== "StaticReshape");
     }
     const payload = move(src);
     return { result: { type: src.type, dims: dims.map(String), bytes: payload.length }, payload };

@@ -21,6 +21,7 @@ _FLOATS = ("f16", "bf16", "f32", "f64")
 
 def checked_steps(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row; Unsupported if a value is of a kind that a case file cannot hold."""
+    _check(row.case.at_once == 1, "threads")
     for step in row.steps:
         _check_source(step.source)
         _check_graph(step.graph)
@@ -72,6 +73,8 @@ def _check_node(node: Node) -> None:
         _check_declaration(node.result)
     _check(isinstance(node.inputs, int), "form:inputs")
     _check(isinstance(node.outputs, int), "form:outputs")
+    _check(not node.takes_src, "shared-src")
+    _check(not node.shares_shape, "shared-shape")
 
 
 def _check_declaration(declared: Declared) -> None:

@@ -49,10 +49,11 @@ class FunctionProgram:
         self.adapter, self.nodes = adapter, nodes
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
-        array, calls = array_of(src), tuple(node_calls(self.nodes, shapes))
+        array = given = array_of(src)
+        calls = tuple(node_calls(self.nodes, shapes))
         try:
             for call in calls:
-                array = self.adapter.reshape(array, call.shape, call.special_zero)
+                array = self.adapter.reshape(given if call.takes_src else array, call.shape, call.special_zero)
         except self.adapter.refusals as refusal:
             raise rejection("run", refusal) from refusal
         return array
@@ -66,6 +67,8 @@ class NodeCall(NamedTuple):
     shape_type: str
     runtime: bool
     """True if shape arrived with the call."""
+    takes_src: bool = False
+    """True if a later node takes src, not the output before it."""
 
 
 def check_nodes_plain(graph: Graph) -> None:
@@ -86,7 +89,7 @@ def node_calls(nodes: Iterable[Node], shapes: Iterable[Tensor]) -> Iterator[Node
         assert node.special_zero.values is not None
         values = node.shape.values if node.shape.values is not None else next(arriving).array().tolist()
         runtime = node.shape.values is None
-        yield NodeCall(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime)
+        yield NodeCall(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime, node.takes_src)
 
 
 def rejection(stage: str, refusal: Exception) -> Rejected:

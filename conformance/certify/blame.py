@@ -225,7 +225,7 @@ def _entries(row: Row, at: int, document: str) -> tuple[tuple[int, ...], tuple[E
     """Return src of the last node of a step, as far as it is known, and what the entries of its shape stand for."""
     step, contract = row.case.steps[at], row.contracts[document]
     src = step.src
-    for shape, special_zero in zip(step.shapes[:-1], step.special_zero[:-1], strict=True):
+    for shape, special_zero in () if step.shared_src else zip(step.shapes[:-1], step.special_zero[:-1], strict=True):
         dst = contract.meaning(src, shape, special_zero).dst
         src = fill_unknown(dst, volume_of(src)) if dst is not None else src
     return src, contract.entries(src, step.shapes[-1], step.special_zero[-1])

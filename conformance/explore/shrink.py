@@ -48,6 +48,8 @@ def smaller_cases(case: Case) -> Iterator[Case]:
                 yield replace(case, declared=(*case.declared[:at], None, *case.declared[at + 1 :]))
     for at, step in enumerate(steps):
         for smaller in _smaller_steps(step):
+            if smaller.shared_shape and len(set(smaller.shapes)) > 1:
+                continue
             yield replace(case, steps=(*steps[:at], smaller, *steps[at + 1 :]))
     if len(steps) > 1:
         yield from _change_all_steps(case)

@@ -95,15 +95,18 @@ def compile_line(request: int, program: int, graph: Graph) -> bytes:
 
 
 def run_line(
-    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int
-) -> bytes:
+    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int,
+    with_next: bool = False,
+) -> bytes:  # fmt: skip
     """Encode the request to run a program on tensors, each at its place in shared memory or in the pipe if None.
 
-    `room`: bytes of shared memory that the tensors take, and that the answer may take behind them.
+    `room`: bytes of shared memory that the tensors take, and that the answer may take behind them. `with_next`: the
+    next request is a run to be made at the same time.
     """
     tensor_texts = ",".join([_tensor_text(tensor, at) for tensor, at in zip(tensors, places, strict=True)])
     answer = f',"answer":{{"at":{room},"room":{room}}}' if room else ""
     overwrite = "true" if may_overwrite else "false"
+    answer += ',"with_next":true' if with_next else ""
     fields = f'"program":{program},"may_overwrite":{overwrite},"tensors":[{tensor_texts}]{answer}'
     return f'{{"id":{request},"do":"run",{fields}}}\n'.encode()
 
@@ -148,14 +151,18 @@ def _operand_text(operand: Operand | None) -> str:
     return f'{{"type":{_quoted(type_)},"dims":{_integers_text(dims)},"values":{_values_text(values)}}}'
 
 
+_TAKES_SRC, _SHARES_SHAPE = ',"takes_src":true', ',"shares_shape":true'
+
+
 def _node_text(node: Node) -> str:
-    operation, shape, special_zero, result, attributes, inputs, outputs = node
+    operation, shape, special_zero, result, attributes, inputs, outputs, takes_src, shares_shape = node
     extra = (
         ",".join([f"{_quoted(name)}:{_operand_text(operand)}" for name, operand in attributes]) if attributes else ""
     )
     return (
         f'{{"operation":{_quoted(operation)},"shape":{_operand_text(shape)},"special_zero":{_operand_text(special_zero)},'
-        f'"result":{_declared_text(result)},"attributes":{{{extra}}},"inputs":{inputs},"outputs":{outputs}}}'
+        f'"result":{_declared_text(result)},"attributes":{{{extra}}},"inputs":{inputs},"outputs":{outputs}'
+        f"{_TAKES_SRC * takes_src}{_SHARES_SHAPE * shares_shape}}}"
     )
 
 
@@ -198,6 +205,7 @@ def _node_of(record: Mapping[str, Any]) -> Node:
     return Node(
         record["operation"], _operand_of(record["shape"]), _operand_of(record["special_zero"]),
         _declared_of(record["result"]), attributes, record["inputs"], record["outputs"],
+        record.get("takes_src", False), record.get("shares_shape", False),
     )  # fmt: skip
 
 

@@ -7,11 +7,14 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ..adapter import CannotStart
 from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ..run.at_once import ProgramRun, settle
 from .launch import DEFAULT_LIMITS, Limits, start
 from .prefork import Prefork
 from .process import Process
@@ -48,6 +51,39 @@ class Remote:
     def compile(self, graph: Graph) -> RemoteProgram:
         """Make a program, which is compiled when it is first run: both requests are sent together."""
         return RemoteProgram(self, graph)
+
+    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Future[Tensor]]:
+        """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
+        futures, began = [Future[Tensor]() for _ in runs], time.monotonic()
+        try:
+            self._run_at_once(runs, futures)
+        except Exception as error:
+            if isinstance(error, TimedOut):
+                self.seconds_late += time.monotonic() - began
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
+        return futures
+
+    def _run_at_once(self, runs: Sequence[ProgramRun], futures: Sequence[Future[Tensor]]) -> None:
+        session = self.session()
+        if not session.has_threads:
+            raise Unsupported("threads")
+        ready: list[tuple[tuple[Compiled, Sequence[Tensor], bool], Future[Tensor]]] = []
+        for (program, src, shapes, may_overwrite), future in zip(runs, futures, strict=True):
+            assert isinstance(program, RemoteProgram)
+            program.join(session)
+            if error := settle(partial(session.compile, program)).exception():
+                future.set_exception(error)
+                if session.process.ended:
+                    raise error
+            else:
+                ready.append(((program, (src, *shapes), may_overwrite), future))
+        answers = session.run_at_once([run for run, _ in ready])
+        for read, (_, future) in zip(answers, ready, strict=True):
+            error = settle(read, future).exception()
+            if error and session.process.ended:
+                raise error
 
     def renew(self) -> None:
         """End the process; the next call starts another, which has made no call before."""
@@ -109,11 +145,7 @@ class RemoteProgram(Compiled):
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
         session = self.remote.session()
-        if self.session is not session:
-            self.session, self.number = None, session.new_program()
-            self.answers.clear()
-            self.sources.clear()
-            self.watched.clear()
+        self.join(session)
         began = time.monotonic()
         try:
             answer = session.run(self, (src, *shapes), may_overwrite)
@@ -124,6 +156,14 @@ class RemoteProgram(Compiled):
         if copies is not None and copies.example is None and not may_overwrite:
             copies.keep_example(self.graph, (src, *shapes), answer)
         return answer
+
+    def join(self, session: Session) -> None:
+        """Forget what belongs to an earlier session."""
+        if self.session is not session:
+            self.session, self.number = None, session.new_program()
+            self.answers.clear()
+            self.sources.clear()
+            self.watched.clear()
 
 
 class Example(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart, check_description
@@ -110,11 +111,15 @@ class Session:
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
+        self.has_threads = hello.get("with_next") is True
         if hello.get("pid") == self.process.pid:  # otherwise it is in a container, where addresses differ
             self._reader = MemoryReader(self.process.pid)
         description = protocol.parse_description(self._ask({"do": "describe"}, "describe"))
         check_description(*description, self.process.name)
-        return description
+        identity, claims = description
+        if self.has_threads or claims.leaves("threads"):
+            return description
+        return identity, claims._replace(leaves_out=(*claims.leaves_out, "threads"))
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Send a request without payloads, and return the result in its reply."""
@@ -156,6 +161,31 @@ class Session:
         answer = program.answers[call.id] = self._read_answer(program, call)
         return answer
 
+    def compile(self, program: Compiled) -> None:
+        """Compile a program without running it."""
+        number, deadline = self.process.new_id(), self._deadline()
+        self.process.send([protocol.compile_line(number, program.number, program.graph)], deadline, "compile")
+        reply = self.process.read_reply(number, deadline, "compile")
+        self.process.expect_no_more("compile")
+        self._result(reply, "compile")
+        program.session = self
+
+    def run_at_once(self, runs: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> Iterator[Callable[[], Tensor]]:
+        """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
+        calls, parts, deadline = list[Call](), list[Bytes](), self._deadline()
+        self._large = False  # the tensors go through the pipe
+        for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
+            places = [None] * len(tensors)
+            call = Call(self.process.new_id(), tensors, places, 0, deadline, may_overwrite)
+            with_next = number < len(runs)
+            parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, with_next))
+            parts += [tensor.memory for tensor in tensors]
+            program.sources[call.id] = tensors[0]
+            calls.append(call)
+        self.process.send(parts, deadline, "run")
+        for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
+            yield partial(self._read_answer, program, call, number < len(runs))
+
     def _take_unused_programs(self) -> list[dict[str, Any]]:
         """Return the fields of the requests that close the programs no longer used, and forget these programs."""
         programs, self.closing = self.closing, []
@@ -195,7 +225,7 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _read_answer(self, program: Compiled, call: Call) -> Tensor:
+    def _read_answer(self, program: Compiled, call: Call, with_next: bool = False) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, call.deadline, "run")
         try:
@@ -208,7 +238,8 @@ class Session:
                 self._find_unreported_changes(self._reader, program, reply, call, answer)
         except Fault as fault:
             raise self.process.make_fault(f"run: {fault}") from None
-        self.process.expect_no_more("run")
+        if not with_next:
+            self.process.expect_no_more("run")
         if self.shared and self._large:
             self.shared.forget()
         if answer is None:

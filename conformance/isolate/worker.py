@@ -8,8 +8,9 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import index
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..adapter import CannotStart, load_adapter, place_in
 from ..model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ..model.types import WIDTH
 from ..plan.memory import strides_of
+from ..run.at_once import run_in_threads
 from ..run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
 from . import protocol
 from .protocol import Fault, encode_integer
@@ -33,6 +35,17 @@ class Answer:
 
     def __init__(self, call: int, value: Tensor | Array, data: bytes | memoryview) -> None:
         self.call, self.value, self.data = call, value, data
+
+
+class Received(NamedTuple):
+    """A request to run a program, its tensors, and what is needed to find what the call changes."""
+
+    request: Mapping[str, Any]
+    tensors: list[Tensor]
+    before: list[bytes | None]
+    """The memory of each tensor before the call; None if it lies in shared memory, which the suite sees itself."""
+    addresses: list[int]
+    earlier_answers: int
 
 
 class Server:
@@ -56,18 +69,36 @@ class Server:
         """
         while (text := self.stdin.readline(protocol.LONGEST_LINE)).endswith(b"\n"):
             request = protocol.parse_line(text[:-1])
-            record, payloads = self.handle(request)
-            if os.getpid() != self.pid:  # the backend forked, and the fork returned
-                os._exit(0)
-            if record is DONE:
-                self.stdout.write(b"%b\n" % protocol.empty_reply(request["id"]))
-            else:
-                self.stdout.write(protocol.encode_line({"id": request["id"], **record}))
-            for payload in payloads:
-                self.stdout.write(payload)
+            if request.get("with_next"):
+                self.reply_to_all(request)
+                continue
+            self.reply(request, self.handle(request))
             self.stdout.flush()
             if request["do"] == "stop":
                 return
+
+    def reply(self, request: Mapping[str, Any], reply: Reply) -> None:
+        if os.getpid() != self.pid:  # the backend forked, and the fork returned
+            os._exit(0)
+        record, payloads = reply
+        if record is DONE:
+            self.stdout.write(b"%b\n" % protocol.empty_reply(request["id"]))
+        else:
+            self.stdout.write(protocol.encode_line({"id": request["id"], **record}))
+        for payload in payloads:
+            self.stdout.write(payload)
+
+    def reply_to_all(self, request: Mapping[str, Any]) -> None:
+        """Reply to a run and to those after it that belong to it, made at the same time in threads of their own."""
+        runs = [self.receive(request)]
+        while request.get("with_next"):
+            request = protocol.parse_line(self.stdin.readline(protocol.LONGEST_LINE)[:-1])
+            runs.append(self.receive(request))
+        replies = run_in_threads([partial(self.guard, self.answer, run.request, run.tensors) for run in runs])
+        self.latest = [tensor for run in runs for tensor in run.tensors]
+        for run, reply in zip(runs, replies, strict=True):
+            self.reply(run.request, self.report(run, reply.result()))
+        self.stdout.flush()
 
     def handle(self, request: Mapping[str, Any]) -> Reply:
         """Return the reply to a request: a record, and the bytes that follow it."""
@@ -97,8 +128,8 @@ class Server:
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         shared = self.shared_file is not None
-        result = {"protocol": protocol.VERSION, "shared_memory": shared, "close_many": True, "pid": os.getpid()}
-        return {"result": result}
+        offers = {"close_many": True, "with_next": True}
+        return {"result": {"protocol": protocol.VERSION, "shared_memory": shared, **offers, "pid": os.getpid()}}
 
     def guard(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
         """Call the backend, and return its reply, or the reply for the exception that it raised."""
@@ -128,18 +159,27 @@ class Server:
     # ── one call ──
 
     def run(self, request: Mapping[str, Any]) -> Reply:
-        """Run a program, and report what else the call changed: the memory of its tensors, and earlier answers."""
+        """Run a program, and report what else the call changed."""
+        run = self.receive(request)
+        reply = self.guard(self.answer, request, run.tensors)
+        self.latest = run.tensors  # the suite reads their memory until its next request
+        return self.report(run, reply)
+
+    def receive(self, request: Mapping[str, Any]) -> Received:
+        """Read the tensors of a run."""
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
-        if request["program"] not in self.programs:
-            return {"error": {"message": f"there is no program {request['program']}"}}, ()
-        earlier = self.answers[request["program"]]
-        count = len(earlier)
         addresses = [0 if was is None else _address(tensor.memory) for tensor, was in zip(tensors, before, strict=True)]
-        record, payloads = self.guard(self.answer, request, tensors)
+        return Received(request, tensors, before, addresses, len(self.answers.get(request["program"], ())))
+
+    def report(self, run: Received, reply: Reply) -> Reply:
+        """Add to a reply what the call changed beside its answer: the memory of its tensors, and earlier answers."""
+        request, tensors, before, addresses, count = run
+        if request["program"] not in self.programs:
+            return reply
+        record, payloads = reply
         record["addresses"] = addresses
-        self.latest = tensors  # the suite reads their memory until its next request
-        sent = list(payloads)
+        sent, earlier = list(payloads), self.answers[request["program"]]
         wrote = []
         for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
             if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
@@ -191,6 +231,8 @@ class Server:
             record["changed"] = changed
 
     def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> Reply:
+        if request["program"] not in self.programs:
+            return {"error": {"message": f"there is no program {request['program']}"}}, ()
         value = self.programs[request["program"]].run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
         if isinstance(value, np.generic):
             value = np.asarray(value)

@@ -16,10 +16,16 @@ def meaning_of(
     shapes: tuple[tuple[int, ...], ...],
     special_zero: tuple[bool, ...],
     form: Form | None,
+    shared_src: bool = False,
 ) -> Meaning:
-    """Return what a chain of reshapes means. An unspecified node excuses nothing in the nodes after it."""
+    """Return what a chain of reshapes means. An unspecified node excuses nothing in the nodes after it.
+
+    `shared_src`: each node takes src, so that it is a fork, and means what its last node does if no other forbids it.
+    """
     if len(shapes) == 1:
         return contract.meaning(src, shapes[0], special_zero[0], form)
+    if shared_src:
+        return _meaning_of_fork(contract, src, shapes, special_zero, form)
     volume = prod(src)
     meaning = Meaning("legal", src, ())
     silent: tuple[str, ...] = ()  # "" stands for an unspecified node without a silent rule
@@ -40,6 +46,22 @@ def meaning_of(
             silent += tuple(rule for rule in meaning.rules or ("",) if rule not in silent)
     rules = tuple(rule for rule in silent if rule)
     return Meaning("unspecified", meaning.dst, rules) if silent else Meaning("legal", meaning.dst, beyond)
+
+
+def _meaning_of_fork(
+    contract: Contract, src: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], special_zero: tuple[bool, ...],
+    form: Form | None,
+) -> Meaning:  # fmt: skip
+    """Return what several reshapes of one src mean: illegal if one of them is, else unspecified if one of them is."""
+    form_of_others = form and form.of_types
+    forms = (form_of_others,) * (len(shapes) - 1) + (form,)
+    meanings = [contract.meaning(src, *call) for call in zip(shapes, special_zero, forms, strict=True)]
+    kinds = {meaning.kind for meaning in meanings}
+    against = [meaning for meaning in meanings if meaning.kind != "legal"] or meanings
+    rules = tuple(dict.fromkeys(rule for meaning in against for rule in meaning.rules))
+    if "illegal" in kinds:
+        return Meaning("illegal", None, rules)
+    return Meaning("unspecified" if "unspecified" in kinds else "legal", meanings[-1].dst, rules)
 
 
 def fill_unknown(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:

@@ -69,6 +69,10 @@ class Step:
     bits: str | None = field(default=None, metadata=_facts("bits {}"))
     """Exact bit patterns of src in hex, words of the element's width; `all`: every pattern of a 16-bit type;
     `edges`: the short list of the type, over and over."""
+    shared_src: bool = field(default=False, metadata=_facts("each node takes src", "shared-src"))
+    """True if each node of the chain takes src, not the output before it; the answer is the last node's output."""
+    shared_shape: bool = field(default=False, metadata=_facts("the nodes share one shape tensor", "shared-shape"))
+    """True if the nodes, whose shapes are equal, take one shape tensor."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class Case:
     shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
     """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
+    shape_column: bool = field(default=False, metadata=_facts("shape of one column"))
+    """True if a shape of rank 2 or more has its entries along the first dimension, not along the last."""
     shape_step: int = field(default=1, metadata=_facts("entries of shape {} places apart in memory", "shape-strides"))
     """Set if shape arrives with run and its entries do not lie side by side; -1: in reverse."""
     dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
@@ -96,6 +102,8 @@ class Case:
     """The counts of `src`, `shape` (1 is right) and `extra` inputs (0 is right)."""
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
+    at_once: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
+    """The number of steps that are called together. Each has a program and a thread of its own."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
     generated: bool = False
     """True if `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""

@@ -70,6 +70,10 @@ class Node(NamedTuple):
     inputs: int = 1
     """Data inputs, not counting shape: 1 is right, 0 lacks src, 2 is one too many."""
     outputs: int = 1
+    takes_src: bool = False
+    """True if a later node takes src, not the output before it."""
+    shares_shape: bool = False
+    """True if its shape is the tensor of the node before. The values stand in both nodes, or arrive for both."""
 
     @property
     def well_formed(self) -> bool:
@@ -86,7 +90,10 @@ class Node(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Nodes in a row: the first takes src, each next one the output before it."""
+    """Nodes in a row: the first takes src, each next one the output before it.
+
+    The answer is the output of the last one. If a node takes src although it is not the first, the graph is a fork.
+    """
 
     src: Declared
     nodes: tuple[Node, ...]

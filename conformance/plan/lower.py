@@ -41,7 +41,7 @@ def _of_type(type_: str, step: RowStep) -> RowStep:
     """Return a plain step with another type of src."""
     source, declared = step.source._replace(type=type_), step.graph.src
     strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
-    graph = Graph(Declared(type_, declared.dims, strides), step.graph.nodes)
+    graph = step.graph._replace(src=Declared(type_, declared.dims, strides))
     return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large, step.shape_step)
 
 
@@ -106,8 +106,10 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
     """Return one node of the graph. The attributes, inputs and outputs of a case are those of the last node."""
     case, last = row.case, k == len(step.shapes) - 1
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
+    shared = (step.shared_src, step.shared_shape) if k else (False, False)
     if not last:
-        return Node(row.operation, _shape_vector(row, step, k, common), special_zero)
+        shape = _shape_vector(row, step, k, common)
+        return Node(row.operation, shape, special_zero, takes_src=shared[0], shares_shape=shared[1])
     if "special_zero" in case.attributes:
         special_zero = case.attributes["special_zero"]
     extra = [(n, o) for n, o in case.attributes.items() if n not in _OWN_ATTRIBUTES and o is not None]
@@ -119,6 +121,7 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
         tuple(extra),
         case.inputs.get("src", 1) + case.inputs.get("extra", 0),
         case.outputs.get("dst", 1) + case.outputs.get("extra", 0),
+        *shared,
     )
 
 
@@ -142,8 +145,10 @@ def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:
 
 def _shape_dims(row: Row, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the dims of the tensor that holds shape."""
-    rank = row.case.shape_rank
-    return (1,) * (rank - 1) + (len(shape),) if rank else ()
+    count, ones = (len(shape),), (1,) * (row.case.shape_rank - 1)
+    if not row.case.shape_rank:
+        return ()
+    return count + ones if row.case.shape_column else ones + count
 
 
 def _declared_dst(row: Row, step: Step) -> Declared | None:
@@ -177,7 +182,7 @@ def _meanings(row: Row, step: Step) -> tuple[StepMeaning, ...]:
     form = _form(row, step)
     by_meaning: dict[Meaning, list[str]] = {}
     for document in row.documents:
-        meaning = meaning_of(row.contracts[document], step.src, step.shapes, step.special_zero, form)
+        meaning = meaning_of(row.contracts[document], step.src, step.shapes, step.special_zero, form, step.shared_src)
         by_meaning.setdefault(meaning, []).append(document)
     return tuple(StepMeaning(meaning, tuple(documents)) for meaning, documents in by_meaning.items())
 

@@ -143,6 +143,8 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
         return False
     if case.shape_step != 1 and given != "runtime":
         return False
+    if static and any(step.shared_shape for step in case.steps):
+        return False  # an attribute is no tensor
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (given, shape_type) != (operation.given[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out

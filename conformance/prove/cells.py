@@ -6,8 +6,8 @@ A cell is a rule and one class of each dimension:
 - shape: static, as an attribute or a constant, or late, when it arrives with run;
 - elements: few or many elements of src. 4,096 are many: more than a page of memory in every type, and more than the
   blocks and tiles that backends treat at once;
-- arrangement: in a chain; in a sequence, where one program takes several calls; with a declaration of dst; single if
-  none of these. A step may have several arrangements.
+- arrangement: in a chain; in a sequence, where one program takes several calls or several programs run at the same
+  time; with a declaration of dst; single if none of these. A step may have several arrangements.
 
 A step fills the cells of the rules that it exercises (`exercise.py`). Rows of large tensors fill none, because a usual
 run leaves them out. Nor do rows of other element types, which repeat the same calls. Every cell can be filled but those
@@ -140,7 +140,8 @@ def _program(case: Case, step: Step) -> object:
 
 def _classes_of(row: Row, step: Step, calls: int) -> _StepClasses:
     rank = max(len(dims) for dims in (step.src, *step.shapes))
-    around = {"chain": len(step.shapes) > 1, "sequence": calls > 1, "declared": row.case.declared is not None}
+    among = calls > 1 or row.case.at_once > 1
+    around = {"chain": len(step.shapes) > 1, "sequence": among, "declared": row.case.declared is not None}
     return _StepClasses(
         tuple(name for name in DIMENSIONS["rank"] if _is_within(rank, name)),
         ("late" if row.given == "runtime" else "static",),

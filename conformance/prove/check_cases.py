@@ -29,6 +29,7 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
     yield from _rows(plan)
     yield from _same_call(plan)
     yield from _strides(suite.cases.values())
+    yield from _shared(suite.cases.values())
     yield from _bits(suite.cases.values())
     yield from _witnesses(suite)
     yield from _findings(suite)
@@ -171,6 +172,22 @@ def _strides(cases: Iterable[Case]) -> Iterator[Problem]:
         if case.dst_strides is not None and not (known and strides_of_dst(case)):
             what = f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
             yield Problem(case.place, f"{case.id}: {what}")
+
+
+def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
+    """Find what is shared with nobody: by one node, by unequal shapes, by one step, or along one dimension."""
+    for case in cases:
+        for step in case.steps:
+            if (step.shared_src or step.shared_shape) and len(step.shapes) == 1:
+                yield Problem(case.place, f"{case.id}: one node shares nothing; write a `chain`")
+            elif step.shared_shape and len(set(step.shapes)) > 1:
+                what = "`shared_shape: true` needs equal shapes in all nodes of the chain"
+                yield Problem(case.place, f"{case.id}: {what}")
+        if len(case.steps) % case.at_once:
+            what = f"`at_once: {case.at_once}` needs a multiple of {case.at_once} steps; there are {len(case.steps)}"
+            yield Problem(case.place, f"{case.id}: {what}")
+        if case.shape_column and case.shape_rank < 2:
+            yield Problem(case.place, f"{case.id}: `shape_column: true` needs `shape_rank: 2` or more")
 
 
 def _bits(cases: Iterable[Case]) -> Iterator[Problem]:

@@ -105,5 +105,4 @@ def _rules_of_lengths(step: Step, contract: Contract) -> Iterator[str]:
     dims: tuple[int | None, ...] = step.src
     for shape, zero in zip(step.shapes, step.special_zero, strict=True):
         yield from (entry.rule for entry in contract.entries(dims, shape, zero) if entry.rule)
-        meaning = contract.meaning(dims, shape, zero)
-        dims = meaning.dst or ()
+        dims = step.src if step.shared_src else contract.meaning(dims, shape, zero).dst or ()

@@ -82,8 +82,8 @@ def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome
         name = f"shape {number}" if len(step.shapes) > 1 else "shape"
         lines.append(Line(name, entries))
         label.append(f"{name} {format_dims(shape)}{_describe(entries, result)}")
-        dims = result
-        if number < len(step.shapes):
+        dims = step.src if step.shared_src else result
+        if number < len(step.shapes) and not step.shared_src:
             lines.append(Line("between", _draw_lengths(result)))
     last = (Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning)))
     label += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in last]

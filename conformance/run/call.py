@@ -20,14 +20,28 @@ _NO_PROGRAM: Any = None
 
 def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | None) -> tuple[Outcome, Any]:
     """Compile if need be, run, and return the outcome, with the answer itself to look at it again later."""
-    src, arriving, answer = step.src, step.arriving, None
-    try:
+
+    def run() -> Any:
         program = programs.get(step.graph, _NO_PROGRAM) if programs is not None else None
         if program is None:
             program = adapter.compile(step.graph)
             if programs is not None:
                 programs[step.graph] = program
-        answer = program.run(src.tensor, tuple([shape.tensor for shape in arriving]), step.may_overwrite)
+        return program.run(*arguments_of(step))
+
+    return conclude_call(step, run)
+
+
+def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
+    """Return the arguments of a run."""
+    return step.src.tensor, tuple([shape.tensor for shape in step.arriving]), step.may_overwrite
+
+
+def conclude_call(step: RowStep, run: Callable[[], Any]) -> tuple[Outcome, Any]:
+    """Return the outcome of a call, and its answer; `run` returns the answer, or raises what the backend raised."""
+    src, arriving, answer = step.src, step.arriving, None
+    try:
+        answer = run()
         if isinstance(answer, np.generic):  # NumPy turns an array of rank 0 into a scalar
             answer = np.asarray(answer)
         outcome = _answer_outcome(answer, src)

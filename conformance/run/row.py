@@ -11,6 +11,7 @@ from ..model import IDLE, NOT_CLAIMED, Adapter, Claims, Graph, Outcome, Program,
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
+from .at_once import call_at_once
 from .call import elements_of, make_call
 from .confirm import DIED, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge
@@ -103,6 +104,9 @@ def call_steps(row: Row, adapter: Adapter) -> list[Outcome]:
 def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     """Call each step of a row; yield its outcome, and its answer unless that may be overwritten."""
     programs: dict[Graph, Program] = {}
+    if row.case.at_once > 1:
+        yield from _calls_at_once(row, adapter)
+        return
     for number, step in enumerate(row.steps):
         if row.case.generated and step.graph not in programs:
             programs.clear()  # its programs come one after another, and may be thousands
@@ -115,6 +119,14 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         if _restore_overwritten(row.steps[max(0, number - watched) : number], step):
             outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
         yield outcome, None if step.may_overwrite else answer
+
+
+def _calls_at_once(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
+    """Call the steps of a row, so many at the same time as the case says."""
+    steps = iter(row.steps)
+    while together := tuple(islice(steps, row.case.at_once)):
+        for step, (outcome, answer) in zip(together, call_at_once(adapter, together), strict=True):
+            yield outcome, None if step.may_overwrite else answer
 
 
 def _with_late_change(outcome: Outcome, answer: Any) -> Outcome:

@@ -1,0 +1,75 @@
+"""Backends that do not keep apart what nodes share, or what threads share."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+
+from conformance.model import Graph, Node, Tensor
+
+from ..numpy_reference import dense, elements
+from .base import Answer, Call, Dims, Run, execute_run, move_elements, read_graph, read_node, resolve_dims
+
+
+def is_fork(run: Run) -> bool:
+    return any(node.takes_src for node in run.program.graph.nodes)
+
+
+def clear_src(run: Run) -> Run:
+    """The run with a src of which every element is 0."""
+    src = run.src
+    return run._replace(src=dense(src.type, src.dims, bytearray(len(elements(src)))))
+
+
+@read_graph("a-fork-is-a-chain", breaks="nodes-compose", classes="A")
+def _(graph: Graph) -> Graph:
+    """Gives a node that takes src the output before it."""
+    return graph._replace(nodes=tuple(node._replace(takes_src=False) for node in graph.nodes))
+
+
+move_elements.plant("src-is-freed-after-its-first-node", "nodes-compose", "H",
+                    "Frees the memory of src after one node, although another one takes src too.",
+                    lambda run, dst: (clear_src(run) if is_fork(run) else run).move(dst))  # fmt: skip
+move_elements.plant("the-first-node-of-a-fork-runs-in-place", "nodes-compose", "H",
+                    "Gives the memory of src to the first of two nodes if src may be overwritten.",
+                    lambda run, dst: (clear_src(run) if is_fork(run) and run.in_place else run).move(dst),
+                    settles_late=True)  # fmt: skip
+
+
+@resolve_dims("a-shared-shape-is-freed-after-its-first-node", breaks="nodes-compose", classes="H")
+def _(call: Call) -> Dims:
+    """Reads zeros in place of a shape tensor that the node before has used."""
+    return call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else call.resolve()
+
+
+@execute_run("one-buffer-for-all-threads", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Moves elements through a buffer that all programs share."""
+    answer, maker = run.answer(), run.program.maker
+    if isinstance(answer, Tensor) or not answer.nbytes or threading.current_thread() is threading.main_thread():
+        return answer
+    maker.memory = answer.tobytes()
+    time.sleep(0.001)  # the other threads write meanwhile
+    return np.frombuffer(maker.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+
+
+@execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Keeps the arguments of the latest call where the programs of all threads look for them."""
+    maker = run.program.maker
+    if threading.current_thread() is threading.main_thread():
+        return run.answer()
+    maker.memory = run
+    time.sleep(0.001)  # as above
+    latest: Run = maker.memory
+    return latest.answer()
+
+
+@read_node("a-column-is-a-vector", breaks="shape-has-one-dimension", classes="")
+def _(node: Node, src_type: str) -> Node:
+    """Accepts a shape of n rows and one column."""
+    shape = node.shape
+    is_column = shape is not None and len(shape.dims) == 2 and shape.dims[1] == 1 and shape.dims[0] != 1
+    return node._replace(shape=shape._replace(dims=shape.dims[:1])) if shape and is_column else node
