@@ -25,7 +25,7 @@ TYPES = ("type", "shape-type")
 """Families of facets that a document may leave to the backend: "supported type" names none. A backend that answers
 calls of a type supports it, and the document then speaks of all calls of that type."""
 _MUST_REJECT, _SAME_RANK = "refuse-illegal-calls", "dst-has-shape-rank"
-_SAME_INDEX, _NODES = "corresponding-is-the-same-index", "nodes-compose"
+_SAME_INDEX, _NODES, _ALONE = "corresponding-is-the-same-index", "nodes-compose", "each-call-alone"
 _NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
 
 
@@ -75,6 +75,8 @@ class Blamer:
         outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
+        if row.case.at_once > 1:  # no document speaks of programs that run at the same time
+            return Blamed("breaks only our ruling", Premise(_ALONE, "our ruling"))
         if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
             return self._blame_answer(row, at, document, outcome, meaning)
         diagnosis = result.diagnosis if at == result.step else None

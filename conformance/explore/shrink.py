@@ -42,7 +42,9 @@ def smaller_cases(case: Case) -> Iterator[Case]:
     steps = case.steps
     for at in range(len(steps) if len(steps) > 1 else 0):
         yield replace(case, steps=steps[:at] + steps[at + 1 :])
-    if isinstance(case.declared, tuple):
+    for key, _ in given_keys(case):
+        yield replace(case, **{key.name: key.default})
+    if isinstance(case.declared, tuple) and case.dst_strides is None:
         for at, length in enumerate(case.declared):
             if length is not None:
                 yield replace(case, declared=(*case.declared[:at], None, *case.declared[at + 1 :]))

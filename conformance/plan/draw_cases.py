@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..meaning.domain import Lengths
@@ -54,7 +55,7 @@ def sequence(draw: Draw, types: Sequence[str]) -> Case:
     for _ in range(draw.number(1, 4)):
         before = draw.choice(steps)
         steps.append(draw_step(draw, type_, _like(draw, Plain(before.src, before.shapes[0], before.special_zero[0]))))
-    return _case_of(steps)
+    return _case_of(steps, at_once=2 if sometimes(draw, 1, 6) else 1)
 
 
 def _like(draw: Draw, call: Plain) -> Plain:
@@ -176,23 +177,30 @@ def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], Plain]:
 
 
 def chain(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a chain of up to eight nodes. Most have legal nodes only, or hardly one in twenty would be legal."""
+    """Draw a chain of up to eight nodes. Most have legal nodes only, or hardly one in twenty would be legal.
+
+    In some, each node takes src, or all take one shape.
+    """
     type_, links = draw.choice(types), draw.choice((1, 2, 1, 2, 3, 4, 5, 6, 7))
     if sometimes(draw, 1, 4):
         src = full_dims(draw) if sometimes(draw, 1, 2) else tuple(plain(draw).src)
         calls = [plain(draw, src) for _ in range(links + 1)]
         return _case_of([draw_step(draw, type_, calls[0], calls[1:])])
-    dims = _with_ones(draw, distribute(draw, draw.choice((1, 6, 12, 24, count(draw))), draw.number(1, 4)))
+    dims = src = _with_ones(draw, distribute(draw, draw.choice((1, 6, 12, 24, count(draw))), draw.number(1, 4)))
+    shared_src = sometimes(draw, 1, 6)
     calls = []
     for _ in range(links + 1):
         call = legal(draw, dims) if sometimes(draw, 2, 3) else Plain(dims, _with_ones(draw, dims), False)
         calls.append(call)
-        dims = answer_of(call)
+        dims = src if shared_src else answer_of(call)
     if sometimes(draw, 1, 3):
         at = draw.choice((links, draw.number(0, links)))
         calls[at] = spoilt(draw, calls[at])
+    if shared_shape := sometimes(draw, 1, 8):
+        calls = [calls[-1]._replace(src=src)] * len(calls)
     declared = _declare(draw, calls[-1]) if sometimes(draw, 1, 5) else None
-    return _case_of([draw_step(draw, type_, calls[0], calls[1:])], declared=declared)
+    step = draw_step(draw, type_, calls[0], calls[1:])
+    return _case_of([replace(step, shared_src=shared_src, shared_shape=shared_shape)], declared=declared)
 
 
 def _with_ones(draw: Draw, dims: Lengths) -> Lengths:
@@ -276,6 +284,7 @@ FORMS: tuple[dict[str, Any], ...] = (
     {"dst_type": "s32"},
     *({"shape_type": type_} for type_ in ("f32", "s64", "s32", "s8", "u8", "s16", "u64")),
     {"shape_rank": 2},
+    {"shape_rank": 2, "shape_column": True},
     {"shape_rank": 3},
     {"shape_rank": 0},
 )  # fmt: skip

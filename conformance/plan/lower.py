@@ -161,9 +161,11 @@ def _declared_dst(row: Row, step: Step) -> Declared | None:
 
 
 def strides_of_dst(case: Case) -> tuple[int, ...] | None:
-    """Return the strides that a case declares for dst, in elements; None if there are none, or not one a length."""
-    strides = tuple(map(int, case.dst_strides.split())) if case.dst_strides is not None else None
-    return strides if isinstance(case.declared, tuple) and strides and len(strides) == len(case.declared) else None
+    """Return the strides that a case declares for dst, in elements; None if not each known length has one."""
+    if case.dst_strides is None or not isinstance(case.declared, tuple) or None in case.declared:
+        return None
+    strides = tuple(map(int, case.dst_strides.split()))
+    return strides if len(strides) == len(case.declared) else None
 
 
 def _common_dims(all_dims: list[tuple[int, ...]]) -> Dims:

@@ -168,8 +168,7 @@ def _call(task: RowStep) -> object:
 def _strides(cases: Iterable[Case]) -> Iterator[Problem]:
     """Find strides of dst without a declared length for each of them."""
     for case in cases:
-        known = isinstance(case.declared, tuple) and None not in case.declared
-        if case.dst_strides is not None and not (known and strides_of_dst(case)):
+        if case.dst_strides is not None and strides_of_dst(case) is None:
             what = f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
             yield Problem(case.place, f"{case.id}: {what}")
 
@@ -183,8 +182,8 @@ def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
             elif step.shared_shape and len(set(step.shapes)) > 1:
                 what = "`shared_shape: true` needs equal shapes in all nodes of the chain"
                 yield Problem(case.place, f"{case.id}: {what}")
-        if len(case.steps) % case.at_once:
-            what = f"`at_once: {case.at_once}` needs a multiple of {case.at_once} steps; there are {len(case.steps)}"
+        if len(case.steps) < case.at_once:
+            what = f"`at_once: {case.at_once}` needs as many `steps`; there is {len(case.steps)}"
             yield Problem(case.place, f"{case.id}: {what}")
         if case.shape_column and case.shape_rank < 2:
             yield Problem(case.place, f"{case.id}: `shape_column: true` needs `shape_rank: 2` or more")

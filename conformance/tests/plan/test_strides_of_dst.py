@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from adapters.numpy_reference import NumpyReference, check_form
 from conformance.adapter import load_adapter
+from conformance.certify.blame import Blamer
 from conformance.load.cases import load_suite
-from conformance.model import Tensor
+from conformance.model import Graph, Node, Program, Tensor
 from conformance.plan.rows import Row, plan_of
+from conformance.run.row import run
 
 from ..small import Cli
 
@@ -56,6 +59,35 @@ def test_strides_that_keep_the_elements_apart_are_legal_and_others_open() -> Non
     overlapping = {"rows-of-dst-in-one-place", "all-of-dst-in-one-place", "rows-of-dst-overlap-by-one"}
     assert {case for case, kind in kinds.items() if kind == {"unspecified"}} == overlapping | {"equal-strides-of-dst"}
     assert all(kind in ({"legal"}, {"unspecified"}) for kind in kinds.values())
+
+
+class Overlaps(NumpyReference):
+    """Takes every declaration; elements that lie in one place are those that were written last."""
+
+    @staticmethod
+    def check(node: Node, src_type: str) -> None:
+        check_form(node._replace(result=None), src_type)
+
+
+class LiesElsewhere(Overlaps):
+    """Takes every declaration, and answers densely."""
+
+    def compile(self, graph: Graph) -> Program:
+        return super().compile(graph._replace(nodes=tuple(node._replace(result=None) for node in graph.nodes)))
+
+
+def test_an_answer_that_says_where_it_lies_is_judged_by_its_elements() -> None:
+    results = run([row("dst-columns-lie-together"), row("all-of-dst-in-one-place")], LiesElsewhere())
+    assert [set(result.verdicts.values()) for result in results] == [{"pass"}, {"observed"}]
+
+
+def test_elements_that_overlap_are_wrong_and_break_no_text() -> None:
+    overlapping = row("all-of-dst-in-one-place")
+    (result,) = run([overlapping], Overlaps())
+    assert set(result.verdicts.values()) == {"fail"}
+    blamer = Blamer(load_suite().spec.rules)
+    blames = {blamed.blame for document in overlapping.documents if (blamed := blamer.blame(overlapping, result, document))}
+    assert blames == {"breaks only our ruling"}
 
 
 @pytest.mark.parametrize(("declared", "strides"), [("[3, null]", "1 3"), ("[3, 2]", "1"), ("unknown", "1 3")])

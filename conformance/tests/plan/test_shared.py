@@ -1,0 +1,121 @@
+"""Nodes that share src or a shape reach a backend as such; each answers as if it stood alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import FunctionAdapter, load_adapter
+from conformance.isolate.protocol import graph_of, graph_text
+from conformance.load.cases import load_suite
+from conformance.meaning.chains import meaning_of
+from conformance.meaning.contract import contracts
+from conformance.model import Array
+from conformance.plan.rows import Row, plan_of
+from conformance.run.row import run
+
+from ..small import Cli
+
+SUITE = load_suite()
+ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}
+STATIC = contracts(SUITE.spec)["static-2022"]
+CASE = """extends: bundled
+about: "One case."
+cases:
+  - id: mine
+    rule: nodes-compose
+    src: T[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    {more}
+    expect: T[3, 2]
+"""
+
+
+def row(id_: str) -> Row:
+    return ROWS[id_]
+
+
+def test_every_node_of_a_fork_but_the_first_says_that_it_takes_src() -> None:
+    (step,) = row("three-nodes-take-one-src[StaticReshape-f32]").steps
+    assert [node.takes_src for node in step.graph.nodes] == [False, True, True]
+
+
+@pytest.mark.parametrize("given", ["constant", "runtime"])
+def test_a_shape_that_is_shared_stands_or_arrives_for_each_node(given: str) -> None:
+    (step,) = row(f"two-nodes-take-one-shape[Reshape-1-f32-s64-{given}]").steps
+    assert [node.shares_shape for node in step.graph.nodes] == [False, True]
+    values = (8, 3) if given == "constant" else None
+    assert [node.shape and node.shape.values for node in step.graph.nodes] == [values, values]
+    assert len(step.shapes) == (2 if given == "runtime" else 0)
+
+
+def test_an_attribute_is_shared_by_no_nodes() -> None:
+    assert {row.operation for row in ROWS.values() if row.case.steps[0].shared_shape} == {
+        "DynamicReshape-1", "Reshape-1"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ["two-nodes-copy-from-one-src", "two-nodes-take-one-src-and-one-shape"])
+def test_what_nodes_share_arrives_in_another_process_as_it_was_sent(case: str) -> None:
+    graph = row(f"{case}[Reshape-1-f32-s64-constant]").steps[0].graph
+    assert graph_of(json.loads(graph_text(graph))) == graph
+
+
+@pytest.mark.parametrize(
+    ("shapes", "zeros", "due"),
+    [
+        (((2, 12), (0, 6)), (False, True), ("legal", (4, 6))),  # in a chain, the 0 would be 2 and the call illegal
+        (((5, 5), (8, 3)), (False, False), ("illegal", None)),
+        (((8, 3), (5, 5)), (False, False), ("illegal", None)),
+        (((), (24,)), (False, False), ("illegal", None)),
+        (((1, 24, 0), (24,)), (True, False), ("unspecified", (24,))),
+    ],
+)
+def test_a_fork_means_what_its_last_node_does_if_no_other_is_against_it(
+    shapes: tuple[tuple[int, ...], ...], zeros: tuple[bool, ...], due: tuple[str, tuple[int, ...] | None]
+) -> None:
+    meaning = meaning_of(STATIC, (4, 6), shapes, zeros, None, shared_src=True)
+    assert (meaning.kind, meaning.dst) == due
+
+
+def test_a_function_is_called_with_src_for_each_node() -> None:
+    called: list[tuple[int, ...]] = []
+
+    class Function(FunctionAdapter):
+        name, version = "function", "1"
+
+        def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+            called.append(src.shape)
+            return src.reshape([src.shape[i] if n == 0 and special_zero else n for i, n in enumerate(shape)])
+
+    (result,) = run([row("two-nodes-copy-from-one-src[StaticReshape-f32]")], Function())
+    assert set(result.verdicts.values()) == {"pass"}
+    assert called == [(4, 6), (4, 6)]
+
+
+def test_a_column_has_its_entries_along_the_first_dimension() -> None:
+    (step,) = row("shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-constant]").steps
+    assert step.graph.nodes[0].shape is not None
+    assert step.graph.nodes[0].shape.dims == (2, 1)
+    (result,) = run([row("shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-runtime]")], load_adapter("numpy"))
+    assert result.outcome.message == "shape-has-one-dimension"
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("shared_src: true", "one node shares nothing; write a `chain`"),
+        ("shared_shape: true", "one node shares nothing; write a `chain`"),
+        ("chain: [{shape: [2, 3], special_zero: false}]\n    shared_shape: true",
+         "`shared_shape: true` needs equal shapes in all nodes of the chain"),
+        ("at_once: 2", "`at_once: 2` needs as many `steps`; there is 1"),
+        ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
+    ],
+)  # fmt: skip
+def test_what_is_shared_with_nobody_is_a_problem(more: str, problem: str, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "mine.yaml").write_text(CASE.replace("{more}", more), encoding="utf-8")
+    said = cli("check", "--cases", tmp_path, "--lock").expect(1)
+    assert f"mine: {problem}" in said.text

@@ -1,0 +1,112 @@
+"""Programs that run at the same time: each in a thread of its own, each judged by itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.certify.blame import Blamer
+from conformance.isolate.remote import program, worker
+from conformance.load.cases import load_suite
+from conformance.plan.rows import Row, plan_of
+from conformance.run.row import run
+
+SUITE = load_suite()
+ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.at_once > 1}
+MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
+ADAPTER = '''
+import os, threading
+from conformance.adapters.numpy_reference import NumpyReference
+
+MEET = threading.Barrier(2)
+
+class Waits(NumpyReference):
+    """A run ends only if another one has begun."""
+    def copy_elements(self, src, dst, may_overwrite):
+        MEET.wait(10)
+        return super().copy_elements(src, dst, may_overwrite)
+
+class Dies(NumpyReference):
+    def copy_elements(self, src, dst, may_overwrite):
+        os.abort()
+
+class Writes(NumpyReference):
+    """Writes into src."""
+    def copy_elements(self, src, dst, may_overwrite):
+        src.memory[src.offset] ^= 1
+        return super().copy_elements(src, dst, may_overwrite)
+'''
+COPIED = "copied-lengths-at-the-same-time-as-literal-ones"
+
+
+def row(case: str, way: str = "StaticReshape-f32") -> Row:
+    return ROWS[f"{case}[{way}]"]
+
+
+@pytest.fixture
+def adapters(tmp_path: Path) -> Path:
+    (tmp_path / "adapters.py").write_text(ADAPTER, encoding="utf-8")
+    return tmp_path / "adapters.py"
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_two_programs_run_at_the_same_time(adapters: Path, isolated: bool) -> None:
+    backend = f"{adapters}:Waits"
+    adapter = worker(backend) if isolated else load_adapter(backend)
+    (result,) = run([row("programs-run-at-the-same-time")], adapter)
+    assert set(result.verdicts.values()) == {"pass"}
+    assert len(row("programs-run-at-the-same-time").steps) > 2
+
+
+@pytest.mark.parametrize("way", ["StaticReshape-bf16", "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-constant"])
+@pytest.mark.parametrize("isolated", [False, True])
+def test_the_reference_is_right_on_every_row(isolated: bool, way: str) -> None:
+    adapter = worker("numpy") if isolated else load_adapter("numpy")
+    rows = [row for row in ROWS.values() if f"[{way}]" in row.id]
+    assert rows
+    assert rows
+    for result in run(rows, adapter):
+        assert set(result.verdicts.values()) == {"pass"}, result
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_rejection_and_an_answer_at_the_same_time_are_told_apart(isolated: bool) -> None:
+    adapter = worker("numpy") if isolated else load_adapter("numpy")
+    (result,) = run([row("a-call-at-the-same-time-as-a-forbidden-one")], adapter)
+    assert [outcome.kind for outcome in result.outcomes] == ["tensor", "rejected"]
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("name", ["OneBufferForAllThreads", "OneSrcForAllThreads"])
+def test_what_threads_share_is_found_and_held_against_no_text(name: str, isolated: bool) -> None:
+    backend = f"conformance.adapters.broken:{name}"
+    adapter = worker(backend) if isolated else load_adapter(backend)
+    shared = row(COPIED)
+    (result,) = run([shared], adapter)
+    assert set(result.verdicts.values()) == {"fail"}
+    blamed = Blamer(SUITE.spec.rules).blame(shared, result, "static-2022")
+    assert blamed is not None
+    assert (blamed.blame, blamed.premise.rule) == ("breaks only our ruling", "each-call-alone")
+
+
+def test_if_one_ends_the_process_all_that_ran_with_it_have_crashed(adapters: Path) -> None:
+    remote = worker(f"{adapters}:Dies")
+    died, after = run([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)
+    assert {outcome.kind for outcome in died.outcomes} == {"crash"}
+    assert [outcome.kind for outcome in after.outcomes] == ["crash", "rejected"]
+
+
+def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
+    (result,) = run([row(COPIED)], worker(f"{adapters}:Writes"))
+    assert result.diagnosis == "src changed"
+
+
+def test_a_program_that_does_not_offer_threads_leaves_them_out() -> None:
+    remote = program(f"{sys.executable} {MISBEHAVING}")
+    assert remote.claims.leaves("threads")
+    (result,) = run([row("programs-run-at-the-same-time")], remote)
+    assert set(result.verdicts.values()) == {"not claimed"}
+    assert result.outcome.kind == "unsupported"
