@@ -73,7 +73,7 @@ def prepare(extras: str) -> int:
         return 0
     if STAMP.is_file() and not sound:
         shutil.rmtree(VENV)
-    if not VENV.exists() and create():
+    if not os.path.lexists(VENV) and create():
         return 1
     if not works():
         return say(f"{VENV} holds no Python 3.10 or newer that runs: remove it and try again", 1)

@@ -114,7 +114,7 @@ def _smaller_lengths(lengths: Lengths) -> Iterator[Lengths]:
 def _smaller_numbers(number: int) -> Iterator[int]:
     """Yield numbers nearer to 1; for negative ones, nearer to -1."""
     if number > 1:
-        yield from dict.fromkeys((1, 2 if number > 2 else 1, number // 2, number - 1))
+        yield from dict.fromkeys((1, 2 if number > 2 else 1, number // 2, (number + 1) // 2, number - 1))
     elif number < -1:
         yield from dict.fromkeys((-2 if number < -2 else -1, -(-number // 2), number + 1))
 

@@ -220,18 +220,24 @@ def with_declared_dst(draw: Draw, types: Sequence[str]) -> Case:
     steps = [draw_step(draw, type_, call)]
     while sometimes(draw, 1, 4):
         steps.append(draw_step(draw, type_, _like(draw, call)))
-    strided = isinstance(declared, tuple) and declared and None not in declared and sometimes(draw, 1, 3)
-    return _case_of(steps, declared=declared, dst_strides=_dst_strides(draw, declared) if strided else None)
+    strides = _dst_strides(draw, declared) if isinstance(declared, tuple) and sometimes(draw, 1, 3) else None
+    return _case_of(steps, declared=declared, dst_strides=strides)
 
 
-def _dst_strides(draw: Draw, dims: Sequence[int]) -> str:
-    """Draw strides: the dimensions in any order, with gaps between them or without; a few overlap."""
+def _dst_strides(draw: Draw, declared: Sequence[int | None]) -> str | None:
+    """Draw strides: the dimensions in any order, with gaps between them or without; a few overlap.
+
+    Return None if no length is declared, one is unknown, or the memory would be too large.
+    """
+    dims = [length for length in declared if length is not None]
+    if not dims or len(dims) < len(declared) or math.prod(max(length, 1) for length in dims) > 2**16:
+        return None
     axes, strides, step = [*range(len(dims))], [0] * len(dims), draw.choice((1, 1, 2))
     while axes:
         axis = axes.pop(draw.number(0, len(axes) - 1))
         strides[axis] = step
         step *= max(dims[axis], 1)
-        step += draw.choice((0, 0, 1, 3))
+        step += draw.choice((0, 0, 1, 3)) if step < 2**18 else 0
     if sometimes(draw, 1, 8):
         strides[draw.number(0, len(dims) - 1)] = draw.choice((0, 1, 2))
     return " ".join(map(str, strides))
