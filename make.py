@@ -37,7 +37,7 @@ JOBS = {
     "bench": [["benchmarks"]],
 }
 EXTRAS = {"test": "[test]", "lint": "[test]"}
-CLEAN = ["build", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "**/__pycache__"]
+CLEAN = ["build", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", "**/__pycache__"]
 
 
 def main(arguments: list[str]) -> int:

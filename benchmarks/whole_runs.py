@@ -192,7 +192,7 @@ def item_of_pytest() -> Measured:
             (folder / f"test_{count}.py").write_text(text.format(count), encoding="utf-8")
 
         def cost(*words: str) -> float:
-            quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--rootdir", name, *words]
+            quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", name, *words]
             here = os.getcwd()
             try:
                 os.chdir(name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 from ..adapter import CannotStart
+from ..explore.hunt import Scope, hunt
 from ..isolate.backend import isolation_of, use_backend
 from ..isolate.launch import Limits
 from ..load.spec import load_spec
@@ -15,7 +15,6 @@ from ..model import Spec
 from ..report.wording import visible
 from ..run.contain import contain
 from ..system.exit_codes import CANNOT_START
-from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, lines, paint, say
 from .arguments import Usage, check_folder, emit, unknown
 
@@ -25,14 +24,9 @@ def run(args: argparse.Namespace) -> int:
     check_folder("--spec", args.spec)
     spec = load_spec(args.spec)
     _check(args, spec)
-    try:
-        from ..explore.hunt import Scope, hunt
-    except ImportError as error:
-        advice = "pip install 'reshape-conformance[hunt]'"
-        raise Usage(f"hunt needs Hypothesis ({error}); {advice}", code=CANNOT_START) from None
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
-        with contain() as notes, _no_traces(), ExitStack() as backends:
+        with contain() as notes, ExitStack() as backends:
             adapter = backends.enter_context(_open(args, args.backend))
             other = backends.enter_context(_open(args, args.differential)) if args.differential else None
             result = hunt(adapter, scope, args.examples, args.seed, other)
@@ -44,19 +38,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(args, result, name, notes, spec)
     return 1 if result.counterexample else 0
-
-
-@contextmanager
-def _no_traces() -> Iterator[None]:
-    """Keep Hypothesis from leaving a folder where the command is called."""
-    from hypothesis.configuration import set_hypothesis_home_dir
-
-    with temporary_folder() as folder:
-        set_hypothesis_home_dir(folder)
-        try:
-            yield
-        finally:
-            set_hypothesis_home_dir(None)
 
 
 def _open(args: argparse.Namespace, backend: str) -> Any:

@@ -1,6 +1,6 @@
 """Search new cases for a call that a backend gets wrong, and shrink it.
 
-Hypothesis draws and shrinks; calls are made and judged as they are for the suite's own cases.
+Cases are drawn from a seed, and calls are made and judged as they are for the suite's own cases.
 """
 
 from __future__ import annotations
@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-from hypothesis.errors import FlakyFailure, HypothesisException
-
 from ..adapter import resolve_claims
 from ..meaning.contract import contracts
 from ..model import Adapter, Case, Claims, Outcome, Result, Spec
+from ..plan.draw_calls import Draw
+from ..plan.draw_cases import draw_case
 from ..plan.rows import Row, rows_of
 from ..run.row import call_steps, run
 from .blame import is_failure, rule_against
-from .draw_cases import cases
 from .shrink import shrink
 from .write_case import case_text
 
@@ -57,40 +55,21 @@ class Scope(NamedTuple):
     types: Sequence[str] = ()
 
 
-class _Found(Exception):
-    """Tells Hypothesis that an example is a counterexample."""
-
-
 def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0, other: Adapter | None = None) -> HuntResult:
     """Try `examples` cases, until one fails; the same seed `number` tries the same ones."""
     search = _Search(adapter, scope, other)
-    trial = settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-        verbosity=Verbosity.quiet,
-        print_blob=False,
-    )
     types = scope.types or dict.fromkeys(t for operation in scope.spec.operations.values() for t in operation.types)
-    steady = True
-    try:
-        trial(seed(number)(given(cases(list(types)))(search.test)))()
-    except _Found:
-        pass
-    except (FlakyFailure, HypothesisException):
-        if search.last is None:
-            raise
-        steady = False
-    if steady and search.last:
-        search.last = shrink(search.last.row.case, search.find_same, search.last)
-    return HuntResult(search.first or search.count, search.last, steady)
+    for example in range(examples):
+        case = draw_case(Draw(f"hunt {number} {example}"), list(types))
+        counterexample = search.find(case)
+        if counterexample:
+            steady = search.find(case) is not None
+            return HuntResult(example + 1, search.shrink(counterexample) if steady else counterexample, steady)
+    return HuntResult(examples, None)
 
 
 class _Search:
-    """One hunt: the examples tried, and the last counterexample, which after shrinking is the smallest."""
+    """Calls the rows of a case, and returns the first that goes wrong."""
 
     def __init__(self, adapter: Adapter, scope: Scope, other: Adapter | None) -> None:
         self.adapter, self.scope, self.other = adapter, scope, other
@@ -98,17 +77,6 @@ class _Search:
         others = () if other is None else (resolve_claims(other, scope.spec.operations),)
         self.both_claims = (self.claims, *others)
         self.compiled = contracts(scope.spec)
-        self.count = 0
-        self.first = 0
-        self.last: Counterexample | None = None
-
-    def test(self, case: Case) -> None:
-        self.count += 1
-        counterexample = self.find(case)
-        if counterexample:
-            self.last = counterexample
-            self.first = self.first or self.count
-            raise _Found
 
     def find(self, case: Case) -> Counterexample | None:
         """Return the first row of a case that goes wrong."""
@@ -118,12 +86,14 @@ class _Search:
                 return counterexample
         return None
 
-    def find_same(self, case: Case) -> Counterexample | None:
-        """Return the first row that goes wrong if it goes wrong in the same way as the last counterexample."""
-        failure, last = self.find(case), self.last
-        if failure is None or last is None or failure.rule != last.rule:
-            return None
-        return failure if bool(failure.difference) == bool(last.difference) else None
+    def shrink(self, found: Counterexample) -> Counterexample:
+        """Return the smallest counterexample that goes wrong in the same way."""
+
+        def find_same(case: Case) -> Counterexample | None:
+            other = self.find(case)
+            return other if other and _way_of(other) == _way_of(found) else None
+
+        return shrink(found.row.case, find_same, found)
 
     def rows(self, case: Case) -> Iterator[Row]:
         for row in rows_of([case], self.scope.spec, self.compiled):
@@ -152,6 +122,10 @@ class _Search:
                 difference = f"{names[0]} {_describe(ours[at])}, {names[1]} {_describe(theirs[at])}"
                 return Counterexample(row, result, rule, difference)
         return None
+
+
+def _way_of(counterexample: Counterexample) -> tuple[str, bool]:
+    return counterexample.rule, counterexample.difference is not None
 
 
 def _claims(claims: Claims, row: Row) -> bool:

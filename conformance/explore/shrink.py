@@ -1,10 +1,8 @@
-"""Shrink a case by one thing at a time: a step, a dimension, a factor, a layout, a bit pattern.
-
-Hypothesis shrinks the numbers from which a case is drawn; this shrinks the case that is left.
-"""
+"""Shrink a case by one thing at a time: a step, a dimension, a factor, a layout, a bit pattern."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -89,6 +87,8 @@ def _smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Leng
         yield smaller, shape
     for smaller in _smaller_lengths(shape):
         yield src, smaller
+    yield from ((merged, shape) for merged in _merge_neighbours(src))
+    yield from ((src, merged) for merged in _merge_neighbours(shape))
     for smaller in _smaller_lengths(src):
         fewer = math.prod(src) - math.prod(smaller)
         for at, length in enumerate(shape):
@@ -109,6 +109,13 @@ def _smaller_lengths(lengths: Lengths) -> Iterator[Lengths]:
     for at, length in enumerate(lengths):
         for less in _smaller_numbers(length):
             yield _with(lengths, at, less)
+
+
+def _merge_neighbours(lengths: Lengths) -> Iterator[Lengths]:
+    """Yield lengths of the same product with one length less."""
+    for at, (one, other) in enumerate(itertools.pairwise(lengths)):
+        if one > 0 and other > 0:
+            yield (*lengths[:at], one * other, *lengths[at + 2 :])
 
 
 def _smaller_numbers(number: int) -> Iterator[int]:

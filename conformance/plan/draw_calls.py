@@ -1,7 +1,6 @@
 """Draw single calls that nobody wrote: dims of src, a shape, and how src lies in memory.
 
-The functions take a `Draw`, so that a seeded generator and Hypothesis draw by the same rules. A drawn call does not say
-what it means; the contracts do.
+A drawn call does not say what it means; the contracts do.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import hashlib
 import math
 import random
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..meaning.domain import Lengths
 from ..model import LAYOUTS, Expected, Layout, Step
@@ -22,28 +21,18 @@ _EXPECT = {"*": Expected("unspecified")}
 _MOST_ELEMENTS = 70_000
 
 
-class Draw(Protocol):
-    """A source of decisions."""
-
-    def number(self, least: int, most: int) -> int:
-        """Return a number from `least` to `most`."""
-        ...
-
-    def choice(self, options: Sequence[T]) -> T:
-        """Return one of some options."""
-        ...
-
-
-class Seeded:
+class Draw:
     """Draws that depend on nothing but a text, on every machine and every version of Python."""
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed).random  # of all its methods only this one is sure to stay as it is
 
     def number(self, least: int, most: int) -> int:
+        """Return a number from `least` to `most`."""
         return least + int(self._random() * (most - least + 1))
 
     def choice(self, options: Sequence[T]) -> T:
+        """Return one of some options."""
         return options[int(self._random() * len(options))]
 
 

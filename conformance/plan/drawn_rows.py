@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Given, Operation, Spec, Step
-from .draw_calls import Seeded
+from .draw_calls import Draw
 from .draw_cases import draw_case, long_sequence
 from .rows import Row, is_expressible, row_of
 
@@ -57,7 +57,7 @@ class Drawer:
     def row(self, seed: int, number: int) -> Row | None:
         """Draw the row with a number; None if the claims have no room for what is drawn."""
         for attempt in range(_TRIES if self._ways else 0):
-            draw = Seeded(f"{seed} {number} {attempt}")
+            draw = Draw(f"{seed} {number} {attempt}")
             operation, given, shape_type = draw.choice(self._ways_of(number))
             types = [type_ for type_ in operation.types if not self._claims.leaves(f"type:{type_}")]
             if types:
@@ -82,7 +82,7 @@ class Drawer:
         return row._replace(case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules))))
 
 
-def _draw(draw: Seeded, types: list[str], number: int) -> Case:
+def _draw(draw: Draw, types: list[str], number: int) -> Case:
     if number % _EVERY_LONGEST == _EVERY_LONGEST - 1:
         return long_sequence(draw, types, _LONGEST)
     if number % _EVERY == _EVERY - 1:
