@@ -61,7 +61,9 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
             return row, write(row) if in_c else write(row, backend)
         except Unsupported as unsupported:  # noqa: PERF203 - which row it has words for is seen by trying
             facets.append(unsupported.facet)
-    raise Usage(f"{name} has no words for {rows[0].case.id}: it does not offer {', '.join(dict.fromkeys(facets))}")
+    raise Usage(
+        f"no script for {name} can make the call of {rows[0].case.id}: it needs {', '.join(dict.fromkeys(facets))}"
+    )
 
 
 def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:

@@ -51,6 +51,23 @@ def test_strides_are_counted_in_elements() -> None:
     assert plan.tensors[0].strides == (1, 3)
 
 
+def test_strides_of_dst_are_counted_in_elements() -> None:
+    plan = onednn.blueprint(graph((12,), node((3, 4), result=Declared("f32", (3, 4), (4, 12)))))
+    assert plan.tensors[1] == onednn.TensorFields(1, 3, (3, 4), (1, 3))
+
+
+def test_an_answer_at_the_strides_declared_of_dst_is_read_there(adapter: onednn.OneDnn) -> None:
+    declared = Declared("f32", (3, 4), (4 * 8, 8))  # each element takes two places
+    dst = answer(adapter, graph((12,), node((3, 4), result=declared)), Source("f32", (12,)))
+    assert (dst.dims, dst.strides) == ((3, 4), (32, 8))
+    assert dst.array().tobytes() == patterns(Source("f32", (12,))).tobytes()
+
+
+def test_every_node_of_a_fork_takes_src() -> None:
+    plan = onednn.blueprint(graph((2, 6), node((12,)), node((3, 4), takes_src=True)))
+    assert [op.inputs for op in plan.ops] == [(0,), (0,)]
+
+
 def test_what_is_declared_of_dst_is_told_as_it_is() -> None:
     plan = onednn.blueprint(graph((12,), node((3, 4), result=Declared("f16", (3, None)))))
     assert plan.tensors[1] == onednn.TensorFields(1, 1, (3, None))

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.load.cases import load_suite
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Unsupported
 from conformance.plan.memory import Source, image_of, patterns, shape_image
+from conformance.plan.rows import plan_of
+from conformance.run.row import run
 
-from .backends import LAYOUTS, NO, YES, answer, graph, load_or_skip, parts_of
+from .backends import LAYOUTS, NO, YES, answer, graph, load_or_skip, node, parts_of
 
 BACKENDS = ("onnxruntime", "onnxruntime-plain", "onnx-reference", "tract", "tvm")
 
@@ -94,6 +97,24 @@ def test_strided_bf16_is_not_supported_and_offset_is(backend: str) -> None:
         answer(adapter, graph("bf16", (3, 4), (12,)), Source("bf16", (3, 4), "transposed"))
     source = Source("bf16", (3, 4), "offset")
     assert answer(adapter, graph("bf16", (3, 4), (12,)), source)[2] == patterns(source).tobytes()
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16"])
+@pytest.mark.parametrize("step", [2, -1])
+def test_a_shape_is_read_wherever_its_entries_lie(type_: str, step: int) -> None:
+    row = next(
+        row for row in plan_of(load_suite()).rows
+        if row.case.shape_step == step and row.type == type_ and row.given == "runtime"
+    )  # fmt: skip
+    (result,) = run([row], load_or_skip("onnxruntime"))
+    assert set(result.verdicts.values()) == {"pass"}, result.detail
+
+
+def test_what_nodes_share_is_shared_in_the_model() -> None:
+    fork = graph("f32", (2, 6), (12,))._replace(nodes=(node((3, 4)), node((3, 4), takes_src=True, shares_shape=True)))
+    made = written(fork)
+    assert [list(each.input) for each in made.node] == [["src", "shape0"], ["src", "shape0"]]
+    assert [each.name for each in made.output] == ["dst", "between0"]
 
 
 @pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((), (1, 1)), ((6,), (*(1,) * 63, 6))])

@@ -34,9 +34,9 @@ SEEN = (
     "shape-is-a-scalar", "special-zero-is-missing", "one-input-too-many", "every-length-is-declared",
     "declared-empty-but-holds-elements", "an-axis-beside-the-attributes", "f32-declared-as-f16",
     "elements-to-rank-fourteen", "in-place-regroups",
-    "known-volume-equal-only-in-64-bits", "minus-two-on-one-element",
+    "known-volume-equal-only-in-64-bits", "minus-two-on-one-element", "dst-columns-lie-together",
 )  # fmt: skip
-"""Cases of every kind, with types each has; what a backend has no words for is left out."""
+"""Cases of every kind, with types each has; calls that no script of a backend can make are left out."""
 IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
 BACKENDS = [
     name for name, known in bundled_backends().items() if known.module in repro.WRITERS and name != "torch-inductor"
@@ -114,7 +114,14 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         (["volume-too-small", "--backend", "numpy"], "try numpy-raw"),
         (["volume-too-small", "--backend", "torch", "--c"], "--c is for onednn"),
         (["volume-too-small", "--c"], "--c goes with --backend onednn"),
-        (["every-length-is-declared", "--backend", "torch"], "it does not offer declared"),
+        (
+            ["every-length-is-declared", "--backend", "torch"],
+            "no script for torch can make the call of every-length-is-declared: it needs declared",
+        ),
+        (["shape-entries-in-reverse", "--backend", "torch"], "it needs shape-strides"),
+        (["two-nodes-take-one-src", "--backend", "torch"], "it needs shared-src"),
+        (["two-nodes-take-one-shape", "--backend", "torch"], "it needs shared-shape"),
+        (["programs-run-at-the-same-time", "--backend", "torch"], "it needs threads"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(words: list[str], message: str, cli: Cli) -> None:
