@@ -26,6 +26,9 @@ TYPES = ("type", "shape-type")
 calls of a type supports it, and the document then speaks of all calls of that type."""
 _MUST_REJECT, _SAME_RANK = "refuse-illegal-calls", "dst-has-shape-rank"
 _SAME_INDEX, _NODES, _ALONE = "corresponding-is-the-same-index", "nodes-compose", "each-call-alone"
+_LAYOUT = "layout-is-no-content"
+_OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
+"""Diagnoses of an answer whose elements were not compared."""
 _NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
 
 
@@ -87,6 +90,8 @@ class Blamer:
             premises.append(Premise((*meaning.rules, _MUST_REJECT)[0], "our ruling"))
         elif outcome.kind in _NO_ANSWER:
             premises += self._premises(self._obligations(row, at), document)
+        elif row.steps[at].source.layout != "dense" and diagnosis not in _OF_FORM:
+            premises += self._premises([_LAYOUT], document)
         decides = max(premises, key=_weakness)
         blame: Blame = "breaks the text" if decides.authority == "stated" else "breaks only our ruling"
         return Blamed(blame, decides)
@@ -107,6 +112,8 @@ class Blamer:
 
     def _blame_answer(self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning) -> Blamed:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
+        if _is_of_earlier_step(row, at, document, outcome):
+            return Blamed("breaks only our ruling", Premise(_ALONE, "our ruling"))
         moved = _copies_another_index(row, at, document, outcome.dims or ())
         broken = self._strongest([_SAME_INDEX] if moved else meaning.rules, document)
         ours = broken.authority == "our ruling"
@@ -124,6 +131,8 @@ class Blamer:
     def _obligations(self, row: Row, at: int) -> Iterator[str]:
         """Yield the rules that oblige a backend to take a call."""
         step = row.case.steps[at]
+        if _earlier_steps(row, at):
+            yield _ALONE
         if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
             yield _SAME_INDEX
         for rule in self.offers:
@@ -159,6 +168,16 @@ def _failing_step(row: Row, result: Result, document: str) -> int:
     return next((at for at in (result.step, *others) if may_fail(at)), result.step)
 
 
+def _earlier_steps(row: Row, at: int) -> list[int]:
+    """Return the earlier steps of a row that run the program of a step."""
+    return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
+
+
+def _is_of_earlier_step(row: Row, at: int, document: str, outcome: Outcome) -> bool:
+    """True if an answer has the dims that are due for an earlier step with the same program."""
+    return any(_meaning(row, k, document).dst == outcome.dims for k in _earlier_steps(row, at))
+
+
 # ── the rules that an outcome broke ───────────────────────────────────────────────────────────────
 
 
@@ -168,6 +187,8 @@ def _broken_rules(
     """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
     due = _meaning(row, at, document).dst
     if diagnosis == "wrong dims" and outcome.dims is not None and due is not None:
+        if _is_of_earlier_step(row, at, document, outcome):
+            return [_ALONE]
         return [*_rules_of_dims(row, at, document, outcome.dims, due)]
     if outcome.kind in _NO_ANSWER and not outcome.faults:
         return [_SAME_RANK, *(entry.rule for entry in _entries(row, at, document)[1] if entry.rule)]

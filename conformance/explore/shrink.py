@@ -13,6 +13,8 @@ from ..model import Case, Step
 from ..model.cases import given_keys
 
 T = TypeVar("T")
+_MOST_ELEMENTS = 1 << 20
+"""What is left of an empty src without its 0 may not fit into memory."""
 
 
 def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
@@ -25,7 +27,7 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
     while smaller:
         smaller = False
         for candidate in smaller_cases(case):
-            if repr(candidate) in tried:
+            if repr(candidate) in tried or _elements(candidate) > max(_elements(case), _MOST_ELEMENTS):
                 continue
             tried.add(repr(candidate))
             result = test(candidate)
@@ -33,6 +35,10 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
                 case, value, smaller = candidate, result, True
                 break
     return value
+
+
+def _elements(case: Case) -> int:
+    return max(math.prod(step.src) for step in case.steps)
 
 
 def smaller_cases(case: Case) -> Iterator[Case]:

@@ -72,8 +72,21 @@ def diagnose_elements(
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want, kind), np.frombuffer(got, kind)
-    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
+    moved = None if _are_equal_values(source.type, right, wrong) else _find_move(source, right, wrong)
+    name = _find_stale(got, earlier) or moved or _name_changes(source.type, right, wrong)
     return Diagnosis(name, f"{name}: {first_difference(right, wrong)}")
+
+
+def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
+    """True if the elements differ only in the sign of zeros and in the bits of NaNs."""
+    if type_ not in _FLOAT:
+        return False
+    exponent_bits, fraction_bits = _FLOAT[type_]
+    size = (1 << (exponent_bits + fraction_bits)) - 1
+    infinity = size - (1 << fraction_bits) + 1
+    different = want != got
+    old, new = want[different] & size, got[different] & size
+    return bool(np.all(((old == 0) & (new == 0)) | ((old > infinity) & (new > infinity))))
 
 
 def first_difference(want: Bits, got: Bits) -> str:

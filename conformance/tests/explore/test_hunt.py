@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from conformance.adapter import load_adapter
 from conformance.cli import main as cli
 from conformance.explore.blame import is_failure
 from conformance.explore.hunt import HuntResult, Scope, hunt
-from conformance.explore.shrink import smaller_cases
+from conformance.explore.shrink import shrink, smaller_cases
 from conformance.explore.write_case import case_text
 from conformance.isolate.orphans import find_marked_pids
 from conformance.load.cases import with_cases
@@ -141,6 +143,15 @@ def test_what_is_found_is_small(name: str, scope: Scope) -> None:
     calls = (f"{src}\n    shape: {shape}\n    special_zero: false\n" for src, shape in SMALLEST[name])
     text = hunted.counterexample.text
     assert any(f"{call}    expect: reject\n" in text for call in calls), text
+
+
+def test_no_src_that_fits_into_no_memory_is_tried() -> None:
+    case = next(case for case in invented(2000) if case.steps[0].src.count(0) == 1)
+    huge = replace(case, steps=(replace(case.steps[0], src=(0, 2**40)),))
+    tried: list[Case] = []
+    shrink(huge, tried.append, None)
+    assert tried
+    assert max(math.prod(case.steps[0].src) for case in tried) < 2**30
 
 
 def test_a_sequence_is_found_where_one_call_is_not_enough(scope: Scope) -> None:

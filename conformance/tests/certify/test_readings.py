@@ -1,0 +1,144 @@
+"""A backend that follows another reading of a finding does not break the text of the documents there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from math import prod
+
+import pytest
+
+from adapters.numpy_reference import Illegal, NumpyReference
+from conformance.certify.blame import Blamed, Blamer, find_answered_types
+from conformance.load.cases import load_suite
+from conformance.model import Graph, Node, Program, Rejected, Result
+from conformance.plan.rows import Row, plan_of
+from conformance.prove.mutants import broken_backends
+from conformance.run.row import run
+
+BROKEN = broken_backends()
+
+
+class RefusesInferOnEmpty(NumpyReference):
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        dst = super().answer(node, src, shape)
+        if 0 in src and -1 in shape:
+            raise Illegal("divides by 0")
+        return dst
+
+
+class RefusesEmptyUnlessNamed(NumpyReference):
+    """Answers an empty src only where a literal 0 names the emptiness."""
+
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        dst = super().answer(node, src, shape)
+        if 0 in src and (0 not in shape or node.special_zero.values == (True,)):  # type: ignore[union-attr]
+            raise Illegal("empty")
+        return dst
+
+
+class RefusesPast31Bits(NumpyReference):
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        dst = super().answer(node, src, shape)
+        if prod(max(length, 1) for length in dst) >= 2**31:
+            raise Illegal("too long")
+        return dst
+
+
+class RefusesBf16(NumpyReference):
+    def compile(self, graph: Graph) -> Program:
+        if graph.src.type == "bf16":
+            raise Rejected("compile", "no bf16")
+        return super().compile(graph)
+
+
+class RefusesStridesOfDst(NumpyReference):
+    def compile(self, graph: Graph) -> Program:
+        if any(node.result is not None and node.result.strides for node in graph.nodes):
+            raise Rejected("compile", "the library chooses strides")
+        return super().compile(graph)
+
+
+OTHERWISE: Mapping[str, tuple[str | type[NumpyReference], ...]] = {
+    "shape-is-required-with-a-default": ("missing-shape-flattens",),
+    "could-be-is-a-bound": ("any-negative-infers", "sign-is-dropped"),
+    "greatest-length-is-unsaid": (RefusesPast31Bits,),
+    "shape-rank-is-unsaid": ("any-tensor-is-a-shape",),
+    "shape-may-be-constant-or-not": ("shape-only-beforehand", "reshape-takes-constants-only"),
+    "not-supported-is-a-prohibition": ("first-infer-wins",),
+    "no-more-than-one-has-no-verb-of-duty": ("first-infer-wins",),
+    "infer-on-an-empty-source": (RefusesInferOnEmpty,),
+    "infer-has-no-zero-case": (RefusesInferOnEmpty,),
+    "copied-zero-beside-infer": (RefusesInferOnEmpty,),
+    "zero-with-infer-is-forbidden-in-two": (RefusesInferOnEmpty,),
+    "should-not-is-a-prohibition": ("zero-meets-infer",),
+    "empty-source-is-stated-as-a-fact": ("zero-empties-anything",),
+    "may-a-source-be-empty": (RefusesEmptyUnlessNamed,),
+    "corresponding-is-not-defined": ("zeros-counted-from-the-right", "zeros-taken-in-turn"),
+    "equal-volume-is-stated-as-a-fact": ("larger-is-padded", "smaller-is-enough"),
+    "element-order-is-unsaid": ("column-major", "memory-order"),
+    "same-content-has-no-measure": ("one-nan", "quiets-nan", "zero-without-sign"),
+    "strided-sources-are-unsaid": ("strides-ignored",),
+    "in-place-is-or-can-be": ("leave-to-overwrite-for-ever",),
+    "source-after-the-call-is-unsaid": ("src-is-scratch",),
+    "earlier-calls-are-unsaid": (
+        "shape-frozen-at-the-first-call", "one-buffer-for-all-answers", "one-buffer-for-all-threads",
+    ),
+    "graphs-are-unsaid": ("chains-fused", "chains-copy-from-the-first", "a-fork-is-a-chain"),
+    "rank-zero-is-unsaid": ("scalar-has-no-elements",),
+    "an-empty-shape-is-unsaid": ("empty-shape-is-flat",),
+    "multidimensional-excludes-rank-one": ("vectors-refused",),
+    "the-type-of-the-output-is-unsaid": ("bf16-answered-as-f32",),
+    "mixed-types-are-unsaid": ("casts-to-the-declared-type",),
+    "types-are-not-listed": (RefusesBf16,),
+    "one-flag-has-two-types": ("flag-is-a-byte",),
+    "extra-operands-are-unsaid": ("extra-inputs-ignored", "extra-outputs-ignored"),
+    "illegal-calls-have-no-answer": ("accepts-everything",),
+    "declared-outputs-are-unsaid": ("declaration-believed", "declaration-not-read"),
+    "strides-of-dst-are-unsaid": (RefusesStridesOfDst,),
+}  # fmt: skip
+"""Backends that follow another reading of a finding."""
+NO_BACKEND = {
+    "shape-row-is-pasted-in": "a shape that is a string or a word says nothing about lengths",
+    "zero-past-the-rank": "every reading is left open",
+    "content-is-unsaid": "a backend that answers no content follows no reading of the other documents",
+    "greatest-rank-is-unsaid": "a bound of twelve is what the ruling demands",
+    "the-type-of-data-is-undeclared": "a src of a type that the page does not list is left open",
+    "unlisted-types-are-unsaid": "every reading is left open",
+    "extra-attributes-are-unsaid": "every reading is left open",
+}
+
+
+@cache
+def rows(operation: str) -> tuple[Row, ...]:
+    return tuple(
+        row for row in plan_of(load_suite()).rows
+        if row.operation == operation and not row.case.large and row.type in ("f32", "bf16")
+        and (row.type == "f32" or not row.case.generated)
+    )  # fmt: skip
+
+
+def blamed_by(finding: str, backend: type[NumpyReference]) -> list[Blamed]:
+    """Run a backend on the operations of a finding, and return what is blamed in the documents of the finding."""
+    spec = load_suite().spec
+    documents = {pointer.document for pointer in spec.findings[finding].at}
+    blamed = []
+    for operation in {spec.documents[document].operation for document in documents}:
+        results: dict[str, Result] = {result.row: result for result in run(rows(operation), backend())}
+        blamer = Blamer(spec.rules, find_answered_types(rows(operation), results))
+        for row in rows(operation):
+            blamed += [blamer.blame(row, results[row.id], document) for document in documents & set(row.documents)]
+    return [each for each in blamed if each]
+
+
+def test_every_finding_that_changes_a_verdict_has_a_backend_that_reads_it_otherwise() -> None:
+    changing = {name for name, finding in load_suite().spec.findings.items() if finding.weight == "changes a verdict"}
+    assert {*OTHERWISE, *NO_BACKEND} == changing
+    assert not OTHERWISE.keys() & NO_BACKEND.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("finding", "backend"), [(name, each) for name, them in OTHERWISE.items() for each in them])
+def test_another_reading_does_not_break_the_text(finding: str, backend: str | type[NumpyReference]) -> None:
+    blamed = blamed_by(finding, BROKEN[backend] if isinstance(backend, str) else backend)
+    assert not {each.premise.rule for each in blamed if each.blame == "breaks the text"}
