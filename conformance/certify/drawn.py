@@ -34,8 +34,8 @@ class DrawnRun:
         """The counts for the footer; None if no calls were asked for."""
         return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
 
-    def failing(self, adapter: Adapter, isolation: Isolation, write: Write | None) -> Iterator[tuple[Row, Result]]:
-        """Call the rows in their order in one process, and yield the first failure of each kind with its case.
+    def run(self, adapter: Adapter, isolation: Isolation, write: Write | None) -> Iterator[tuple[Row, Result | None]]:
+        """Call the rows in their order in one process; yield each, and the first failure of each kind with its case.
 
         After many kinds of failures, or a call that hung, no more are called.
         """
@@ -51,6 +51,8 @@ class DrawnRun:
             if bad and kind not in kinds:
                 kinds.add(kind)
                 yield row, result._replace(case=write(row, result, adapter, self._claims)) if write else result
+            else:
+                yield row, None
             if len(kinds) == _MOST_KINDS or result.outcome.kind == "timeout":
                 return
 

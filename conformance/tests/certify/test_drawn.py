@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.numpy_reference import NumpyReference
 from conformance.adapter import load_adapter
 from conformance.certify.certify import Order, certify
 from conformance.certify.conclude import conclude_evidence
@@ -20,7 +21,7 @@ from conformance.explore.blame import is_failure
 from conformance.explore.write_drawn import write_drawn
 from conformance.load.cases import load_suite, with_cases
 from conformance.load.folders import spec_folder
-from conformance.model import Claims
+from conformance.model import Claims, Graph, Program
 from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.report.verify import verify
@@ -57,6 +58,35 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
     assert evidence.footer["drawn"] == {"calls": 60, "failures": 0}
     assert len(evidence.results) == len(PLAN.rows)
+
+
+def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
+    ticks: list[int] = []
+    order = Order("numpy", PLAN, Target(), lambda row: True, drawn=60)
+    certify(order, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
+    assert ticks == [*range(1, len(PLAN.rows) + 61)]
+
+
+class FailsAlways(NumpyReference):
+    """Raises for each call; counts the processes that it would have had."""
+
+    processes = 0
+
+    def compile(self, graph: Graph) -> Program:
+        raise RuntimeError("no")
+
+    def renew(self) -> None:
+        self.processes += 1
+
+    restart = close = renew
+
+
+def test_a_call_that_fails_in_any_process_takes_few_of_them_to_be_made_small() -> None:
+    adapter = FailsAlways()
+    row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
+    (result,) = run([row], adapter, EVERYTHING)
+    assert write_drawn(row, result, adapter, EVERYTHING).count("shape:") == 1
+    assert adapter.processes == 2
 
 
 def test_a_run_without_drawn_rows_says_nothing_of_them(tmp_path: Path) -> None:
