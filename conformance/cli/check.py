@@ -47,6 +47,8 @@ class _Findings(NamedTuple):
     cells: CellTable | None
     coverage: Coverage | None
     problems: list[Problem]
+    added: int = 0
+    """The number of cases that were added to the bundled ones, if only those were checked."""
 
 
 def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Findings:
@@ -68,18 +70,19 @@ def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool
     try:
         suite = with_cases(spec, folder or spec_folder(), path)
         plan = plan_of(suite)
-        about_cells = load_cells(folder, spec)
+        own = check_cases.own_part(plan)
+        about_cells = load_cells(folder, spec) if own is plan else None
         cells = table_of(plan, about_cells) if about_cells else None
     except Malformed as malformed:
         return _Findings(spec, 0, None, None, list(malformed.problems))
     problems = list(check_cases.problems(suite, path, plan))
-    problems += check_cases.reference_problems(plan, load_adapter("numpy"))
+    problems += check_cases.reference_problems(own, load_adapter("numpy"))
     if about_cells and cells:
         problems += problems_with_cells(cells, spec, about_cells)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
-    return _Findings(spec, len(suite.cases), cells, None, problems)
+    return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added))
 
 
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────
@@ -171,11 +174,15 @@ def _show_summary(spec: Spec, result: _Findings) -> None:
             str(sum(findings.values())),
             " · ".join(count_noun(number, kind) for kind, number in findings.items()),
         ),
-        ("cases", str(cases), "" if cases else "none could be checked"),
+        ("cases", str(cases), _describe_added(result) if cases else "none could be checked"),
     ]
     if cells := data["cells"]:
         rows.append(("cells", str(cells["filled"]), f"of {cells['fillable']} that a call can fill have a case"))
     say(table([(paint("bold", name), number, rest) for name, number, rest in rows], right=[1]))
+
+
+def _describe_added(findings: _Findings) -> str:
+    return f"{findings.added} of them added, and only these were checked" if findings.added else ""
 
 
 def _show_coverage(spec: Spec, coverage: Coverage | None) -> None:

@@ -367,7 +367,7 @@ def test_an_error_of_the_adapter_is_no_refusal(here: Path, backend: str, name: s
 
 
 def test_who_claims_nothing_shows_nothing(here: Path, backend: str) -> None:
-    done = Done(here, "-q", "-rs", adapter=f"{backend}:Abstains")
+    done = Done(here, "-q", "-rs", "--document", "static-2022", "--type", "f32", adapter=f"{backend}:Abstains")
     done.expect(4, "skipped", "not claimed: StaticReshape", "incomplete")
 
 

@@ -83,7 +83,7 @@ COMMANDS = {
     "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
     "merge": ("merge", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
     "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
-    "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "30", "--isolation", "none", "--out", "{out}/x"),
+    "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", "--isolation", "none", "--out", "{out}"),
     "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "30", "--out", "{out}/run2"),
     "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--out", "{out}/run3"),
     "sweep under that name": ("sweep", f"{__file__}:Hostile", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
