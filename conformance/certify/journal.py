@@ -129,7 +129,8 @@ class Journal:
 
     def flush(self) -> None:
         """Hand what was written to the system, so that a killed process does not lose it."""
-        self._stream.flush()
+        with self._naming_the_file():
+            self._stream.flush()
 
     def end(self, footer: Mapping[str, Any]) -> dict[str, Any]:
         """Write the footer, and return it with its seal."""
@@ -141,12 +142,25 @@ class Journal:
         line = f"{text}\n".encode()
         self._whole.update(line)
         self._size += len(line)
-        self._stream.write(line)
+        with self._naming_the_file():
+            self._stream.write(line)
         return line
+
+    @contextlib.contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        """Name the file in an error of the system, such as a full disk, after which nothing more is written."""
+        try:
+            yield
+        except OSError as error:
+            if self._path is not None:
+                error.filename = str(part_of(self._path))
+            with contextlib.suppress(OSError):
+                self._stream.close()  # or its buffer would be written again when the object goes
+            raise
 
     def read_back(self) -> bytes:
         """Read what the file holds; Tampered if that is not what was written."""
-        self._stream.flush()
+        self.flush()
         self._stream.seek(0)
         content = self._stream.read(self._size + 1)
         self._refuse_changes(hashlib.sha256(content).digest())
@@ -154,9 +168,10 @@ class Journal:
 
     def close(self) -> None:
         """Give the file its name; Tampered if what bears the name is not what was written."""
-        self._stream.flush()
+        self.flush()
         if self._path is not None:
-            os.fsync(self._stream.fileno())
+            with self._naming_the_file():
+                os.fsync(self._stream.fileno())
         self.leave()
         if self._path is None:
             return

@@ -412,6 +412,16 @@ def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
     done.expect(4, "--conformance-out taken/out: Not a directory", never="the whole target conforms")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
+def test_a_full_disk_is_one_line_that_names_the_file_even_if_warnings_are_errors(here: Path) -> None:
+    (here / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+    (here / "conftest.py").write_text(limit, encoding="utf-8")
+    part = ("--type", "f32", "--operation", "StaticReshape", "-p", "no:cacheprovider")
+    done = Done(here, "-q", *part, "--conformance-out=out")
+    done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
+
+
 def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(here: Path) -> None:
     text = "import os\ndef pytest_sessionfinish():\n    os.makedirs('out/results.jsonl/x')\n"
     (here / "conftest.py").write_text(text, encoding="utf-8")

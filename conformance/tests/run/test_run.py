@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,16 @@ def test_who_does_or_claims_nothing_never_conforms(command: Command, name: str) 
 @pytest.mark.parametrize("name", NOTHING)
 def test_a_claim_of_nothing_is_incomplete(command: Command, name: str) -> None:
     assert "nothing was shown" in command.run(mini(name)).expect(4).last
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+    limited = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        "from conformance.cli.main import main\nraise SystemExit(main('run numpy --type f32 --out out'.split()))"
+    )
+    done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"conformance: {tmp_path}/out/results.jsonl.part: File too large\n")
 
 
 def test_all_that_is_left_out_and_unsupported_reads_nothing_shown(
