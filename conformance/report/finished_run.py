@@ -16,7 +16,7 @@ from ..certify.evidence import Evidence, Target
 from ..certify.sentences import join_blames, reach
 from ..certify.standing import Standing, in_target
 from ..meaning.contract import Contract, contracts
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict, worst
+from ..model import BAD, NOT_RUN, Claims, Verdict, worst
 from ..model.verdicts import WORDS
 from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
@@ -175,7 +175,7 @@ class FinishedRun:
         if self.conclusion.exit_code in VOIDS_VERDICTS:
             verdicts = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in verdicts.items()}
         return {
-            document: verdicts.get(document, (NOT_CLAIMED, f"{document}: nothing of it was in the target of this run"))
+            document: verdicts.get(document, (NOT_RUN, f"{document}: nothing of it was in the target of this run"))
             for document in self.plan.suite.spec.documents
         }
 

@@ -497,6 +497,16 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
     assert tests[-1]["name"] == f"{left} rows"
 
 
+def test_a_document_that_was_not_asked_for_is_not_run_and_claimed_all_the_same(plan: Plan, tmp_path: Path) -> None:
+    _, evidence, _ = told(plan, Answers(), tmp_path)
+    results = {result.row: result for result in evidence.results}
+    claims = resolve_claims(Answers(), plan.suite.spec.operations)
+    conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-2022",)))
+    words = {document: word for document, (word, _) in FinishedRun(plan, evidence, conclusion).documents.items()}
+    assert words.pop("static-2022") != "not run"
+    assert set(words.values()) == {"not run"}
+
+
 def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     plan = plan_of(load_suite())
     rejected = Outcome("rejected", stage="run", message="no")
