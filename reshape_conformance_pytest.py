@@ -117,7 +117,18 @@ def pytest_configure(config: pytest.Config) -> None:
     for settings in OPTIONS.values():
         if not hasattr(config.option, settings["dest"]):  # another plugin has that name
             setattr(config.option, settings["dest"], None)
+    check_text(config)
     suite().register(config)
+
+
+def check_text(config: pytest.Config) -> None:
+    """Raise UsageError for a word or folder that pytest-xdist cannot send to its workers."""
+    if not getattr(config.option, "numprocesses", None):
+        return
+    for text in (str(config.invocation_params.dir), *map(str, config.invocation_params.args)):
+        if any("\ud800" <= character <= "\udfff" for character in text):  # bytes that the locale cannot decode
+            name = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            raise pytest.UsageError(f"{name!a} is no text in this locale: set PYTHONUTF8=1, or run without -n")
 
 
 def suite() -> Any:

@@ -405,6 +405,17 @@ def test_of_several_runs_of_a_row_the_bad_one_counts(here: Path, backend: str, r
     done.expect(1, "1 passed", "1 rerun", "does not conform")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+@pytest.mark.parametrize("where", ["the folder", "an option"])
+def test_a_name_that_the_locale_cannot_decode_is_one_line_under_xdist(here: Path, where: str) -> None:
+    pytest.importorskip("xdist")
+    (here / "\u00e9").mkdir()
+    words = ("--conformance-out", "\u00e9/out") if where == "an option" else ()
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = Done(here if words else here / "\u00e9", "-n", "2", "--type", "f32", *words, **ascii_only)
+    done.expect(4, "is no text in this locale: set PYTHONUTF8=1, or run without -n", never="Traceback")
+
+
 def test_evidence_that_cannot_be_written_is_no_success(here: Path) -> None:
     (here / "taken").write_text("", encoding="utf-8")
     part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")  # -k leaves nothing out
