@@ -192,6 +192,20 @@ def snippet(title: str, language: str) -> str:
     return found[1]
 
 
+def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+    (used,) = yaml.safe_load(block)["repos"][0]["hooks"]
+    assert used["id"] == hook["id"]
+    dialect = ROOT / "examples" / "dialect"
+    words = [word.replace("my/", f"{dialect}/") for word in (*shlex.split(hook["entry"]), *used["args"])]
+    assert words[0] == "conformance"
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(hook["files"], "my/cases/a.yaml")
+
+
 def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has() -> None:
     workflow = yaml.safe_load(snippet("GitHub Actions", "yaml"))
     used = workflow["jobs"]["reshape"]["steps"][-1]["with"]
