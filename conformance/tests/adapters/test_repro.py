@@ -89,6 +89,7 @@ def test_a_script_of_each_facet_is_python(backend: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_script_is_python(backend: str) -> None:
     check_scripts(backend, {row.case.id: row for row in rows() if not row.case.large}.values())
