@@ -471,7 +471,7 @@ static void print_dims(Dims dims) {
 static void hello(const Json *request) {
     const Json *version = get(request, "protocol");
     if (version && version->kind == J_TEXT && !strcmp(version->text, "reshape-conformance/1"))
-        say("\"result\":{\"protocol\":\"reshape-conformance/1\",\"shared_memory\":false}");
+        say("\"result\":{\"protocol\":\"reshape-conformance/1\",\"shared_memory\":false,\"takes_src\":true}");
     else
         fail("this program speaks reshape-conformance/1");
 }

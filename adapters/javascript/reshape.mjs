@@ -52,7 +52,7 @@ function check(node) {
 // ── the protocol ──
 const programs = new Map();
 const acts = {
-  hello: ({ protocol }) => protocol === "reshape-conformance/1" ? { result: { protocol, shared_memory: false } }
+  hello: ({ protocol }) => protocol === "reshape-conformance/1" ? { result: { protocol, shared_memory: false, takes_src: true } }
     : { error: { message: "this program speaks reshape-conformance/1" } },
   describe: () => ({ result: {
     name: "reshape.mjs", version: "1", detail: { node: process.version },

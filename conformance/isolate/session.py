@@ -112,14 +112,15 @@ class Session:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
         self.has_threads = hello.get("with_next") is True
+        self._has_forks = hello.get("takes_src") is True
         if hello.get("pid") == self.process.pid:  # otherwise it is in a container, where addresses differ
             self._reader = MemoryReader(self.process.pid)
         description = protocol.parse_description(self._ask({"do": "describe"}, "describe"))
         check_description(*description, self.process.name)
         identity, claims = description
-        if self.has_threads or claims.leaves("threads"):
-            return description
-        return identity, claims._replace(leaves_out=(*claims.leaves_out, "threads"))
+        offers = {"threads": self.has_threads, "shared-src": self._has_forks}
+        more = tuple(facet for facet, offered in offers.items() if not offered and not claims.leaves(facet))
+        return identity, claims._replace(leaves_out=claims.leaves_out + more)
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Send a request without payloads, and return the result in its reply."""
@@ -146,6 +147,8 @@ class Session:
                 closes.append(new_id())
                 parts.append(protocol.encode_line({"id": closes[-1], "do": "close", **fields}))
         if program.session is None:
+            if not self._has_forks and any(node.takes_src for node in program.graph.nodes):
+                raise Unsupported("shared-src")  # it would take the fork for a chain
             compiling = new_id()
             parts.append(protocol.compile_line(compiling, program.number, program.graph))
         places, room = self._place(tensors)

@@ -128,7 +128,7 @@ class Server:
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         shared = self.shared_file is not None
-        offers = {"close_many": True, "with_next": True}
+        offers = {"close_many": True, "with_next": True, "takes_src": True}
         return {"result": {"protocol": protocol.VERSION, "shared_memory": shared, **offers, "pid": os.getpid()}}
 
     def guard(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
