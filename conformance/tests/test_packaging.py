@@ -351,9 +351,7 @@ def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(t
     tree = copy_of_the_clone(tmp_path / "clone")
     assert "python3 make.py report" in (ROOT / "README.md").read_text(encoding="utf-8")
     printed = run(sys.executable, "make.py", "report", cwd=tree, timeout=900, HOME=str(home))
-    *_, verdict, report = printed.splitlines()
-    assert verdict == "exit 0: the whole target conforms"
-    assert report == "report: build/numpy/report.html"
+    assert "\nexit 0: the whole target conforms\nreport: build/numpy/report.html\n" in printed
     assert (tree / "build" / "numpy" / "report.html").is_file()
 
 
