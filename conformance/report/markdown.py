@@ -55,14 +55,14 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     yield ""
 
 
-def _render_failures(run: FinishedRun) -> Iterator[tuple[int, str]]:
+def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
     """Failures by diagnosis as blocks of lines, each with the number of rows that it tells of."""
     for diagnosis, entries in run.failures.items():
         rows = sum(map(len, entries.values()))
         number = f"{rows} row{'s' if rows > 1 else ''} of {len(entries)} case{'s' if len(entries) > 1 else ''}"
-        yield 0, f"## {MARKS[FAIL]} {inert(diagnosis)}: {number}\n"
+        yield 0, [f"## {MARKS[FAIL]} {inert(diagnosis)}: {number}\n"]
         for same in entries.values():
-            yield len(same), "\n".join(_render_case(run, same))
+            yield len(same), _render_case(run, same)
 
 
 def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
@@ -85,10 +85,11 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     yield f"  - repeat with {code(run.commands(first.row)[0])}"
 
 
-def _keep_within(blocks: Iterable[tuple[int, str]], budget: int) -> Iterator[str]:
-    """Keep the blocks that fit, then say how many rows did not."""
+def _keep_within(blocks: Iterable[tuple[int, Iterable[str]]], budget: int) -> Iterator[str]:
+    """Keep the first blocks that fit, then say how many rows did not; lines of other blocks are not even made."""
     left_out = 0
-    for rows, block in blocks:
+    for rows, block_lines in blocks:
+        block = "\n".join(block_lines) if budget >= 0 else ""
         budget -= len(block.encode("utf-8", "replace")) + 1
         if budget < 0:
             left_out += rows
