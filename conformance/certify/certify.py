@@ -101,20 +101,19 @@ def certify(
             blamer = Blamer(order.plan.suite.spec.rules)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             in_order = _run_in_order(order, adapter, claims, done)
-            in_turn = chain(in_order, drawn.run(adapter, order.isolation, order.write))
             ran = failed = 0
-            for row, result in in_turn:
+            for row, result in chain(in_order, drawn.run(adapter, order.isolation, order.write)):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
-                if result is None:  # a drawn row of which nothing is kept
-                    ran += 1
-                    tick(ran, row.case.id, failed)
-                elif out or is_run:
+                if not out and not is_run:
+                    continue
+                if result is not None:  # None: a drawn row of which nothing is kept
                     judged = waive.apply_waivers(result, row, waivers, today, blamer)
                     writer.row(judged)
-                    ran, failed = ran + is_run, failed + fails(judged.verdicts.values())
-                    tick(ran, row.case.id, failed)
+                    failed += fails(judged.verdicts.values())
+                ran += is_run
+                tick(ran, row.case.id, failed)
         process = process_notes(adapter)
     seconds = time.perf_counter() - began
     return writer.close(seconds, (*near, *notes, *map(remove_places, process)), planted_failures, drawn.counts)

@@ -174,14 +174,14 @@ def _show_summary(spec: Spec, result: _Findings) -> None:
             str(sum(findings.values())),
             " · ".join(count_noun(number, kind) for kind, number in findings.items()),
         ),
-        ("cases", str(cases), _describe_added(result) if cases else "none could be checked"),
+        ("cases", str(cases), _describe_additions(result) if cases else "none could be checked"),
     ]
     if cells := data["cells"]:
         rows.append(("cells", str(cells["filled"]), f"of {cells['fillable']} that a call can fill have a case"))
     say(table([(paint("bold", name), number, rest) for name, number, rest in rows], right=[1]))
 
 
-def _describe_added(findings: _Findings) -> str:
+def _describe_additions(findings: _Findings) -> str:
     return f"{findings.added} of them added, and only these were checked" if findings.added else ""
 
 

@@ -32,7 +32,7 @@ def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> s
     if one_call:
         smallest = shrink(one_call[0].case, smaller.find, one_call)
         return _text(*(smaller.find_anew(smallest[0].case) or one_call))
-    if smaller.find_anew(row.case) is None:
+    if len(row.case.steps) == 1 or smaller.find_anew(row.case) is None:
         return _ALONE + _text(row, result)
     return _text(*smaller.search_sequence())
 

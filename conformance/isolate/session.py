@@ -147,10 +147,8 @@ class Session:
                 closes.append(new_id())
                 parts.append(protocol.encode_line({"id": closes[-1], "do": "close", **fields}))
         if program.session is None:
-            if not self._has_forks and any(node.takes_src for node in program.graph.nodes):
-                raise Unsupported("shared-src")  # it would take the fork for a chain
             compiling = new_id()
-            parts.append(protocol.compile_line(compiling, program.number, program.graph))
+            parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
         call = Call(new_id(), tensors, places, room, self._deadline(), may_overwrite)
         parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room))
@@ -164,10 +162,16 @@ class Session:
         answer = program.answers[call.id] = self._read_answer(program, call)
         return answer
 
+    def _compile_line(self, number: int, program: Compiled) -> bytes:
+        """Encode the request to compile a program; Unsupported for a fork that would be taken for a chain."""
+        if not self._has_forks and any(node.takes_src for node in program.graph.nodes):
+            raise Unsupported("shared-src")
+        return protocol.compile_line(number, program.number, program.graph)
+
     def compile(self, program: Compiled) -> None:
         """Compile a program without running it."""
         number, deadline = self.process.new_id(), self._deadline()
-        self.process.send([protocol.compile_line(number, program.number, program.graph)], deadline, "compile")
+        self.process.send([self._compile_line(number, program)], deadline, "compile")
         reply = self.process.read_reply(number, deadline, "compile")
         self.process.expect_no_more("compile")
         self._result(reply, "compile")

@@ -72,8 +72,7 @@ def diagnose_elements(
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want, kind), np.frombuffer(got, kind)
-    moved = None if _are_equal_values(source.type, right, wrong) else _find_move(source, right, wrong)
-    name = _find_stale(got, earlier) or moved or _name_changes(source.type, right, wrong)
+    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
     return Diagnosis(name, f"{name}: {first_difference(right, wrong)}")
 
 
@@ -107,6 +106,8 @@ def _find_stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) 
 
 
 def _find_move(source: Source, want: Bits, got: Bits) -> str | None:
+    if _are_equal_values(source.type, want, got):
+        return None
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
         return "offset ignored" if source.layout == "offset" else "strides ignored"

@@ -16,6 +16,8 @@ from conformance.plan.rows import Row, plan_of
 from conformance.prove.mutants import broken_backends
 from conformance.run.row import run
 
+from .test_blame import RefusesBf16
+
 BROKEN = broken_backends()
 
 
@@ -43,13 +45,6 @@ class RefusesPast31Bits(NumpyReference):
         if prod(max(length, 1) for length in dst) >= 2**31:
             raise Illegal("too long")
         return dst
-
-
-class RefusesBf16(NumpyReference):
-    def compile(self, graph: Graph) -> Program:
-        if graph.src.type == "bf16":
-            raise Rejected("compile", "no bf16")
-        return super().compile(graph)
 
 
 class RefusesStridesOfDst(NumpyReference):

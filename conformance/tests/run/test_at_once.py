@@ -67,7 +67,6 @@ def test_the_reference_is_right_on_every_row(isolated: bool, way: str) -> None:
     adapter = worker("numpy") if isolated else load_adapter("numpy")
     rows = [row for row in ROWS.values() if f"[{way}]" in row.id]
     assert rows
-    assert rows
     for result in run(rows, adapter):
         assert set(result.verdicts.values()) == {"pass"}, result
 
