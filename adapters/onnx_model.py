@@ -15,6 +15,8 @@ from onnx import TensorProto, ValueInfoProto, helper  # type: ignore[import-not-
 from conformance import Declared, Graph, Node, Operand, Tensor, Unsupported
 from conformance.model.types import dtype_of
 
+from .shared import own_shapes
+
 TYPES = {
     "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE,
     "bool": TensorProto.BOOL, "string": TensorProto.STRING,
@@ -90,7 +92,5 @@ def arguments(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> Iterator
     yield "src", src
     for k in range(1, most_inputs(graph)):
         yield f"extra{k}", src
-    late = [node for node in graph.nodes if node.shape is not None and node.shape.values is None]
-    own = [shape for node, shape in zip(late, shapes, strict=True) if not node.shares_shape]
-    for number, shape in enumerate(own):
+    for number, shape in enumerate(own_shapes(graph, shapes)):
         yield f"arriving{number}", shape

@@ -18,7 +18,7 @@ from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor
 from conformance.adapter import rejection
 from conformance.model.types import WIDTH, dtype_of
 
-from .shared import strides_of
+from .shared import own_shapes, strides_of
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # otherwise the import sends telemetry
 
@@ -203,9 +203,7 @@ def constant(operand: Operand) -> Any:
 def inputs(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> list[Any]:
     """Return the arguments of a model, in the order of its inputs."""
     data = max(1, *(node.inputs for node in graph.nodes))
-    late = [node for node in graph.nodes if node.shape is not None and node.shape.values is None]
-    own = [shape for node, shape in zip(late, shapes, strict=True) if not node.shares_shape]
-    return [to_ov_tensor(src)] * data + [to_ov_tensor(shape) for shape in own]
+    return [to_ov_tensor(src)] * data + [to_ov_tensor(shape) for shape in own_shapes(graph, shapes)]
 
 
 def wrap_memory(type_: str, dims: Sequence[int], memory: bytearray | memoryview, offset: int) -> Any:

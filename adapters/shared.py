@@ -39,6 +39,12 @@ def strides_of(type_: str, dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(WIDTH[type_] * math.prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
 
 
+def own_shapes(graph: Graph, shapes: Sequence[Tensor]) -> list[Tensor]:
+    """Return the shapes that arrive with run, without those that a node shares with the node before it."""
+    late = [node for node in graph.nodes if node.shape is not None and node.shape.values is None]
+    return [shape for node, shape in zip(late, shapes, strict=True) if not node.shares_shape]
+
+
 def split_fork(calls: NodeCalls) -> list[NodeCalls]:
     """Return the calls as chains, each of which begins at src."""
     starts = [0, *(k for k, call in enumerate(calls) if k and call.takes_src)]
