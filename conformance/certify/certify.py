@@ -27,6 +27,7 @@ from .drawn import DrawnRun, Write
 from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
+from .shards import in_shard
 from .standing import in_target
 
 if TYPE_CHECKING:
@@ -162,10 +163,8 @@ def chosen_rows(order: Order) -> list[bool]:
 
 
 def _is_chosen(order: Order, number: int, row: Row) -> bool:
-    if order.target.shard:
-        part, _, count = order.target.shard.partition("/")
-        if number % int(count) != int(part) - 1:
-            return False
+    if order.target.shard and not in_shard(number, order.target.shard):
+        return False
     every = Claims((row.operation,))
     return order.chosen(row) and any(in_target(row, document, order.target, every) for document in row.documents)
 

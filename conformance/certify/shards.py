@@ -1,4 +1,4 @@
-"""Put the shards of one run together."""
+"""Decide which rows a shard of a run has, and put the shards of one run together."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..model import NOT_RUN, Result
-from .evidence import Evidence, Refused
+from ..model import NOT_CLAIMED, NOT_RUN, Claims, Result
+from ..plan.rows import Plan
+from .evidence import Evidence, Refused, Target
 from .journal import find_difference
 from .machine import join_environments, shared_part
+from .standing import in_target, is_required
 
 
 class Merged(NamedTuple):
@@ -21,6 +23,30 @@ class Merged(NamedTuple):
     canaries: Mapping[str, int]
     """By planted backend, the fewest failures that a shard saw."""
     seconds: float
+
+
+def in_shard(number: int, shard: str) -> bool:
+    """True if a shard I/N has the row of this number."""
+    part, _, count = shard.partition("/")
+    return number % int(count) == int(part) - 1
+
+
+def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
+    """Say what a shard lacks: required rows that it has and that did not run, or any row with a verdict."""
+    claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
+    results = {result.row: result for result in evidence.results}
+    missing = shown = 0
+    for number, row in enumerate(plan.rows):
+        documents = [document for document in row.documents if in_target(row, document, target, claims)]
+        if not documents or not in_shard(number, str(target.shard)) or not is_required(row, claims):
+            continue
+        verdicts = results[row.id].verdicts if row.id in results else {}
+        words = {verdicts.get(document, NOT_RUN) for document in documents}
+        missing += NOT_RUN in words
+        shown += bool(words - {NOT_RUN, NOT_CLAIMED})
+    if missing:
+        return f"{missing:,} of its rows did not run"
+    return None if shown else "it has no row in the target"
 
 
 def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:

@@ -73,6 +73,8 @@ def _run(parser: Parser) -> None:
     parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
     parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
+    text = "exit with 0, in place of 4, if all rows of the shard ran and none failed; `merge` decides"
+    parser.add_argument("--partial-ok", action="store_true", help=text)
     parser.path("--waivers", "FILE", "known failures that are waived")
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
     parser.path("--resume", "DIR", "go on with a run that was interrupted")

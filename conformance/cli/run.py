@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
+from ..certify.shards import find_shard_gap
 from ..explore.write_drawn import write_drawn
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
@@ -23,9 +25,9 @@ from ..load.strict_yaml import require
 from ..model import BAD, WAIVED, Claims, Place
 from ..plan.rows import Plan
 from ..plan.select import BadExpression, ids, parse_selection
-from ..system.exit_codes import CANNOT_START, UNTRUSTED
+from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress
+from ..system.terminal import Progress, say
 from .arguments import Usage, emit, load_plan, unknown
 from .run_summary import data_of, relative, show, show_part
 
@@ -81,7 +83,8 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
     try:
         with closing(progress):
             evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
-        return conclude_and_report(args, plan, evidence, folder.path)
+        code = conclude_and_report(args, plan, evidence, folder.path)
+        return _accept_shard(args, plan, evidence) if args.partial_ok and code == INCOMPLETE else code
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
     except ClaimsDiffer as differs:
@@ -95,6 +98,14 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
             raise
         how, code = ("terminated", error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
+
+
+def _accept_shard(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> int:
+    """Return 0 for a shard in which nothing failed, unless it lacks rows; say either on stderr."""
+    gap = find_shard_gap(plan, evidence)
+    what = f"exit stays 4: {gap}" if gap else "all its rows ran and none failed, exit 0; `conformance merge` decides"
+    say(f"--partial-ok: shard {args.shard}: {what}", sys.stderr)
+    return INCOMPLETE if gap else CONFORMS
 
 
 def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
@@ -124,6 +135,8 @@ def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence
 
 
 def _order(args: argparse.Namespace, plan: Plan) -> Order:
+    if args.partial_ok and (not args.shard or args.select is not None):
+        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k")
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")

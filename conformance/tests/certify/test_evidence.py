@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -21,10 +22,12 @@ from conformance.adapter import digest_of_adapter
 from conformance.certify import evidence as evidence_module
 from conformance.certify import waive
 from conformance.certify.evidence import Evidence, Refused, Target, Writer, complete, header_of, part_of, read
+from conformance.certify.shards import find_shard_gap
 from conformance.cli import main as cli
 from conformance.isolate.backend import run_rows
 from conformance.model import IDLE, Claims, Identity, Outcome, Result, Verdict
 from conformance.plan.rows import Row
+from conformance.run.row import result_without_call
 
 from .. import small
 from ..processes import run_command, wait
@@ -467,6 +470,19 @@ def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> No
     assert rows_in(command.folder / "merged" / "results.jsonl") == rows_in(command.out / "results.jsonl")
     ran = [{r.row for r in read(p / "results.jsonl").results if "not run" not in r.verdicts.values()} for p in parts]
     assert sum(map(len, ran)) == len(set().union(*ran)) == len(rows_in(command.out / "results.jsonl"))
+
+
+def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
+    evidence, plan = evidence_of(part(command, "1/2")), small.plan_once(small.suite(None, command.cases))
+    assert find_shard_gap(plan, evidence) is None
+    ran = [number for number, result in enumerate(evidence.results) if "pass" in result.verdicts.values()]
+    rows = {row.id: row for row in plan.rows}
+    for number in (ran[0], ran[-1]):
+        results = list(evidence.results)
+        results[number] = result_without_call(rows[results[number].row], "not run")
+        assert (
+            find_shard_gap(plan, dataclasses.replace(evidence, results=tuple(results))) == "1 of its rows did not run"
+        )
 
 
 @pytest.fixture

@@ -623,6 +623,27 @@ def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Comm
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
+def test_a_good_shard_is_0_only_where_it_is_asked_for(command: Command) -> None:
+    for shard in ("1/2", "2/2"):
+        assert command.run("numpy", "--shard", shard).code == 4
+        said = command.run("numpy", "--shard", shard, "--partial-ok").expect(0)
+        assert f"shard {shard}: all its rows ran and none failed, exit 0; `conformance merge` decides" in said.err
+        assert said.out.splitlines()[-2].startswith(f"exit 4: incomplete: shard {shard} of the rows")
+
+
+def test_a_shard_with_a_failure_or_with_nothing_in_the_target_is_never_0(command: Command) -> None:
+    assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
+    said = command.run(mini("ClaimsNothing"), "--shard", "1/1", "--partial-ok").expect(4)
+    assert "exit stays 4: it has no row in the target" in said.err
+    said = command.run("numpy", "--shard", "9999/9999", "--partial-ok").expect(4)
+    assert "exit stays 4: it has no row in the target" in said.err
+
+
+def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
+    for more in ((), ("--shard", "1/2", "-k", "flattens")):
+        command.run("numpy", "--partial-ok", *more).expect(2, err="give --shard I/N, without -k")
+
+
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
     for backend in ("numpy", mini("Flushes"), mini("ClaimsNothing")):
