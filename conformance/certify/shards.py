@@ -11,7 +11,7 @@ from ..plan.rows import Plan
 from .evidence import Evidence, Refused, Target
 from .journal import find_difference
 from .machine import join_environments, shared_part
-from .standing import in_target, is_required
+from .standing import group_rows, in_target, is_required
 
 
 class Merged(NamedTuple):
@@ -32,18 +32,17 @@ def in_shard(number: int, shard: str) -> bool:
 
 
 def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
-    """Say what a shard lacks: required rows that it has and that did not run, or any row with a verdict."""
+    """Say why a shard is not whole: required rows did not run, or none is in the target. None if it is whole."""
     claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
-    results = {result.row: result for result in evidence.results}
-    missing = shown = 0
-    for number, row in enumerate(plan.rows):
-        documents = [document for document in row.documents if in_target(row, document, target, claims)]
-        if not documents or not in_shard(number, str(target.shard)) or not is_required(row, claims):
+    rows = [row for number, row in enumerate(plan.rows) if in_shard(number, str(target.shard))]
+    missing, shown = 0, False
+    for group in group_rows(rows, {result.row: result for result in evidence.results}):
+        row = group.rows[0]
+        if not is_required(row, claims):
             continue
-        verdicts = results[row.id].verdicts if row.id in results else {}
-        words = {verdicts.get(document, NOT_RUN) for document in documents}
-        missing += NOT_RUN in words
-        shown += bool(words - {NOT_RUN, NOT_CLAIMED})
+        verdicts = {verdict for document, verdict in group.verdicts.items() if in_target(row, document, target, claims)}
+        missing += len(group.rows) if NOT_RUN in verdicts else 0
+        shown |= not verdicts <= {NOT_RUN, NOT_CLAIMED}
     if missing:
         return f"{missing:,} of its rows did not run"
     return None if shown else "it has no row in the target"
