@@ -124,6 +124,8 @@ class Writer:
         self._journal = Journal(path, FORMAT, header)
         self._rows, self._resumed = 0, 0
         self._counts: Counter[str] = Counter()
+        self._milliseconds: dict[str, int] = {}
+        """The time of each row that took any; it stands in the footer, so that equal runs write equal rows."""
         self._idle: dict[Any, str] = {}
         """The end of a line, by verdicts, for rows that were not called."""
 
@@ -133,6 +135,8 @@ class Writer:
         self._rows += 1
         self._resumed += result.resumed
         self._counts.update(result.verdicts.values())
+        if result.milliseconds:
+            self._milliseconds[result.row] = result.milliseconds
 
     def _encode(self, result: Result) -> str:
         """Encode a row; of rows that were not called, all but the id is encoded once."""
@@ -158,6 +162,8 @@ class Writer:
             "canaries": dict(canaries or {}),
             "seconds": round(seconds, 3),
         }
+        if self._milliseconds:
+            footer["milliseconds"] = self._milliseconds
         if self._resumed:
             footer["resumed"] = self._resumed
         if drawn is not None:
@@ -246,6 +252,10 @@ def parse(data: bytes, path: Path) -> Evidence:
     """Read the content of a results file; `path` is for messages."""
     reader = Reader(io.BytesIO(data), path, FORMAT, _Shortcut())
     results = _results(path, reader)
+    times = reader.footer.get("milliseconds", {})
+    if unknown := times.keys() - {result.row for result in results}:
+        raise Refused(f"{path}: the footer has a time of {min(unknown)}, which is no row of it; the file was changed")
+    results = tuple([result._replace(milliseconds=times.get(result.row, 0)) for result in results])
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise Refused(f"{path}: the footer does not count the resumed rows; the file was changed")
     if sum(drawn_number(result.row) is not None for result in results) > reader.footer.get("drawn", _NONE)["failures"]:

@@ -195,6 +195,7 @@ FOOTER: Form = {
     "notes": _WORDS,
     "canaries": Named(SMALL),
     "seconds": Number(0, 1e9),
+    "milliseconds?": Named(SMALL),
     "resumed?": SMALL,
     "drawn?": {"calls": SMALL, "failures": SMALL},
     "seal": str,

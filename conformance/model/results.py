@@ -49,6 +49,8 @@ class Result(NamedTuple):
     """True if an earlier run called the row, was interrupted, and this one took its result over."""
     case: str | None = None
     """Of a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
+    milliseconds: int = 0
+    """The time that calling and judging the row took; 0 if it was less than half of one, or no call was made."""
 
     @property
     def outcome(self) -> Outcome:

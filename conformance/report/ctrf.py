@@ -58,7 +58,7 @@ def _test(run: FinishedRun, result: RowResult) -> Mapping[str, Any]:
         "name": row.id,
         "status": "failed" if result.worst in BAD else "passed" if result.worst in RIGHT else "skipped",
         "rawStatus": result.worst,
-        "duration": 0,
+        "duration": result.result.milliseconds,
         "suite": [case.file],
         "extra": {"rule": case.rule, "verdicts": result.verdicts},
     }

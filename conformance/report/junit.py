@@ -19,17 +19,17 @@ def render(run: FinishedRun) -> str:
     totals = _count_elements(run.listed)
     totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
-    name = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}")
-    seconds = f"{float(evidence.footer.get('seconds', 0)):.3f}"
+    title = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}")
+    time = _format_time(round(1000 * evidence.footer.get("seconds", 0)))
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites{name}{_format_numbers(totals)}{_format_attribute('time', seconds)}>",
+        f"<testsuites{title}{_format_numbers(totals)}{time}>",
     ]
     for file, rows in files.items():
         when = _format_attribute("timestamp", started) if started else ""
-        parts.append(
-            f'<testsuite{_format_attribute("name", file)}{_format_numbers(_count_elements(rows))} time="0"{when}>'
-        )
+        name, numbers = _format_attribute("name", file), _format_numbers(_count_elements(rows))
+        time = _format_time(sum(result.result.milliseconds for result in rows))
+        parts.append(f"<testsuite{name}{numbers}{time}{when}>")
         parts += [part for result in rows for part in _render_row(run, result)]
         parts.append("</testsuite>")
     parts += _render_left_out(run)
@@ -64,6 +64,10 @@ def _format_numbers(counts: Mapping[str, int]) -> str:
     return "".join(f' {name}="{number}"' for name, number in counts.items())
 
 
+def _format_time(milliseconds: int) -> str:
+    return f' time="{milliseconds / 1000:.3f}"'
+
+
 def _format_attribute(name: str, value: object) -> str:
     """An attribute; between apostrophes if that needs fewer references."""
     text = escape(visible(value), quote=False)
@@ -73,8 +77,8 @@ def _format_attribute(name: str, value: object) -> str:
 
 
 def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
-    row = result.row
-    yield f'<testcase{_format_attribute("classname", row.case.file)}{_format_attribute("name", row.id)} time="0">'
+    row, time = result.row, _format_time(result.result.milliseconds)
+    yield f"<testcase{_format_attribute('classname', row.case.file)}{_format_attribute('name', row.id)}{time}>"
     yield "<properties>"
     yield f'<property name="rule"{_format_attribute("value", row.case.rule)}/>'
     for document, verdict in result.verdicts.items():

@@ -58,7 +58,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
 
 def _details(run: FinishedRun) -> Iterator[tuple[str, str]]:
     header, footer = run.evidence.header, run.evidence.footer
-    results = {key: value for key, value in footer.items() if key != "record"}
+    results = {key: value for key, value in footer.items() if key not in ("record", "milliseconds")}
     for part in (header, {"results": results}):
         yield from (each for each in _flatten(part) if each[0] not in ("record", "format", "waivers"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from time import perf_counter
 from typing import Any
 
 from ..model import IDLE, NOT_CLAIMED, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, fails, worst
@@ -38,9 +39,16 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
         if outcomes := hangs.without_call(row):
             previous = judge_row(row, outcomes, left)
         else:
-            previous = run_row(row, adapter, left, previous)
+            previous = _run_timed(row, adapter, left, previous)
         hangs.count(row, previous)
         yield previous
+
+
+def _run_timed(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+    began = perf_counter()
+    result = run_row(row, adapter, left_out, previous)
+    milliseconds = round(1000 * (perf_counter() - began))
+    return result._replace(milliseconds=milliseconds) if milliseconds else result
 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:

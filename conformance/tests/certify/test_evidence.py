@@ -394,6 +394,22 @@ class It(NumpyReference):
 """
 
 
+def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
+    command.run(f"{tmp_path / 'slowed.py'}:It")
+    results = read(command.out / "results.jsonl").results
+    assert all(result.milliseconds >= 20 for result in results if result.outcomes != IDLE)
+    assert not any(result.milliseconds for result in results if result.outcomes == IDLE)
+
+
+def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
+    lines = lines_of(path)
+    lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
+    path.write_bytes(signed(lines))
+    with pytest.raises(Refused, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"):
+        read(path)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
 def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Command, tmp_path: Path) -> None:
     backend, whole = mini("Flushes"), tmp_path / "whole"

@@ -35,7 +35,7 @@ from conformance.tests.small import Cli, cases
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'reshape-conformance[dask]'")
 
 ROOT = Path(conformance.__file__).parents[1]
-CHANGES = ("started", "seconds", "footer", "header", "seal")
+CHANGES = ("started", "seconds", "milliseconds", "footer", "header", "seal")
 """What two runs of one thing may differ in: times, and the digest of the line that holds one."""
 
 

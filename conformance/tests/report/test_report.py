@@ -89,7 +89,7 @@ def told(
     claims = resolve_claims(adapter, plan.suite.spec.operations)
     header = header_of(plan.suite, adapter.identity, claims, Target(), "my adapter.py:It")
     writer = Writer(folder / "results.jsonl", header | {"started": "2026-01-02T03:04:05+00:00"})
-    for result in change(list(run(plan.rows, adapter))):
+    for result in change([result._replace(milliseconds=0) for result in run(plan.rows, adapter)]):
         writer.row(result)
     writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, Hostile) else ())
     evidence = read(folder / "results.jsonl")
@@ -439,6 +439,20 @@ def test_ctrf_counts_what_it_lists(answers: Told) -> None:
     assert found["failed"] > 0
     assert all({"name", "status", "duration"} <= set(test) for test in results["tests"])
     assert all(test["message"] and test["trace"] for test in results["tests"] if test["status"] == "failed")
+
+
+def test_the_time_of_each_row_is_in_junit_and_ctrf(plan: Plan, tmp_path: Path) -> None:
+    def timed(results: list[Result]) -> list[Result]:
+        return [result._replace(milliseconds=1000 + number) for number, result in enumerate(results)]
+
+    answers = told(plan, Answers(), tmp_path, timed)
+    want = {row.id: 1000 + number for number, row in enumerate(plan.rows)}
+    tests = json.loads(ctrf.render(FinishedRun(*answers)))["results"]["tests"]
+    assert {test["name"]: test["duration"] for test in tests} == want
+    for suite in ElementTree.fromstring(WRITERS["junit"](*answers)):
+        times = {case.get("name", ""): float(case.get("time", "")) for case in suite}
+        assert times == {name: pytest.approx(want[name] / 1000) for name in times}
+        assert float(suite.get("time", "")) == pytest.approx(sum(times.values()))
 
 
 def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -> None:
