@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain, compress, zip_longest
@@ -56,6 +56,8 @@ class Order:
     """The address of a scheduler whose workers take the rows, with the folders of the suite as they are there."""
     spec: Path | None = None
     cases: Path | None = None
+    maxfail: int | None = None
+    """The number of failed rows after which no row is called."""
     drawn: int = 0
     """The number of rows that are drawn and called after the others."""
     write: Write | None = None
@@ -102,7 +104,7 @@ def certify(
             blamer = Blamer(order.plan.suite.spec.rules)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             in_order = _run_in_order(order, adapter, claims, done)
-            ran = failed = 0
+            ran = failed = written = 0
             for row, result in chain(in_order, drawn.run(adapter, order.isolation, order.write)):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
@@ -115,6 +117,14 @@ def certify(
                     failed += fails(judged.verdicts.values())
                 ran += is_run
                 tick(ran, row.case.id, failed)
+                written += 1
+                if failed == order.maxfail:
+                    break
+            in_order.close()
+            if failed == order.maxfail:
+                notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
+                for row in order.plan.rows[written:] if folder else ():
+                    writer.row(result_without_call(row, NOT_RUN))
         process = process_notes(adapter)
     seconds = time.perf_counter() - began
     return writer.close(seconds, (*near, *notes, *map(remove_places, process)), planted_failures, drawn.counts)
@@ -130,7 +140,7 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     return done
 
 
-def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Iterator[tuple[Row, Result]]:
+def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Generator[tuple[Row, Result]]:
     """Yield one result a row of the plan, in its order: done before, called now, or not called."""
     rows = order.plan.rows
     yield from zip(rows, done, strict=False)

@@ -63,7 +63,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     plan = with_drawn_rows(plan, evidence)
     claims = Claims.of(header["claims"])
     target = Target.of(header["target"])
-    partial = bool(target.select or target.shard or target.operations or target.documents or target.types)
+    partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
     overdue = waive.find_overdue(header, results, plan.rows, whole=not partial)
     conclusion = conclude(
         plan, results, claims, target,
@@ -183,13 +183,15 @@ def _exit_code(
         return OVERDUE, "; ".join(overdue)
     if target.shard:
         return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
+    if target.lf and set(verdicts) <= {NOT_RUN}:
+        return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and set(verdicts) <= {NOT_RUN}:
         near = nearest(target.select, (row for group in groups.values() for rows in group for row in rows.rows))
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
         return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
-    if target.select:
+    if target.filter:
         limit = "chose some cases, and only the whole suite shows conformity"
-        return INCOMPLETE, f"incomplete: -k {target.select!r} {limit}"
+        return INCOMPLETE, f"incomplete: {target.filter} {limit}"
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:

@@ -65,6 +65,13 @@ class Target:
     """Facets, documents and types that must not be left out."""
     shard: str | None = None
     """`2/3`: the second of three parts of the rows."""
+    lf: str | None = None
+    """The folder given with --lf, whose failed rows alone are run; it makes a run incomplete."""
+
+    @property
+    def filter(self) -> str:
+        """The options that chose single rows, as they were given: `-k 'infer'`, `--lf FOLDER`, both or nothing."""
+        return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--lf {self.lf}"] * bool(self.lf))
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Target:
@@ -89,7 +96,7 @@ def header_of(
     `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row.
     """
     paths = {name: str(path) for name, path in (folders or {}).items() if path is not None}
-    header = {
+    header: dict[str, Any] = {
         "record": "header",
         "format": FORMAT.name,
         "suite": {
@@ -109,6 +116,8 @@ def header_of(
         "environment": environment(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }  # fmt: skip
+    if target.lf is not None:
+        header["target"]["lf"] = target.lf
     return {**header, "folders": paths} if paths else header
 
 

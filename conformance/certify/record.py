@@ -162,7 +162,7 @@ HEADER: Form = {
     "claims": CLAIMS,
     "target": {
         "operations": _WORDS, "documents": _WORDS, "types": _WORDS, "select": _TEXT, "large": bool,
-        "require": _WORDS, "shard": OneOf((SHARD, type(None))),
+        "require": _WORDS, "shard": OneOf((SHARD, type(None))), "lf?": str,
     },
     "environment": Named(str),
     "started": _is_time,

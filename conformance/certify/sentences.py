@@ -105,8 +105,8 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
         parts.append(f"no more than {_join(list(target.types))} was asked for")
     if target.shard:
         parts.append(f"only shard {target.shard}")
-    if target.select:
-        parts.append(f"only the cases of -k {target.select!r}")
+    if target.filter:
+        parts.append(f"only the cases of {target.filter}")
     if not target.large:
         parts.append("not run: tensors of more than 2^31 elements")
     parts += ["special_zero answered by the adapter"] * claims.answers_special_zero

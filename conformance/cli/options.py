@@ -71,6 +71,9 @@ def _run(parser: Parser) -> None:
     parser.many("--document", "ID", "judge by this document only")
     parser.many("--type", "TYPE", "this element type only")
     parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
+    parser.path("--lf", "DIR", "only rows that failed in the run of that folder; never conforms")
+    text = "call no further row after N rows failed; the others are not run"
+    parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
     parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
     text = "exit with 0, in place of 4, if all rows of the shard ran and none failed; `merge` decides"
@@ -90,6 +93,9 @@ def _run(parser: Parser) -> None:
     text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
     parser.add_argument("--hunt", type=whole, metavar="N", help=text)
     parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("-q", "--quiet", action="store_true", help="print the answer alone")
+    shown.add_argument("-v", "--verbose", action="store_true", help="print every row that failed, not twelve kinds")
     _add_cases(parser)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from ..adapter import CannotStart
 from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
 from ..certify.conclude import conclude_evidence
-from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of
+from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of, read
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
 from ..certify.shards import find_shard_gap
@@ -22,23 +22,20 @@ from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
-from ..model import BAD, WAIVED, Claims, Place
-from ..plan.rows import Plan
+from ..model import Claims, Place, fails
+from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, ids, parse_selection
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.terminal import Progress, say
 from .arguments import Usage, emit, load_plan, unknown
-from .run_summary import data_of, relative, show, show_part
+from .run_summary import Amount, data_of, relative, show, show_answer, show_part
 
 __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
 
 DEFAULT_OUT = "conformance-report"
-_SHOWN = 12
-"""The most groups of failures on the terminal; the report has all."""
 _DRAWN = 500
 """Calls that are drawn without --hunt."""
-_BAD = {*BAD, WAIVED}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,11 +76,12 @@ class _Folder:
 def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
     evidence: Evidence | None = None
-    keep = args.select is None or args.out is not None or args.resume is not None
+    keep = not order.target.filter or args.out is not None or args.resume is not None
     try:
         with closing(progress):
             evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
-        code = conclude_and_report(args, plan, evidence, folder.path)
+        amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
+        code = conclude_and_report(args, plan, evidence, folder.path, amount)
         return _accept_shard(args, plan, evidence) if args.partial_ok and code == INCOMPLETE else code
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
@@ -115,7 +113,9 @@ def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
     return f"to go on, give --resume {path} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
 
 
-def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path | None) -> int:
+def conclude_and_report(
+    args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path | None, amount: Amount = "usual"
+) -> int:
     """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code."""
     conclusion = conclude_evidence(plan, evidence)
     if out is not None:
@@ -123,11 +123,13 @@ def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence
 
         report.write(out, plan, evidence, conclusion)
     if args.json:
-        emit(data_of(conclusion, evidence, out))
+        emit(data_of(plan, conclusion, evidence, out))
+    elif amount == "answer":
+        show_answer(conclusion, out)
     elif out is not None:
-        show(plan, evidence, conclusion, out)
+        show(plan, evidence, conclusion, out, amount)
     else:
-        show_part(plan, evidence, conclusion)
+        show_part(plan, evidence, conclusion, amount)
     return conclusion.exit_code
 
 
@@ -135,8 +137,8 @@ def conclude_and_report(args: argparse.Namespace, plan: Plan, evidence: Evidence
 
 
 def _order(args: argparse.Namespace, plan: Plan) -> Order:
-    if args.partial_ok and (not args.shard or args.select is not None):
-        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k")
+    if args.partial_ok and (not args.shard or args.select is not None or args.lf):
+        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k and --lf")
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
@@ -153,7 +155,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         backend=args.backend,
         plan=plan,
         target=_target(args, plan),
-        chosen=chosen,
+        chosen=chosen if args.lf is None else _choose_failed(args.lf, chosen),
         isolation=isolation,
         limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget),
         jobs=args.jobs,
@@ -162,9 +164,22 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         dask=args.dask,
         spec=args.spec,
         cases=args.cases,
+        maxfail=args.maxfail,
         drawn=_drawn_calls(args),
         write=write_drawn,
     )
+
+
+def _choose_failed(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[Row], bool]:
+    """Narrow a choice to the rows that failed in the run of a folder."""
+    try:
+        results = read(folder / RESULTS if folder.is_dir() else folder).results
+    except Refused as refused:
+        raise Usage(f"--lf: {refused}") from None
+    failed = {result.row for result in results if fails(result.verdicts.values())}
+    if not failed:
+        raise Usage(f"--lf {folder}: no row failed in that run; drop --lf to run all rows", code=INCOMPLETE)
+    return lambda row: row.id in failed and chosen(row)
 
 
 def _drawn_calls(args: argparse.Namespace) -> int:
@@ -172,9 +187,9 @@ def _drawn_calls(args: argparse.Namespace) -> int:
 
     With waivers there are none unless --hunt asks for them, because a waiver cannot name a call that nobody wrote.
     """
-    partial = args.select is not None or args.shard or args.operation or args.document or args.type
+    partial = args.select is not None or args.lf or args.shard or args.operation or args.document or args.type
     if partial and args.hunt:
-        raise Usage(f"--hunt {args.hunt} draws calls of the whole target; drop -k, --shard and the options for a part")
+        raise Usage(f"--hunt {args.hunt} draws calls of the whole target; drop the options that choose a part of it")
     if args.hunt is None:
         return 0 if partial or args.waivers else _DRAWN
     return int(args.hunt)
@@ -199,6 +214,7 @@ def _target(args: argparse.Namespace, plan: Plan) -> Target:
         large=args.large,
         require=check_requirements(args.require, plan),
         shard=args.shard,
+        lf=None if args.lf is None else str(args.lf),
     )
 
 

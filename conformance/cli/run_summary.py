@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..certify.blame import HEAVIEST_FIRST, Blamed
 from ..certify.command import run_words
@@ -24,9 +24,11 @@ _SHOWN = 12
 _ROWS_SHOWN = 20
 """The most rows of -k that stand alone; of more, only the number for each verdict is shown."""
 _BAD = {*BAD, WAIVED}
+Amount = Literal["answer", "usual", "all"]
+"""What is printed: the answer alone, some failures too, or every row that failed."""
 
 
-def data_of(conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dict[str, Any]:
+def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dict[str, Any]:
     """Return a conclusion as data; `out` is the folder of its reports, if they are written."""
     return {
         "backend": evidence.header["backend"],
@@ -43,11 +45,38 @@ def data_of(conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dic
             }
             for s in conclusion.standings
         ],
+        "failures": list(_data_of_failures(plan, evidence, conclusion.blames)),
         "out": out and str(out),
     }  # fmt: skip
 
 
-def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
+def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterator[dict[str, Any]]:
+    """Yield a record for each row that failed in the target, or that was waived if no other failed."""
+    again = run_words(evidence.header)
+    for (diagnosis, _), members in _failures(plan, evidence, blames)[0].items():
+        for row, result in members:
+            yield {
+                "row": row.id, "case": str(row.case.place), "rule": row.case.rule, "verdicts": dict(result.verdicts),
+                "diagnosis": diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
+                "blames": {d: {"blame": b.blame, "rule": b.premise.rule} for d, b in blames.get(row.id, {}).items()},
+                "repeat": None if result.case else shlex.join([*again, "-k", row.id]),
+            }  # fmt: skip
+
+
+def show_answer(conclusion: Conclusion, out: Path | None) -> None:
+    """Print what a run shows for each document, its exit code, and where its report is."""
+    for sentence in conclusion.sentences:
+        say(wrap(sentence, 0, 2))
+    _show_end(conclusion, out)
+
+
+def _show_end(conclusion: Conclusion, out: Path | None) -> None:
+    say(f"exit {conclusion.exit_code}: {conclusion.why}")
+    if out is not None:
+        say(f"report: {relative(out / 'report.html')}")
+
+
+def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, amount: Amount) -> None:
     """Print the conclusion of a run whose reports are in a folder."""
     who = evidence.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
@@ -68,14 +97,13 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path) -> N
         say(f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}")
     for note in (*conclusion.notes, *evidence.footer["notes"]):
         say(paint("yellow", f"  note: {note}"))
-    _show_failures(plan, evidence, conclusion.blames)
+    _show_failures(plan, evidence, conclusion.blames, amount)
     say()
-    say(f"exit {conclusion.exit_code}: {conclusion.why}")
-    say(f"report: {relative(out / 'report.html')}")
+    _show_end(conclusion, out)
 
 
-def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> None:
-    """Print what each row of -k did. Such a run writes nothing, so that it overwrites no report."""
+def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, amount: Amount) -> None:
+    """Print what each row of -k or --lf did. Such a run writes nothing, so that it overwrites no report."""
     who = evidence.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()
@@ -83,9 +111,9 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> None:
         say(table(_part_table(evidence.results)))
     for note in evidence.footer["notes"]:
         say(paint("yellow", f"  note: {note}"))
-    _show_failures(plan, evidence, conclusion.blames)
+    _show_failures(plan, evidence, conclusion.blames, amount)
     say()
-    say(f"exit {conclusion.exit_code}: {conclusion.why}")
+    _show_end(conclusion, None)
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
 
@@ -103,7 +131,7 @@ def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
     return ", ".join(paint(TABLE[verdict].style or "dim", verdict) for verdict in verdicts)
 
 
-def _show_failures(plan: Plan, evidence: Evidence, blames: Blames) -> None:
+def _show_failures(plan: Plan, evidence: Evidence, blames: Blames, amount: Amount) -> None:
     groups, outside = _failures(plan, evidence, blames)
     if outside:
         say(
@@ -118,17 +146,21 @@ def _show_failures(plan: Plan, evidence: Evidence, blames: Blames) -> None:
     alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
     say(paint("bold", "failures" if alive else "failures, all waived"))
     ordered = sorted(groups.items(), key=lambda group: (_weight(group[0][1]), -len(group[1])))
-    for (diagnosis, blamed), members in ordered[:_SHOWN]:
-        row, result = members[0]
-        about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else row.case.rule
+    for (diagnosis, blamed), members in ordered if amount == "all" else ordered[:_SHOWN]:
+        about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else members[0][0].case.rule
         say(f"  {paint('red', diagnosis)} · {about} · {count_noun(len(members), 'row')}")
-        say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
-        if result.case is not None:
-            say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
-        else:
-            say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
-    if len(ordered) > _SHOWN:
+        for row, result in members if amount == "all" else members[:1]:
+            _show_row(row, result, again)
+    if len(ordered) > _SHOWN and amount != "all":
         say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
+
+
+def _show_row(row: Row, result: Result, again: str) -> None:
+    say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
+    if result.case is not None:
+        say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
+    else:
+        say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
 
 
 def _weight(blamed: Blamed | None) -> int:

@@ -42,7 +42,7 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
     waived = sum(standing.counts.get(WAIVED, 0) for standing in run.standings)
     if waived:
         parts.append(f"{waived} waived")
-    if run.target.select or run.target.shard:
+    if run.target.filter or run.target.shard:
         parts.append("part of the suite")
     word = next(iter(claimed))
     if word == "conforms" and (limits := _limits(run)):

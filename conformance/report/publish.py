@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .. import report
 from ..certify.conclude import conclude_evidence, ran_in_suite_process
-from ..certify.evidence import PACKED, Evidence, Refused, pack, parse, read, read_content
+from ..certify.evidence import PACKED, Evidence, Refused, Target, pack, parse, read, read_content
 from ..certify.folder import RESULTS
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
@@ -82,9 +82,9 @@ def _describe_replaced(path: Path, evidence: Evidence) -> str | None:
 
 def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
     refuse_unsound(evidence, plan, path)
-    target = evidence.header["target"]
-    if target["select"] or target["shard"]:
-        raise Refused(f"{path}: is a part of a run, by -k or --shard; only whole runs are published")
+    target = Target.of(evidence.header["target"])
+    if target.filter or target.shard:
+        raise Refused(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
     if ran_in_suite_process(evidence.header):
         raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
 
