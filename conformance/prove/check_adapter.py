@@ -19,6 +19,11 @@ from .check_claims import Check, check_claims, note_unclaimed
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
 """Shapes that (2, 3) cannot take with special_zero false, whatever document is asked."""
+_WRAPS: tuple[tuple[int, ...], ...] = ((2, (1 << 31) + 3), (-1, 2, (1 << 31) + 3))
+"""The same; their lengths have a product of 2^32 + 6, which is the 6 of (2, 3) if it is kept in 32 bits.
+
+An answer of that many f32 elements needs more memory than a process has by default, so that nothing is filled in vain.
+"""
 _SPECIAL = {
     "f32": "00000000 80000000 00000001 80000001 007fffff 807fffff 00800000 7f7fffff 7f800000 ff800000 7fc00000 "
     "ffc00000 7f800001 ff800001 7fa00000 7fbfffff 7fffffff ffffffff 7fc12345 3f800000 3f808000 3f800001 "
@@ -36,6 +41,8 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
         yield from checks.trivial()
         if not checks.silent:  # the other checks would report the same fault
             yield from checks.rejection()
+            if isinstance(adapter, Isolated):  # a process whose memory is limited
+                yield from checks.volume()
             yield from checks.state()
             yield from (_blame_library(check, backend) for check in checks.round_trips())
             yield from check_claims(adapter, checks.claims, plan)
@@ -140,6 +147,21 @@ class _Checks:
                 f"none of {len(_ILLEGAL)} illegal calls was rejected: does the adapter change shapes itself, "
                 "or return the library's error as an answer?",
             )  # fmt: skip
+
+    def volume(self) -> Iterator[Check]:
+        """Check that counts of elements are not kept in 32 bits, by the library or by the adapter."""
+        for shape in _WRAPS:
+            _, outcome = self.call(self.type, (2, 3), shape)
+            if outcome.kind not in ("rejected", "unsupported"):
+                what = f"answered {list(outcome.dims or ())}" if outcome.kind == "tensor" else outcome.kind
+                why = f": {outcome.message}" if outcome.message else ""
+                yield Check(
+                    "note", "volume",
+                    f"[2, 3] → {list(shape)} has 2^32 elements too many, and came back as {what}{why}; does the "
+                    "library or the adapter count elements in 32 bits, where both volumes are 6?",
+                )  # fmt: skip
+                return
+        yield Check("ok", "volume", "a volume that is equal only in 32 bits is rejected")
 
     def state(self) -> Iterator[Check]:
         """Check that a call gives the same after other calls, after a rejection, and beside another program."""

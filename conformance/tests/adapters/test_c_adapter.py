@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import bundled_folder
+from conformance.cli.main import main
 from conformance.isolate.backend import use_backend
 from conformance.isolate.launch import Limits
 from conformance.load.cases import load_suite
@@ -94,6 +95,14 @@ def test_a_bug_planted_in_it_is_caught_by_a_case_of_its_rule(plan: Plan, tmp_pat
     name, rule = BUGS[bug]
     assert re.search(rf"{name},? +/\* {bug}\b", SOURCE.read_text()), f"{name} is not number {bug} in the list of bugs"
     assert caught(plan, compiled(tmp_path, bug), rule), f"no case of {rule} notices {name}"
+
+
+@needs_compiler
+def test_check_adapter_notes_its_product_of_32_bits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-adapter", compiled(tmp_path, 4)]) == 0
+    assert "note volume: [2, 3] → [2, 2147483651] has 2^32 elements too many" in capsys.readouterr().out
+    assert main(["check-adapter", compiled(tmp_path)]) == 0
+    assert "ok   volume: a volume that is equal only in 32 bits is rejected" in capsys.readouterr().out
 
 
 @needs_compiler

@@ -75,6 +75,22 @@ def test_a_sound_adapter_is_sound(tmp_path: Path, capsys: pytest.CaptureFixture[
     }
 
 
+@pytest.mark.parametrize("answer", ["np.resize(src, [n for n in shape if abs(n) < 9])", "np.exp('no number')"])
+def test_a_product_of_32_bits_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: str) -> None:
+    """A library may answer such a call or fail in it; the adapter is sound either way."""
+    wraps = (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        known = -np.prod(shape) if -1 in shape else np.prod(shape)\n"
+        f"        return {answer} if known != src.size and known % 2**32 == src.size else src.reshape(shape)\n"
+    )
+    code, found = checks(adapter(tmp_path, wraps), capsys, "--isolation", "worker")
+    assert code == 0, mended(found)
+    (note,) = (each for each in found if each["check"] == "volume")
+    assert note["word"] == "note"
+    assert note["text"].startswith("[2, 3] → [2, 2147483651] has 2^32 elements too many, and came back as ")
+    assert note["text"].endswith("does the library or the adapter count elements in 32 bits, where both volumes are 6?")
+
+
 BROKEN = {
     "no version": ("    version = ''\n", "identity: mine has no version"),
     "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
