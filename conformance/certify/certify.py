@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain, compress, zip_longest
@@ -18,6 +19,7 @@ from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..model import NOT_RUN, Adapter, Claims, Result, fails
 from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
+from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from . import canary, waive
@@ -90,11 +92,7 @@ def certify(
             near = tuple(waive.note_near_names(loaded, identity))
             folder = out(identity.name) if out else None
             path = folder and folder / RESULTS
-            folders = {"spec": order.spec, "cases": order.cases}
-            header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
-            header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
-            if limits := limits_of(order.limits):
-                header["limits"] = limits
+            header = _header(order, adapter, claims, waivers)
             drawn = DrawnRun(order.plan, claims, order.drawn)
             header |= {"drawn": drawn.drawn._asdict()} if order.drawn else {}
             done = _resume(order.plan, path, header) if path and resume else []
@@ -104,6 +102,7 @@ def certify(
             blamer = Blamer(order.plan.suite.spec.rules)
             began, today = time.perf_counter(), datetime.now(timezone.utc).date()
             in_order = _run_in_order(order, adapter, claims, done)
+            uncalled: Counter[str] = Counter()
             ran = failed = written = 0
             for row, result in chain(in_order, drawn.run(adapter, order.isolation, order.write)):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
@@ -112,6 +111,7 @@ def certify(
                 if not out and not is_run:
                     continue
                 if result is not None:  # None: a drawn row of which nothing is kept
+                    uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = waive.apply_waivers(result, row, waivers, today, blamer)
                     writer.row(judged)
                     failed += fails(judged.verdicts.values())
@@ -125,9 +125,31 @@ def certify(
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
                 for row in order.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
+        notes.extend(_note_after_hangs(+uncalled, order.limits))
         process = process_notes(adapter)
     seconds = time.perf_counter() - began
     return writer.close(seconds, (*near, *notes, *map(remove_places, process)), planted_failures, drawn.counts)
+
+
+def _header(order: Order, adapter: Adapter, claims: Claims, waivers: Sequence[waive.Waiver]) -> dict[str, Any]:
+    folders = {"spec": order.spec, "cases": order.cases}
+    header = header_of(order.plan.suite, adapter.identity, claims, order.target, order.backend, folders)
+    header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
+    limits = limits_of(order.limits)
+    return header | ({"limits": limits} if limits else {})
+
+
+def _note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:
+    """Say how many rows were not called because others of their case hung, what that saved, and how to call them."""
+    if not uncalled:
+        return
+    first = [case for case, _ in uncalled.most_common(3)]
+    more = f" and {len(uncalled) - len(first)} more" if len(uncalled) > len(first) else ""
+    minutes = max(1, round(uncalled.total() * limits.seconds / 60))
+    yield (
+        f"not called: {uncalled.total():,} rows of {', '.join(first)}{more}, because {limits.maxhang} rows of the same "
+        f"case and operation hung; that saved up to {minutes:,} min, and --maxhang 0 calls them"
+    )
 
 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:

@@ -86,8 +86,10 @@ def _run(parser: Parser) -> None:
     _add_jobs(parser)
     parser.once("--dask", "ADDRESS", "run on the Dask cluster of that scheduler")
     _add_timeout(parser)
-    text = "time that calls may lose by timing out, for each of --jobs (14400); later rows are not run"
-    parser.add_argument("--budget", type=seconds, default=14400.0, metavar="SECONDS", help=text)
+    text = "time that calls may lose by timing out, for each of --jobs (1800); later rows are not run"
+    parser.add_argument("--budget", type=seconds, default=1800.0, metavar="SECONDS", help=text)
+    text = "rows of a case and operation that hang before its other rows are not run (3; 0: no limit)"
+    parser.add_argument("--maxhang", type=whole, default=3, metavar="N", help=text)
     _add_memory(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"

@@ -157,7 +157,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         target=_target(args, plan),
         chosen=chosen if args.lf is None else _choose_failed(args.lf, chosen),
         isolation=isolation,
-        limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget),
+        limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget, maxhang=args.maxhang),
         jobs=args.jobs,
         waivers=args.waivers,
         pinned=None if args.claims is None else read_claims(args.claims),

@@ -9,6 +9,7 @@ from typing import Literal
 from ..adapter import CannotStart, is_own, load_adapter
 from ..model import NOT_RUN, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row
+from ..run.confirm import HangCounter
 from ..run.row import result_without_call, run
 from .launch import DEFAULT_LIMITS, Limits
 from .remote import Remote, program, worker
@@ -46,12 +47,13 @@ def use_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIM
 def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
     """Run rows like `run`; with `case`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = iter(rows)
+    hangs = HangCounter(adapter.limits.maxhang if isinstance(adapter, Remote) else 0)
     if isolation == "case" and isinstance(adapter, Isolated):
         for row in _until_given_up(rest, adapter):
             adapter.renew()
-            yield from run([row], adapter, claims)
+            yield from run([row], adapter, claims, hangs)
     else:
-        yield from run(_until_given_up(rest, adapter), adapter, claims)
+        yield from run(_until_given_up(rest, adapter), adapter, claims, hangs)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
 

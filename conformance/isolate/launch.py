@@ -31,8 +31,10 @@ class Limits(NamedTuple):
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
     """To end after a request to stop."""
-    budget: float = 14400.0
+    budget: float = 1800.0
     """Seconds that calls may spend on timeouts, in one process and those started in its place."""
+    maxhang: int = 3
+    """Rows of a case and operation that hang before the next are not called; 0: no limit."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -11,30 +11,31 @@ from .call import message_text
 DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
 _AGAIN = "(deterministic: again alone in a fresh process)"
 _ALIKE = "(deterministic: alone in a fresh process, like the row before)"
-_HANGS = 3
-"""Rows of a case and operation that must time out, confirmed, before the others are not called any more."""
-_NOT_CALLED = f"not called: the {_HANGS} rows before it of this case and operation timed out"
+AFTER_HANGS = "not called: the rows before it of this case and operation hung"
 
 
 class HangCounter:
-    """Counts the rows of one case and operation that timed out twice, one after the other."""
+    """Counts the rows of one case and operation that timed out twice, one after the other.
 
-    def __init__(self) -> None:
+    The rows after `most` of them are not called (0: all are), also not at the end of the run: what hung several times
+    nearly always hangs again, and each try costs the time limit. They are `not run`, and the run says how to call them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._key: tuple[str, str] | None = None
         self._times = 0
 
-    def without_call(self, row: Row) -> list[Outcome]:
-        """Return the outcomes of a row that need not be called since those before it hung; else nothing."""
-        if self._times < _HANGS or self._key != (row.case.id, row.operation):
-            return []
-        return [Outcome("timeout", message=_NOT_CALLED)] * len(row.steps)
+    def is_enough(self, row: Row) -> bool:
+        """True if so many rows before this one hung that it is not called."""
+        return 0 < self._most <= self._times and self._key == (row.case.id, row.operation)
 
     def count(self, row: Row, result: Result) -> None:
-        """Count a result."""
+        """Count the result of a row that was called."""
         if self._key != (row.case.id, row.operation):
             self._key, self._times = (row.case.id, row.operation), 0
         message = str(result.outcome.message)
-        hung = result.outcome.kind == "timeout" and message.endswith((_AGAIN, _ALIKE, _NOT_CALLED))
+        hung = result.outcome.kind == "timeout" and message.endswith((_AGAIN, _ALIKE))
         self._times = self._times + 1 if hung else 0
 
 

@@ -8,13 +8,13 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
-from ..model import IDLE, NOT_CLAIMED, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, fails, worst
+from ..model import IDLE, NOT_CLAIMED, NOT_RUN, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, fails, worst
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .at_once import call_at_once
 from .call import elements_of, make_call
-from .confirm import DIED, HangCounter, confirm
+from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge
 
 _ALIVE = 24
@@ -23,12 +23,14 @@ _WATCHED = 24
 """Calls back at which a call may not write into src."""
 
 
-def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> Iterator[Result]:
+def run(
+    rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None, hangs: HangCounter | None = None
+) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
     left_out: dict[frozenset[str], bool] = {}
     previous: Result | None = None
-    hangs = HangCounter()
+    hangs = hangs or HangCounter(0)
     for row in rows:
         left = left_out.get(row.facets)
         if left is None:
@@ -36,10 +38,10 @@ def run(rows: Iterable[Row], adapter: Adapter, claims: Claims | None = None) -> 
         if not claims.offers(row.operation):
             yield result_without_call(row, NOT_CLAIMED)
             continue
-        if outcomes := hangs.without_call(row):
-            previous = judge_row(row, outcomes, left)
-        else:
-            previous = _run_timed(row, adapter, left, previous)
+        if hangs.is_enough(row):
+            yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
+            continue
+        previous = _run_timed(row, adapter, left, previous)
         hangs.count(row, previous)
         yield previous
 
