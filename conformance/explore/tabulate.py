@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..meaning.clauses import Clause, Clauses
+from ..meaning.contract import is_within
 from ..model import Array
 
 LEGAL, ILLEGAL, UNSPECIFIED = 0, 1, 2
@@ -57,6 +58,7 @@ def tabulate(rules: Clauses, src: Array, shape: Array) -> Table:
         illegal |= np.logical_not(_evaluate(clause.text, scope))
     dst, known, free, unknown = _entries(rules.gives, scope, illegal)
     many = _solve(rules.volumes, scope, dst, known, free, unknown, illegal)
+    _bound(rules, scope, dst, many, illegal)
     silent = many
     for clause in _about_calls(rules.silences):
         silent = silent | _evaluate(clause.text, scope)
@@ -114,6 +116,20 @@ def _solve(
         dst[at] = np.where(fixed & (entry == FREE), quotient, entry)
     many: Array = (free > 0) & ~fixed
     return many
+
+
+def _bound(rules: Clauses, scope: Mapping[str, Value], dst: Sequence[Array], many: Array, illegal: Array) -> None:
+    """Make a call illegal if each dst has a length above the largest one, and look at calls with several dst singly."""
+    for clause in rules.bounds:
+        most = _evaluate(clause.text, scope)
+        for entry in dst:
+            illegal |= entry > most
+        targets = np.broadcast_to(_evaluate(rules.volumes[0].text, scope) if rules.volumes else 0, illegal.shape)
+        limits = np.broadcast_to(most, illegal.shape)
+        entries = [np.broadcast_to(entry, illegal.shape) for entry in dst]
+        for at in map(tuple, np.argwhere(np.broadcast_to(many, illegal.shape) & ~illegal)):
+            lengths_of_call = [None if entry[at] == FREE else int(entry[at]) for entry in entries]
+            illegal[at] = not is_within(lengths_of_call, int(limits[at]), int(targets[at]) if rules.volumes else None)
 
 
 # ── expressions ───────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from ..model import Form, Meaning
+from ..model import Form, Kind, Meaning
 from .contract import Contract
 
 
@@ -45,7 +45,8 @@ def meaning_of(
         else:
             silent += tuple(rule for rule in meaning.rules or ("",) if rule not in silent)
     rules = tuple(rule for rule in silent if rule)
-    return Meaning("unspecified", meaning.dst, rules) if silent else Meaning("legal", meaning.dst, beyond)
+    kind: Kind = "unspecified" if silent else "legal"
+    return meaning._replace(kind=kind, rules=rules if silent else beyond)
 
 
 def _meaning_of_fork(
@@ -61,7 +62,7 @@ def _meaning_of_fork(
     rules = tuple(dict.fromkeys(rule for meaning in against for rule in meaning.rules))
     if "illegal" in kinds:
         return Meaning("illegal", None, rules)
-    return Meaning("unspecified" if "unspecified" in kinds else "legal", meanings[-1].dst, rules)
+    return meanings[-1]._replace(kind="unspecified" if "unspecified" in kinds else "legal", rules=rules)
 
 
 def fill_unknown(dims: tuple[int | None, ...], volume: int) -> tuple[int, ...]:

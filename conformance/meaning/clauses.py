@@ -36,14 +36,15 @@ class Clauses(NamedTuple):
     gives: tuple[Clause, ...]
     volumes: tuple[Clause, ...]
     agreements: tuple[Clause, ...]
+    bounds: tuple[Clause, ...]
+    """The largest length of dst."""
     silences: tuple[Clause, ...]
     capacities: tuple[Clause, ...]
 
 
 def compile_clauses(rules: Iterable[Rule]) -> Clauses:
     """Return the clauses of some rules; Malformed, with every problem, if an expression is not in the language."""
-    by_kind: dict[str, list[Clause]] = {"requires": [], "gives": [], "volumes": [], "agreements": []}
-    by_kind |= {"silences": [], "capacities": []}
+    by_kind: dict[str, list[Clause]] = {kind: [] for kind in Clauses._fields}
     problems = []
     for rule in rules:
         try:
@@ -85,15 +86,14 @@ def _rule_clauses(rule: Rule) -> Iterable[tuple[str, Clause]]:
         text, copies = _translate(rule.gives, _gives)
         yield "gives", Clause(rule.id, text, False, where, copies)
     if rule.ensures:
-        text, of_form = _translate(rule.ensures, _ensures)
-        yield "agreements" if of_form else "volumes", Clause(rule.id, text, of_form)
+        kind, text = _translate(rule.ensures, _ensures)
+        yield kind, Clause(rule.id, text, kind == "agreements")
 
 
 @lru_cache(1024)
 def _condition(text: str) -> tuple[str, bool]:
     tree = parse(text, CALL_NAMES | FORM_NAMES)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return _lower(tree), bool(used & FORM_NAMES)
+    return _lower(tree), bool(_names(tree) & FORM_NAMES)
 
 
 @lru_cache(1024)
@@ -138,17 +138,34 @@ def _of_entry(index: ast.expr) -> bool:
 
 
 @lru_cache(1024)
-def _ensures(text: str) -> tuple[str, bool]:
+def _ensures(text: str) -> tuple[str, str]:
+    """Return the kind of a condition on the answer, and the text that it is decided by."""
     tree = parse(text, CALL_NAMES | {"dst", "declared"})
     match tree:
         case ast.Compare(
             left=ast.Call(func=ast.Name(id="product"), args=[ast.Name(id="dst")]), ops=[ast.Eq()], comparators=[volume]
-        ) if not {"dst", "declared"} & {node.id for node in ast.walk(volume) if isinstance(node, ast.Name)}:
-            return _lower(volume), False
+        ) if not _names(volume) & {"dst", "declared"}:
+            return "volumes", _lower(volume)
         case ast.Call(func=ast.Name(id="agrees"), args=[ast.Name(id="dst"), ast.Name(id="declared")]):
-            return ast.unparse(tree), True
-    what = "has no closed form; write product(dst) == (something without dst), or agrees(dst, declared)"
-    raise Invalid(f"`ensures: {text}` {what}")
+            return "agreements", ast.unparse(tree)
+        case ast.Call(
+            func=ast.Name(id="all"),
+            args=[
+                ast.GeneratorExp(
+                    elt=ast.Compare(left=ast.Name(id=length), ops=[ast.LtE()], comparators=[most]),
+                    generators=[ast.comprehension(target=ast.Name(id=name), iter=ast.Name(id="dst"), ifs=[])],
+                )
+            ],
+        ) if length == name and not _names(most) & {"dst", "declared", name}:
+            return "bounds", _lower(most)
+    raise Invalid(
+        f"`ensures: {text}` has no closed form; write product(dst) == (something without dst), agrees(dst, declared), "
+        "or all(n <= (something without dst) for n in dst)"
+    )
+
+
+def _names(tree: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 class _Lowering(ast.NodeTransformer):

@@ -1,14 +1,15 @@
 """Contracts: the rules that bind in a document, compiled into one Python function from a call to its meaning.
 
-The function searches nothing: every `ensures` is an equation on the volume, which one division solves, or a comparison
-with the declared dims.
+Every `ensures` is an equation on the volume, which one division solves, a comparison with the declared dims, or a
+largest length. Only a largest length needs a search, and only if several lengths are free: for small enough factors of
+the volume.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ..model import Form, Meaning, Rule, Spec
@@ -48,6 +49,30 @@ def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], targe
     return target % known == 0
 
 
+def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
+    """True if no length of dst is above `most`, and free ones can be chosen so that the volume is `target`."""
+    known = [length for length in dst if length is not None]
+    free = len(dst) - len(known)
+    if any(length > most for length in known) or (free and most < 0):
+        return False
+    volume = math.prod(known)
+    return not free or target is None or volume == 0 or _can_split(target // volume, free, most)
+
+
+@lru_cache(4096)
+def _can_split(number: int, factors: int, most: int) -> bool:
+    """True if a number is the product of so many factors, none of them above `most`."""
+    if number <= most:
+        return True
+    if factors == 1 or number > most**factors:
+        return False
+    smallest = -(-number // most ** (factors - 1))
+    return any(
+        number % factor == 0 and _can_split(number // factor, factors - 1, most)
+        for factor in range(max(1, smallest), min(most, math.isqrt(number)) + 1)
+    )
+
+
 class Entry(NamedTuple):
     """An entry of shape, and the rule that says what it stands for; None if no rule does."""
 
@@ -64,11 +89,12 @@ class Contract:
     def __init__(self, rules: Iterable[Rule], types: tuple[str, ...] = (), shape_types: tuple[str, ...] = ()) -> None:
         clauses = compile_clauses(rules)
         self.source = _source(clauses)
-        self.of_answer = frozenset(clause.rule for clause in (*clauses.gives, *clauses.volumes, *clauses.agreements))
+        of_answer = (*clauses.gives, *clauses.volumes, *clauses.agreements, *clauses.bounds)
+        self.of_answer = frozenset(clause.rule for clause in of_answer)
         """The rules that look at single lengths of src or at dst, and not at the call alone."""
         names: dict[str, object] = {
-            "product": product, "agrees": agrees, "is_solvable": is_solvable, "narrow": narrow, "Meaning": Meaning,
-            "types": types, "shape_types": shape_types,
+            "product": product, "agrees": agrees, "is_solvable": is_solvable, "narrow": narrow, "is_within": is_within,
+            "Meaning": Meaning, "types": types, "shape_types": shape_types,
         }  # fmt: skip
         exec(compile(self.source, "<contract>", "exec"), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
@@ -111,8 +137,10 @@ def _source(rules: Clauses) -> str:
     lines += _indent(_entries(rules.gives))
     lines += _indent(_solve(rules.volumes))
     lines += _indent(_agree(rules))
+    lines += _indent(_bound(rules))
     lines += _indent(_collect("silent", rules.silences, "if {text}:"))
-    lines += ["    if silent or many:", "        return Meaning('unspecified', tuple(dst), silent)"]
+    most = f", min(({', '.join(clause.text for clause in rules.bounds)},))" if rules.bounds else ""
+    lines += ["    if silent or many:", f"        return Meaning('unspecified', tuple(dst), silent{most})"]
     lines += _indent(_collect("beyond", rules.capacities, "if {text}:"))
     lines += ["    return Meaning('legal', tuple(dst), beyond)"]
     return "\n".join(lines) + "\n"
@@ -216,3 +244,13 @@ def _agree(rules: Clauses) -> list[str]:
         f"        return Meaning('illegal', None, {broken!r})",
         f"    dst = narrow(dst, declared, {'target' if rules.volumes else 'None'})",
     ]
+
+
+def _bound(rules: Clauses) -> list[str]:
+    """Lines that make a call illegal if each dst has a length that is too large. A bound never infers a length."""
+    if not rules.bounds:
+        return []
+    target = "target" if rules.volumes else "None"
+    of_bounds = [clause._replace(text=f"is_within(dst, {clause.text}, {target})") for clause in rules.bounds]
+    lines = _collect("broken", of_bounds, "if not {text}:")
+    return [*lines, "if broken:", "    return Meaning('illegal', None, broken)"]

@@ -51,3 +51,5 @@ class Meaning(NamedTuple):
     rules: tuple[str, ...]
     """Illegal: the broken rules, and in a chain the silent rules of earlier nodes. Unspecified: the silent rules.
     Legal: the rules of capacity for whose sake a backend may reject the call."""
+    most: int | None = None
+    """Unspecified: the largest length that the answer may have; None if no rule sets one."""

@@ -106,6 +106,23 @@ def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
     cli(*words).expect(0, out="acme-six-entries")
 
 
+def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
+    with (dialect / "spec" / "rules.yaml").open("a") as file:
+        file.write(
+            "  - id: acme-longest\n    must: A length of dst is at most 65535.\n    stated: {acme-2026: [4, six]}\n"
+            '    ensures: "all(n <= 65535 for n in dst)"\n'
+        )
+    call = ("meaning", "--shape=-1", "--special-zero", "true", "--spec", dialect / "spec", "--src")
+    cli(*call, 65535).expect(0, out="acme-2026     legal")
+    cli(*call, 65536).expect(0, out="breaks acme-longest")
+    with (dialect / "cases" / "acme.yaml").open("a") as file:
+        file.write(
+            "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
+            '    special_zero: false\n    expect: {acme-2026: reject, "*": "T[65536]"}\n'
+        )
+    cli("check", "--spec", dialect / "spec", "--cases", dialect / "cases", "--lock").expect(0)
+
+
 def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
     said = cli("explain", "acme-refuses-seven-entries", *folders(DIALECT)).expect(0)
     given = " ".join(folders(DIALECT))

@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from conformance.load.spec import load_spec
 from conformance.meaning.clauses import compile_clauses
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
-from conformance.model import Claims, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
+from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
 from conformance.plan.rows import plan_of, row_of
 from conformance.run.row import run_row
 from conformance.system.files import lock_folder
@@ -117,6 +118,24 @@ def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: st
         assert KINDS[table.kinds[int(flag), a, b]] == meaning(*call).kind
         changed += meaning(*call) != whole(*call)
     assert changed or rule == "rank-zero"
+
+
+@pytest.mark.parametrize("most", ["2", "3", "len(shape)", "product(src) // 2"])
+def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
+    """Also of calls with several -1, where the volume has to be split."""
+    rest = [each for each in spec.rules.values() if each.id != "one-infer" and "static-2021" in each.documents]
+    place = spec.rules["same-volume"].place
+    bound = Expression(f"all(n <= {most} for n in dst)", place)
+    rules = [*rest, replace(spec.rules["same-volume"], id="longest", ensures=bound)]
+    src, shape = lengths(0, 25, 2, 0, 4), lengths(0, 216, 3, -1, 4)
+    table = tabulate(compile_clauses(rules), src, shape)
+    without, bounded = Contract(rest).meaning, Contract(rules).meaning
+    changed = 0
+    for a, b in itertools.product(range(25), range(216)):
+        call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), False
+        assert KINDS[table.kinds[0, a, b]] == bounded(*call).kind, call
+        changed += bounded(*call).kind != without(*call).kind
+    assert changed > 100
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────

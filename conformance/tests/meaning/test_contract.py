@@ -195,7 +195,9 @@ def test_a_gives_is_refused_at_its_own_line(tmp_path: Path) -> None:
     "product(dst) == product(dst)", "product(dst) == len(dst)", "product(dst) == product(src) * len(declared)",
     "product(dst) == product(src) and agrees(dst, declared)", "product(dst) <= product(src)",
     "product(src) == product(dst)", "dst == src", "agrees(declared, dst)", "agrees(dst, src)",
-    "not agrees(dst, declared)", "all(d > 0 for d in dst)", "product(dst) == 1 == 1",
+    "not agrees(dst, declared)", "all(d > 0 for d in dst)", "product(dst) == 1 == 1", "all(n <= n for n in dst)",
+    "all(n <= len(dst) for n in dst)", "all(n <= 3 for n in dst if n > 1)", "all(n < 3 for n in dst)",
+    "all(n <= 3 for n in shape)", "any(n <= 3 for n in dst)", "all(n <= 3 <= 4 for n in dst)",
 ])  # fmt: skip
 def test_a_condition_on_the_answer_without_closed_form_is_refused(text: str) -> None:
     with pytest.raises(Malformed, match=r"spec/rules\.yaml:1: rule 'a': "):
@@ -329,13 +331,15 @@ class Search:
         if broken:
             return Meaning("illegal", None, broken)
         open_, possible = self.solutions(names)
-        if not possible:
+        bounds = [r.ensures for r in self.rules if r.ensures and r.ensures.text.startswith("all")]
+        if not any(all(self.value(e, {**names, "dst": dst}) for e in bounds) for dst in possible):
             return Meaning("illegal", None, ())
         silent = tuple(r.id for r in asked if r.when and r.level == "silent" and self.value(r.when, names))
         each = [{dst[i] for dst in possible} for i in range(len(shape))]
         dst = tuple(min(values) if len(values) == 1 else None for values in each)
         if silent or len(open_) > 1 or self.has_unknown_entry(src, shape, zero):
-            return Meaning("unspecified", dst, silent)
+            limits = [self.value(Expression(e.text.split("<=")[1].split(" for ")[0], HERE), names) for e in bounds]
+            return Meaning("unspecified", dst, silent, min(limits, default=None))
         names["dst"] = dst
         return Meaning(
             "legal", dst, tuple(r.id for r in asked if r.level == "capacity" and r.when and self.value(r.when, names))
@@ -354,7 +358,7 @@ class Search:
     def solutions(self, names: dict[str, Any]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """Every dst up to the bound that the rules allow, and those of them that agree with what was declared."""
         ensures = [r.ensures for r in self.rules if r.ensures]
-        volumes = [e for e in ensures if not e.text.startswith("agrees")]
+        volumes = [e for e in ensures if e.text.startswith("product")]
         # Where a product is not 0 no length in it exceeds it, and where it is 0 three lengths show that any will do.
         bound = max([2, *(self.value(Expression(e.text.split("==", 1)[1], HERE), names) for e in volumes)])
         declared = names.get("declared") or ()
@@ -363,7 +367,7 @@ class Search:
         open_ = [
             dst for dst in itertools.product(*choices) if all(self.value(e, {**names, "dst": dst}) for e in volumes)
         ]
-        agreeing = [e for e in ensures if e not in volumes] if "declared" in names else []
+        agreeing = [e for e in ensures if e.text.startswith("agrees")] if "declared" in names else []
         return open_, [dst for dst in open_ if all(self.value(e, {**names, "dst": dst}) for e in agreeing)]
 
     def choice(self, i: int, d: int, names: dict[str, Any], free: list[int]) -> list[int]:
@@ -389,7 +393,7 @@ def assert_same(contract: Contract, search: Search, *call: Any) -> None:
         assert len(got.dst or ()) == len(want.dst or ()), where
         assert all(a in {None, b} for a, b in zip(got.dst or (), want.dst or (), strict=True)), where
         return
-    assert (want.kind, want.dst) == (got.kind, got.dst), where
+    assert (want.kind, want.dst, want.most) == (got.kind, got.dst, got.most), where
     if want.rules:  # which of several equations fails is not for a search to say
         assert want.rules == got.rules, where
 
@@ -471,6 +475,9 @@ def random_rules(rng: random.Random) -> list[Rule]:
     rules += [rule(f"ensures-{n}", ensures=f"product(dst) == {target}") for n, target in enumerate(targets)]
     if rng.random() < 0.5:
         rules.append(rule("declared", "decided", ensures="agrees(dst, declared)"))
+    if rng.random() < 0.4:
+        most = rng.choice(("2", "1", "3", "len(shape)", "product(src) - 1"))
+        rules.append(rule("longest", ensures=f"all(n <= {most} for n in dst)"))
     return rules
 
 
@@ -489,6 +496,28 @@ def test_the_closed_form_of_any_rules_says_what_a_search_says(seed: int) -> None
             assert_same(contract, search, src, shape, rng.random() < 0.5, form)
             kinds.add(contract.meaning(src, shape, False).kind)
     assert kinds == {"legal", "illegal", "unspecified"}
+
+
+@pytest.mark.parametrize(
+    ("src", "shape", "kind"),
+    [
+        ((8,), (-1, -1), "illegal"), ((6,), (-1, -1), "unspecified"), ((10,), (-1, -1, -1), "illegal"),
+        ((18,), (-1, -1, -1), "unspecified"), ((18,), (-1, -1), "illegal"), ((0,), (-1, -1), "unspecified"),
+        ((3,), (3,), "legal"), ((4,), (4,), "illegal"), ((4,), (-1,), "illegal"), ((0,), (4, 0), "illegal"),
+        ((2**40,), (-1,) * 39, "illegal"), ((2**40,), (-1,) * 41, "unspecified"), ((3**25,), (-1,) * 24, "illegal"),
+        ((2**61 - 1,), (-1,) * 60, "illegal"),
+    ],
+)  # fmt: skip
+def test_a_call_is_illegal_if_each_dst_has_a_length_above_the_largest(
+    src: tuple[int, ...], shape: tuple[int, ...], kind: str
+) -> None:
+    volume = rule("volume", ensures="product(dst) == product(src)")
+    zero = rule("zero", where="d == 0", gives="0")
+    longest = rule("longest", ensures="all(n <= 3 for n in dst)")
+    meaning = Contract([literal(), zero, inferred(), volume, longest]).meaning(src, shape, False)
+    assert meaning.kind == kind
+    assert meaning.rules == (("longest",) if kind == "illegal" else ())
+    assert meaning.most == (3 if kind == "unspecified" else None)
 
 
 # ── what the closed form promises beyond the domain ───────────────────────────────────────────────

@@ -174,6 +174,11 @@ def test_what_is_known_of_an_unspecified_answer_is_held_against_it(
     assert given(answer, Meaning("unspecified", known, ("zero-past-rank",))).verdict == verdict
 
 
+@pytest.mark.parametrize(("most", "verdict"), [(None, "observed"), (6, "observed"), (5, "fail")])
+def test_an_unspecified_answer_keeps_to_the_largest_length(most: int | None, verdict: Verdict) -> None:
+    assert given(RIGHT, Meaning("unspecified", (None,), (), most)).verdict == verdict
+
+
 def test_wrong_dims_are_told_with_those_due() -> None:
     diagnosis = compare(RIGHT._replace(dims=(3, 2)), MEANINGS["legal"], SOURCE, SRC.elements)
     assert diagnosis is not None
