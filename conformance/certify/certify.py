@@ -13,9 +13,10 @@ from itertools import chain, compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..adapter import resolve_claims
+from ..adapter import CannotStart, resolve_claims
 from ..isolate.backend import Isolation, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..isolate.remote import Remote
 from ..model import NOT_RUN, Adapter, Claims, Result, fails
 from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
@@ -31,6 +32,7 @@ from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
 from .shards import in_shard
 from .standing import in_target
+from .subject import read_subject
 
 if TYPE_CHECKING:
     from ..isolate.dask_run import WorkerSetup
@@ -64,6 +66,8 @@ class Order:
     """The number of rows that are drawn and called after the others."""
     write: Write | None = None
     """Writes the case of a drawn row that failed."""
+    with_subject: bool = False
+    """True if the evidence names the files under test, which takes up to some seconds."""
 
 
 class ClaimsDiffer(Exception):
@@ -126,15 +130,25 @@ def certify(
                 for row in order.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
         notes.extend(_note_after_hangs(+uncalled, order.limits))
+        subject = read_subject_of(adapter) if order.with_subject else {}
         process = process_notes(adapter)
-    seconds = time.perf_counter() - began
-    return writer.close(seconds, (*near, *notes, *map(remove_places, process)), planted_failures, drawn.counts)
+    all_notes = (*near, *notes, *map(remove_places, process))
+    return writer.close(time.perf_counter() - began, all_notes, planted_failures, drawn.counts, subject)
+
+
+def read_subject_of(adapter: Adapter) -> dict[str, str]:
+    """Name the files under test of a running backend; none if its process ended and does not start again."""
+    try:
+        return read_subject(adapter.session().process.pid if isinstance(adapter, Remote) else os.getpid())
+    except CannotStart:
+        return {}
 
 
 def _header(order: Order, adapter: Adapter, claims: Claims, waivers: Sequence[waive.Waiver]) -> dict[str, Any]:
     folders = {"spec": order.spec, "cases": order.cases}
     header = header_of(order.plan.suite, adapter.identity, claims, order.target, order.backend, folders)
     header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
+    header |= {"nonce": order.plan.nonce} if order.plan.nonce else {}
     limits = limits_of(order.limits)
     return header | ({"limits": limits} if limits else {})
 
@@ -185,7 +199,7 @@ def _worker_setup(order: Order, adapter: Adapter, claims: Claims) -> WorkerSetup
 
     return WorkerSetup(
         order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,
-        order.spec and order.spec.resolve(), order.cases and order.cases.resolve(),
+        order.spec and order.spec.resolve(), order.cases and order.cases.resolve(), order.plan.nonce,
     )  # fmt: skip
 
 

@@ -27,6 +27,8 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     words = ["conformance", "run", backend, *folder_words(header)]
     if isolation not in (None, isolation_of(backend)):
         words += ["--isolation", isolation]
+    if "nonce" in header:
+        words += ["--nonce", header["nonce"]]
     for name, value in header.get("limits", {}).items():
         words += [f"--{name}", str(value).removesuffix(".0")]
     return words

@@ -15,7 +15,7 @@ from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from . import planted, waive
 from .blame import Blamed, Blamer, find_answered_types
-from .drawn import with_drawn_rows
+from .drawn import plan_of_run
 from .evidence import Evidence, Target
 from .sentences import (
     describe_missing_cases,
@@ -60,7 +60,7 @@ class Conclusion:
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     """Conclude from a whole results file."""
     header, results = evidence.header, {result.row: result for result in evidence.results}
-    plan = with_drawn_rows(plan, evidence)
+    plan = plan_of_run(plan, evidence)
     claims = Claims.of(header["claims"])
     target = Target.of(header["target"])
     partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..isolate.backend import Isolation, run_rows
 from ..model import BAD, Adapter, Claims, Result
+from ..plan.challenge import challenge
 from ..plan.drawn_rows import Drawer, Drawn, drawn_number
 from ..plan.rows import Plan, Row
 from .evidence import DrawnCounts, Evidence, Refused
@@ -57,8 +58,12 @@ class DrawnRun:
                 return
 
 
-def with_drawn_rows(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
-    """Return the plan with the drawn rows that stand in some evidence; Refused if this suite draws other ones."""
+def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
+    """Return the plan of a run: under its nonce, and with the drawn rows that stand in its evidence.
+
+    Refused if this suite draws other ones.
+    """
+    plan = challenge(plan, evidence.header.get("nonce"))
     wanted = [result.row for result in evidence.results if drawn_number(result.row)]
     there = {row.id for row in plan.rows} if wanted else set()
     wanted = [row_id for row_id in wanted if row_id not in there]

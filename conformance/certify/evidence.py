@@ -158,9 +158,12 @@ class Writer:
 
     def close(
         self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
-        drawn: DrawnCounts | None = None,
+        drawn: DrawnCounts | None = None, subject: Mapping[str, str] | None = None,
     ) -> Evidence:  # fmt: skip
-        """Write the footer, give the file its name, and return its content. `canaries`: failures by planted backend."""
+        """Write the footer, give the file its name, and return its content.
+
+        `canaries`: failures by planted backend. `subject`: the SHA-256 of each file under test.
+        """
         footer: dict[str, Any] = {
             "record": "footer",
             "rows": self._rows,
@@ -177,6 +180,8 @@ class Writer:
             footer["resumed"] = self._resumed
         if drawn is not None:
             footer["drawn"] = drawn._asdict()
+        if subject:
+            footer["subject"] = dict(subject)
         self._journal.end(footer)
         content = self._journal.read_back()
         self._journal.close()

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from ..model import VERDICTS
+from ..plan.challenge import NONCE
 from ..system.text import shorten
 
 
@@ -127,6 +128,7 @@ _WORDS = [str]
 _TEXT = OneOf(TEXT)
 CONTENT = re.compile("[0-9a-f]{16}")
 """The first 8 bytes of the SHA-256 of an answer's elements in row-major order."""
+SHA256 = re.compile("[0-9a-f]{64}")
 SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
 
 
@@ -172,6 +174,7 @@ HEADER: Form = {
     "limits?": {"timeout?": Number(0, 1e9), "memory?": SMALL},
     "shards?": [{"shard": SHARD, "started": _is_time}],
     "drawn?": {"seed": SMALL, "calls": SMALL},
+    "nonce?": NONCE,
 }  # fmt: skip
 ROW: Form = {
     "record": frozenset(("row",)),
@@ -198,5 +201,6 @@ FOOTER: Form = {
     "milliseconds?": Named(SMALL),
     "resumed?": SMALL,
     "drawn?": {"calls": SMALL, "failures": SMALL},
+    "subject?": Named(SHA256),
     "seal": str,
 }

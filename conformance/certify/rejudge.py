@@ -10,7 +10,7 @@ from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Resul
 from ..plan.rows import Plan, Row
 from ..run.judge import deciding_step, verdict_of_record
 from .blame import Blamer
-from .drawn import with_drawn_rows
+from .drawn import plan_of_run
 from .evidence import Evidence, Refused, complete, miscounts, read
 from .waive import covers, why_useless
 
@@ -25,7 +25,7 @@ def read_and_judge(path: Path, plan: Plan) -> Evidence:
 def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
     """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
     if evidence.header["suite"]["digest"] == plan.suite.digest:
-        plan = with_drawn_rows(plan, evidence, path)
+        plan = plan_of_run(plan, evidence, path)
     complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     if wrong := next(miscounts(evidence), None):
         raise Refused(f"{path}: {wrong}; the file was changed")

@@ -10,7 +10,7 @@ from ..adapter import CannotStart, resolve_claims
 from ..isolate.backend import isolation_of, run_rows, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan
-from .drawn import with_drawn_rows
+from .drawn import plan_of_run
 from .evidence import Evidence
 
 
@@ -29,7 +29,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     """
     called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
     drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
-    rows = [row for row in with_drawn_rows(plan, evidence).rows if row.id in drawn]
+    rows = [row for row in plan_of_run(plan, evidence).rows if row.id in drawn]
     isolation = isolation_of(backend)
     with use_backend(backend, isolation) as adapter:
         claims = resolve_claims(adapter, plan.suite.spec.operations)

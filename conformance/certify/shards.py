@@ -57,7 +57,7 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
     first_header = _in_common(header)
     for path, part in zip(paths, parts, strict=True):
         its_header = _in_common(part.header)
-        for key in ("suite", "backend", "claims", "isolation", "waivers", "environment"):
+        for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "environment"):
             if its_header.get(key) != first_header.get(key):
                 what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
                 raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")

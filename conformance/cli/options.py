@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..system.terminal import say
 from .examples import EXAMPLES, story
-from .parser import Parser, path, positive, seconds, shard, whole
+from .parser import Parser, nonce, path, positive, seconds, shard, whole
 
 _BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
@@ -78,6 +78,8 @@ def _run(parser: Parser) -> None:
     parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
     text = "exit with 0, in place of 4, if all rows of the shard ran and none failed; `merge` decides"
     parser.add_argument("--partial-ok", action="store_true", help=text)
+    text = "64 hex digits that change the contents of src and add calls, as `certify` does"
+    parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
     parser.path("--waivers", "FILE", "known failures that are waived")
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
     parser.path("--resume", "DIR", "go on with a run that was interrupted")

@@ -82,6 +82,13 @@ def shard(text: str) -> str:
     return f"{int(part)}/{int(count)}"
 
 
+def nonce(text: str) -> str:
+    """Read 32 bytes in hexadecimal."""
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no nonce; write 64 of the digits 0 to 9 and a to f")
+    return text
+
+
 def seconds(text: str) -> float:
     """Read a positive number of seconds."""
     try:

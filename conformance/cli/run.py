@@ -23,6 +23,7 @@ from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import Claims, Place, fails
+from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, ids, parse_selection
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
@@ -40,7 +41,7 @@ _DRAWN = 500
 
 def run(args: argparse.Namespace) -> int:
     """Run, write, and print the conclusion; return its exit code."""
-    plan = load_plan(args)
+    plan = challenge(load_plan(args), args.nonce)
     if plan.suite.lost:
         raise Usage(describe_missing_cases(plan.suite))
     order = _order(args, plan)

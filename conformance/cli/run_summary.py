@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..certify.blame import HEAVIEST_FIRST, Blamed
 from ..certify.command import run_words
 from ..certify.conclude import Conclusion
-from ..certify.drawn import with_drawn_rows
+from ..certify.drawn import plan_of_run
 from ..certify.evidence import Evidence, Target
 from ..certify.standing import Blames, in_target
 from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Result, Verdict, fails
@@ -175,7 +175,7 @@ def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures
 
     Rows that are waived are left out if any other failed.
     """
-    by_row = {row.id: row for row in with_drawn_rows(plan, evidence).rows}
+    by_row = {row.id: row for row in plan_of_run(plan, evidence).rows}
     target = Target.of(evidence.header["target"])
     claims = Claims.of(evidence.header["claims"])
     failures: _Failures = {}

@@ -12,6 +12,7 @@ from .. import __version__
 from ..adapter import CannotStart, resolve_claims
 from ..load.cases import load_suite
 from ..model import Adapter, Claims, Identity, Result
+from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row, plan_of
 from .backend import Isolation, open_backend, run_rows
 from .distribute import run_on_dask
@@ -32,6 +33,7 @@ class WorkerSetup(NamedTuple):
     limits: Limits = DEFAULT_LIMITS
     spec: Path | None = None
     cases: Path | None = None
+    nonce: str | None = None
     version: str = __version__
     """The version of the suite, here and at the workers."""
 
@@ -54,6 +56,7 @@ def _load(setup: WorkerSetup) -> tuple[Plan, Adapter]:
         raise WorkerDiffers(
             f"the suite is {plan.suite.digest[:12]} at a worker, {setup.digest[:12]} here; install the same"
         )
+    plan = challenge(plan, setup.nonce)
     adapter = open_backend(setup.backend, setup.isolation, setup.limits)
     if (adapter.identity, resolve_claims(adapter, plan.suite.spec.operations)) != (setup.identity, setup.claims):
         there, here = adapter.identity, setup.identity

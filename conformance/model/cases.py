@@ -111,6 +111,9 @@ class Case:
     """Set if the case has fewer rows: one for each type, of the first operation; or one for each operation and type,
     where shape arrives with run if it can. None: one for each way of passing shape."""
 
+    start: int | None = None
+    """The number of the first default element of src; None: a checksum of the id. Only a nonce sets it."""
+
     @property
     def shown_steps(self) -> tuple[int, ...]:
         """The indexes of the steps that lists and pages show: all, or the first and the last of generated ones."""

@@ -22,7 +22,7 @@ def lower(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row, ready to be called."""
     if row.first is not None and _is_plain(row.case):
         return tuple([_of_type(row.type, step) for step in row.first.steps])
-    start = zlib.crc32(row.case.id.encode())  # so that two cases have different elements
+    start = zlib.crc32(row.case.id.encode()) if row.case.start is None else row.case.start
     common = _common(row)
     contents = 2 if row.case.generated else len(row.case.steps)  # generated steps share the tensors of those before
     return tuple(
@@ -74,7 +74,8 @@ def _common(row: Row) -> dict[object, _Common]:
 
 def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
     case = row.case
-    start = 0 if volume_of(step.src) >= GREAT and not case.large else start
+    if volume_of(step.src) >= GREAT and not case.large and case.start is None:
+        start = 0  # cases of the same dims share the image
     source = Source(_src_type(row, step), step.src, step.layout, step.bits, start)
     shapes = tuple((row.shape_type, _shape_dims(row, shape), shape) for shape in step.shapes)
     if row.given != "runtime":

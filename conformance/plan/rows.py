@@ -75,6 +75,8 @@ class Plan:
 
     suite: Suite
     rows: tuple[Row, ...]
+    nonce: str | None = None
+    """Set if the plan is under a nonce: see `challenge`."""
 
 
 def plan_of(suite: Suite) -> Plan:

@@ -28,7 +28,7 @@ def texts(
     plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
 ) -> Mapping[str, str]:
     """The reports by the names of their files; `brief`: the page for results that lie beside it."""
-    from ..certify.drawn import with_drawn_rows
+    from ..certify.drawn import plan_of_run
     from . import badge, ctrf, junit, markdown, report_page
     from .finished_run import FinishedRun
 
@@ -40,5 +40,5 @@ def texts(
         "badge.json": badge.render_endpoint,
         "badge.svg": badge.render_svg,
     }
-    run = FinishedRun(with_drawn_rows(plan, evidence), evidence, conclusion)
+    run = FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
     return {name: renderers[name](run) for name in names}

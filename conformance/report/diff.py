@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.drawn import with_drawn_rows
+from ..certify.drawn import plan_of_run
 from ..certify.evidence import Evidence
 from ..certify.repeat import answer
 from ..certify.sentences import describe_blames
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, Word, fails
+from ..plan.challenge import is_fresh
 from ..plan.rows import Plan
 from .rows import group_pairs
 
@@ -117,12 +118,13 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compares two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
-    for each in (old, new):
-        if each.header["suite"]["digest"] == plan.suite.digest:
-            plan = with_drawn_rows(plan, each)
-    rules = {row.id: row.case.rule for row in plan.rows}
+    at_hand = [each for each in (old, new) if each.header["suite"]["digest"] == plan.suite.digest]
+    plans = [plan_of_run(plan, each) for each in at_hand] or [plan]
+    rules = {row.id: row.case.rule for plan in plans for row in plan.rows}
     changes: list[Change] = []
     for row in dict.fromkeys((*now, *was)):
+        if is_fresh(row) and old.header.get("nonce") != new.header.get("nonce"):
+            continue  # another nonce draws other calls
         changes += _changes(row, rules.get(row, ""), was.get(row), now.get(row), pinned, plan)
     concluded = _conclude(old, new, plan)
     return Difference(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
-from ..certify.drawn import with_drawn_rows
+from ..certify.drawn import plan_of_run
 from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, miscounts, parse, read_content
 from ..certify.folder import REPORTS, RESULTS
 from ..certify.rejudge import contradictions
@@ -106,7 +106,7 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]
     try:
         evidence = parse(lines, path)
         _same_suite(path, evidence, plan)
-        plan = with_drawn_rows(plan, evidence, path)
+        plan = plan_of_run(plan, evidence, path)
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except OtherFormat:
         raise

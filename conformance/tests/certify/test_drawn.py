@@ -12,7 +12,7 @@ from adapters.numpy_reference import NumpyReference
 from conformance.adapter import load_adapter
 from conformance.certify.certify import Order, certify
 from conformance.certify.conclude import conclude_evidence
-from conformance.certify.drawn import with_drawn_rows
+from conformance.certify.drawn import plan_of_run
 from conformance.certify.evidence import Evidence, Refused, Target, part_of
 from conformance.certify.folder import RESULTS
 from conformance.certify.rejudge import read_and_judge
@@ -106,7 +106,7 @@ def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, E
 
 def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
     result = ring[1].results[-1]
-    row = with_drawn_rows(PLAN, ring[1]).rows[-1]
+    row = plan_of_run(PLAN, ring[1]).rows[-1]
     assert result.case is not None
     assert result.case.count("src:") < len(row.case.steps) / 2
     (tmp_path / "cases").mkdir()
@@ -126,7 +126,7 @@ def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Eviden
 def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Evidence]) -> None:
     for drawn in ({"seed": 1, "calls": 60}, {"seed": 0, "calls": 3}):
         with pytest.raises(Refused, match="is not what this suite draws"):
-            with_drawn_rows(PLAN, replace(ring[1], header={**ring[1].header, "drawn": drawn}))
+            plan_of_run(PLAN, replace(ring[1], header={**ring[1].header, "drawn": drawn}))
 
 
 def test_a_resumed_run_draws_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""The files under test: the shared libraries that the backend's processes have mapped, with their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+_PROC = Path("/proc")
+_STANDARD_LIBRARY = Path(os.__file__).parent
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+def read_subject(pid: int) -> dict[str, str]:
+    """Return the SHA-256 of each file under test, by a name without the places of this machine.
+
+    These are the files with code that a process and its children have mapped and this process has not; if there are
+    none, because the library is one of ours such as NumPy, all that lie in a folder of packages. Of a package the file
+    RECORD is among them, which lists all its files with their digests. Empty where the system has no /proc.
+    """
+    mapped = {path for process in _with_children(pid) for path in _mapped_files(process)}
+    mapped = {path for path in mapped if _in_package(path) or not path.is_relative_to(_STANDARD_LIBRARY)}
+    tested = mapped - set(_mapped_files(os.getpid())) or {path for path in mapped if _in_package(path) is not None}
+    names: dict[str, str] = {}
+    for path in sorted({*tested, *_records(tested)}):
+        names[_free_name(_in_package(path) or path.name, names)] = _digest(path)
+    return dict(sorted(names.items()))
+
+
+def digest_of_subject(subject: Mapping[str, str]) -> str:
+    """Return one SHA-256 for all files: of the lines that `sha256sum` would print for them."""
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(subject.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _with_children(pid: int) -> Iterator[int]:
+    yield pid
+    for children in sorted(_PROC.glob(f"{pid}/task/*/children")):
+        for child in _read(children).split():
+            yield from _with_children(int(child))
+
+
+def _mapped_files(pid: int) -> Iterator[Path]:
+    """Yield the files of which a process has mapped code."""
+    for line in _read(_PROC / str(pid) / "maps").splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/") and os.path.isfile(fields[5]):
+            yield Path(fields[5])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="surrogateescape")
+    except OSError:  # the process has ended, or is not ours
+        return ""
+
+
+def _in_package(path: Path) -> str | None:
+    """Return the path within the folder of packages; None for a file elsewhere."""
+    for at, part in enumerate(path.parts):
+        if part in _PACKAGES:
+            return "/".join(path.parts[at + 1 :])
+    return None
+
+
+def _records(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the RECORD of each package that has one of these files."""
+    wanted: dict[Path, set[str]] = {}
+    for path in paths:
+        if name := _in_package(path):
+            wanted.setdefault(Path(str(path)[: -len(name)]), set()).add(name)
+    for folder, names in wanted.items():
+        for record in folder.glob("*.dist-info/RECORD"):
+            if names & {line.rsplit(",", 2)[0] for line in _read(record).splitlines()}:
+                yield record
+
+
+def _free_name(name: str, taken: Mapping[str, str]) -> str:
+    """Return a name that is not taken: of equal names the later ones get a number."""
+    return next(free for number in count(1) if (free := name if number == 1 else f"{name} ({number})") not in taken)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

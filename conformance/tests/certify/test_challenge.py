@@ -1,0 +1,124 @@
+"""A run under a nonce: a backend that knows the suite by heart fails; the evidence is judged without the backend."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from adapters.numpy_reference import NumpyReference
+from conformance.certify.certify import Order, certify
+from conformance.certify.conclude import conclude_evidence
+from conformance.certify.evidence import Evidence, Refused, Target
+from conformance.certify.folder import RESULTS
+from conformance.certify.rejudge import read_and_judge
+from conformance.load.cases import load_suite
+from conformance.model import Claims, Node, fails
+from conformance.plan.challenge import challenge, is_fresh
+from conformance.plan.drawn_rows import Drawer, Drawn
+from conformance.plan.rows import Plan, plan_of
+from conformance.run.row import run
+from conformance.tests.forged import Records, put, rewrite
+from conformance.tests.small import Cli
+
+NONCE = "0123456789abcdef" * 4
+SUITE = load_suite()
+PLAN = Plan(SUITE, tuple(row for row in plan_of(SUITE).rows if row.type == "f32"))
+BY_HEART = '''
+import pickle
+from pathlib import Path
+from adapters.numpy_reference import NumpyReference
+from conformance import Rejected
+
+KNOWN = pickle.loads(Path({known!r}).read_bytes())
+
+class ByHeart(NumpyReference):
+    """Right for the calls that it knows; rejects every other."""
+
+    def answer(self, node, src, shape):
+        if (src, shape, node.special_zero.values) not in KNOWN:
+            raise Rejected("run", "never heard of it")
+        return super().answer(node, src, shape)
+'''
+
+
+class Recording(NumpyReference):
+    """The reference, which writes down each call."""
+
+    def __init__(self) -> None:
+        self.made: set[object] = set()
+
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        self.made.add((src, shape, node.special_zero.values))  # type: ignore[union-attr]
+        return super().answer(node, src, shape)
+
+
+@pytest.fixture(scope="module")
+def by_heart(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A backend that knows every call of the suite, and those that each run draws."""
+    folder = tmp_path_factory.mktemp("by_heart")
+    reference = Recording()
+    drawn = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations))).rows(Drawn(0, 500))
+    for _ in run([*PLAN.rows, *drawn], reference):
+        pass
+    (folder / "known").write_bytes(pickle.dumps(reference.made))
+    (folder / "by_heart.py").write_text(BY_HEART.format(known=str(folder / "known")))
+    return f"{folder / 'by_heart.py'}:ByHeart"
+
+
+def run_under(plan: Plan, backend: str, folder: Path) -> Evidence:
+    order = Order(backend, plan, Target(types=("f32",)), lambda row: True, isolation="worker", drawn=500)
+    return certify(order, lambda name: folder)
+
+
+def test_a_backend_that_knows_the_suite_by_heart_conforms_only_without_a_nonce(by_heart: str, tmp_path: Path) -> None:
+    before = run_under(PLAN, by_heart, tmp_path)
+    assert conclude_evidence(PLAN, before).exit_code == 0
+    plan = challenge(PLAN, NONCE)
+    after = run_under(plan, by_heart, tmp_path)
+    assert conclude_evidence(PLAN, after).exit_code == 1
+    failed = [result.row for result in after.results if fails(result.verdicts.values())]
+    assert len(failed) > 200
+    assert all(is_fresh(row) for row in failed)
+
+
+def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path) -> None:
+    plan = challenge(PLAN, NONCE)
+    path = tmp_path / RESULTS
+    run_under(plan, "numpy", tmp_path)
+    assert read_and_judge(path, PLAN).header["nonce"] == NONCE
+    whole = path.read_bytes()
+    rewrite(path, lambda records: records[0].pop("nonce"))
+    with pytest.raises(Refused, match="has rows that the suite does not"):
+        read_and_judge(path, PLAN)
+    path.write_bytes(whole)
+    rewrite(path, lambda records: put(records[0], ("nonce",), "f" * 64))
+    with pytest.raises(Refused, match=r"lacks .* rows of the suite"):
+        read_and_judge(path, PLAN)
+
+
+def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path) -> None:
+    """The same rows with the contents of another nonce: their digests are not those that are due."""
+    plan, path = challenge(PLAN, NONCE), tmp_path / RESULTS
+    run_under(plan, "numpy", tmp_path)
+    old = {result.row: result.content for result in run_under(PLAN, "numpy", tmp_path / "public").results}
+
+    def put_old_contents(records: Records) -> None:
+        for record in records[1:-1]:
+            if any(old.get(record["row"], ())):
+                record["content"] = list(old[record["row"]])
+
+    rewrite(path, put_old_contents)
+    with pytest.raises(Refused, match="makes it fail"):
+        read_and_judge(path, PLAN)
+
+
+def test_a_nonce_that_is_none_is_a_mistake_of_the_command_line(cli: Cli) -> None:
+    cli("run", "numpy", "--nonce", "abc").expect(2, err="'abc' is no nonce; write 64 of the digits 0 to 9 and a to f")
+
+
+def test_the_command_that_repeats_a_row_has_the_nonce(by_heart: str, cli: Cli, tmp_path: Path) -> None:
+    words = ("--nonce", NONCE, "--type", "f32", "--operation", "StaticReshape")
+    said = cli("run", by_heart, *words, "--out", tmp_path / "out").expect(1)
+    assert f"--nonce {NONCE} -k 'fresh-01234567-" in said.text

@@ -1,0 +1,89 @@
+"""A plan under a nonce: other contents, calls that stand in no case, and the same plan for whoever knows the nonce."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from conformance.load.cases import load_suite
+from conformance.model import Case
+from conformance.plan.challenge import challenge, is_fresh
+from conformance.plan.rows import Plan, plan_of
+
+ONE, TWO = "ab" * 32, "cd" * 32
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of(load_suite())
+
+
+def fresh_cases(plan: Plan) -> list[Case]:
+    return list({row.case.id: row.case for row in plan.rows if is_fresh(row.id)}.values())
+
+
+def call_of(case: Case) -> object:
+    (step,) = case.steps
+    return step.src, step.shapes[0], step.special_zero[0]
+
+
+def test_the_suite_and_the_nonce_alone_decide_the_plan(plan: Plan) -> None:
+    again = challenge(plan_of(load_suite()), ONE)
+    assert [(row.id, row.case) for row in challenge(plan, ONE).rows] == [(row.id, row.case) for row in again.rows]
+
+
+def test_the_first_calls_of_a_nonce_are_the_same_for_ever(plan: Plan) -> None:
+    assert [call_of(case) for case in fresh_cases(challenge(plan, ONE))[:3]] == [
+        ((5, 2, 1, 1), (1, 1, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2), True),
+        ((3, 3, 7, 3), (3, 3, 1, 0, 1, 1, -1, 1, 7, 1), True),
+        ((1, 1, 1, 577), (1, 1, 577, 1, 1, 1, 1, 1), False),
+    ]
+
+
+def test_a_nonce_changes_the_elements_of_each_case_but_written_bit_patterns(plan: Plan) -> None:
+    sources = [
+        {row.id: row.steps[0].source for row in each.rows[::7] if not is_fresh(row.id)}
+        for each in (plan, challenge(plan, ONE), challenge(plan, TWO))
+    ]
+    assert sources[0].keys() == sources[1].keys() == sources[2].keys()
+    for name, source in sources[0].items():
+        others = [each[name] for each in sources[1:]]
+        assert {other._replace(start=0) for other in others} == {source._replace(start=0)}, "only the start differs"
+        assert len({source.start, *(other.start for other in others)}) == 3
+
+
+def test_each_nonce_draws_a_hundred_calls_that_stand_in_no_case(plan: Plan) -> None:
+    written = {
+        (step.src, shape, zero)
+        for case in plan.suite.cases.values()
+        for step in case.steps
+        for shape, zero in zip(step.shapes, step.special_zero, strict=True)
+    }
+    drawn = [{call_of(case) for case in fresh_cases(challenge(plan, nonce))} for nonce in (ONE, TWO)]
+    assert all(len(calls) >= 100 for calls in drawn)
+    assert not written & (drawn[0] | drawn[1])
+    assert len(drawn[0] & drawn[1]) < 10
+
+
+def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
+    rules: Counter[str] = Counter()
+    for row in challenge(plan, ONE).rows:
+        if is_fresh(row.id) and row.type == "f32":
+            (step,) = row.steps
+            for judged in step.meanings:
+                entries = row.contracts[judged.documents[0]].entries(*call_of(row.case))  # type: ignore[misc]
+                broken = judged.meaning.rules if judged.meaning.kind == "illegal" else ()
+                rules.update({*broken} or {entry.rule for entry in entries if entry.rule})
+    wanted = (
+        "same-volume", "lower-bound", "one-infer", "zero-literal", "zero-empties", "zero-meets-infer", "zero-copies",
+        "infer-keeps-count", "literal-lengths",
+    )  # fmt: skip
+    assert all(rules[rule] >= 12 for rule in wanted), rules
+
+
+def test_a_plan_has_one_nonce(plan: Plan) -> None:
+    assert challenge(plan, None) is plan
+    assert challenge(challenge(plan, ONE), ONE) is challenge(plan, ONE)
+    with pytest.raises(ValueError, match="one nonce"):
+        challenge(challenge(plan, ONE), TWO)
