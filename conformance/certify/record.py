@@ -109,13 +109,24 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a key stands twice in it")
+    return record
+
+
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
+_decode_once = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
 
 
-def decode(text: str) -> Any:
-    """Decode JSON; raise ValueError for whatever cannot be decoded, also for nesting that is too deep."""
+def decode(text: str, twice: bool = True) -> Any:
+    """Decode JSON; raise ValueError for whatever cannot be decoded, also for nesting that is too deep.
+
+    Of a key that stands twice the last value is taken, or with `twice` false none.
+    """
     try:
-        return _decode(text)
+        return _decode(text) if twice else _decode_once(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -132,7 +143,8 @@ SHA256 = re.compile("[0-9a-f]{64}")
 SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
 
 
-def _is_time(value: Any) -> bool:
+def is_time(value: Any) -> bool:
+    """True for a time in ISO format."""
     return isinstance(value, str) and value.isascii() and len(value) <= 40 and _read(datetime.fromisoformat, value)
 
 
@@ -167,12 +179,12 @@ HEADER: Form = {
         "require": _WORDS, "shard": OneOf((SHARD, type(None))), "lf?": str,
     },
     "environment": Named(str),
-    "started": _is_time,
+    "started": is_time,
     "isolation?": frozenset(("worker", "case", "none")),
     "waivers?": [_WAIVER],
     "folders?": Named(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": SMALL},
-    "shards?": [{"shard": SHARD, "started": _is_time}],
+    "shards?": [{"shard": SHARD, "started": is_time}],
     "drawn?": {"seed": SMALL, "calls": SMALL},
     "nonce?": NONCE,
 }  # fmt: skip

@@ -10,6 +10,7 @@ from ..adapter import CannotStart, resolve_claims
 from ..isolate.backend import isolation_of, run_rows, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan
+from .certify import read_subject_of
 from .drawn import plan_of_run
 from .evidence import Evidence
 
@@ -20,6 +21,8 @@ class Repetition(NamedTuple):
     backend: str
     rows: int
     differences: tuple[str, ...]
+    subject: dict[str, str]
+    """The SHA-256 of each file under test, here."""
 
 
 def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetition:
@@ -36,7 +39,8 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_rows(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
-    return Repetition(backend, len(rows), differences)
+        subject = read_subject_of(adapter)
+    return Repetition(backend, len(rows), differences, subject)
 
 
 def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:

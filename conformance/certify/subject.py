@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
 _PROC = Path("/proc")
 _STANDARD_LIBRARY = Path(os.__file__).parent
+_RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid))[-.].*")
+"""The libraries of C and C++ that every program has, which differ from system to system."""
 _PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -21,12 +24,16 @@ def read_subject(pid: int) -> dict[str, str]:
     RECORD is among them, which lists all its files with their digests. Empty where the system has no /proc.
     """
     mapped = {path for process in _with_children(pid) for path in _mapped_files(process)}
-    mapped = {path for path in mapped if _in_package(path) or not path.is_relative_to(_STANDARD_LIBRARY)}
+    mapped = {path for path in mapped if _in_package(path) or not _is_of_system(path)}
     tested = mapped - set(_mapped_files(os.getpid())) or {path for path in mapped if _in_package(path) is not None}
     names: dict[str, str] = {}
     for path in sorted({*tested, *_records(tested)}):
         names[_free_name(_in_package(path) or path.name, names)] = _digest(path)
     return dict(sorted(names.items()))
+
+
+def _is_of_system(path: Path) -> bool:
+    return path.is_relative_to(_STANDARD_LIBRARY) or _RUNTIME.fullmatch(path.name) is not None
 
 
 def digest_of_subject(subject: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from ..system import exit_codes
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
+    "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
@@ -55,6 +56,17 @@ exit codes: {exit_codes.SUMMARY}""",
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
   conformance verify report.html --conforms static-2021
   conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares""",
+    "certify": """\
+  conformance certify ./mine.py:Mine --by "Mine Ltd" --key mine-key    self-tested and signed
+  conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer
+  conformance certify ./mine.py:Mine --challenge challenge.json --key mine-key
+docs/certify.md has the whole conversation of vendor and issuer""",
+    "challenge": """\
+  conformance challenge commitment.json --key issuer-key""",
+    "audit": """\
+  conformance audit certificate ./mine.py:Mine --allowed signers --challenge challenge.json --key issuer-key""",
+    "register": """\
+  conformance register certificates --allowed signers""",
     "report": """\
   conformance report build/numpy                      its pages, if the run was interrupted before they were written""",
     "compare": """\

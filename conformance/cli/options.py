@@ -159,6 +159,10 @@ def _verify(parser: Parser) -> None:
     parser.path("--claims", "FILE", "what the backend must have claimed, exactly")
     parser.once("--repeat", "N", "call N rows again, drawn at random, and compare; with --backend", type=positive)
     parser.once("--backend", "BACKEND", "the backend to call them on, which you trust to be the one of the report")
+    text = "the path is the folder of a certificate; check all of it"
+    parser.add_argument("--certificate", action="store_true", help=text)
+    _add_trust(parser)
+    parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
     _add_cases(parser)
 
 
@@ -181,6 +185,64 @@ def _diff(parser: Parser) -> None:
     parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
     parser.path("--out", "FILE", "write to a file instead of the terminal")
     _add_cases(parser)
+
+
+def _add_signing(parser: Parser) -> None:
+    parser.once("--by", "NAME", "who tests or issues, as the certificate says it")
+    parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
+
+
+def _certify(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    text = "write commitment.json, which names what will be tested, for an issuer to challenge"
+    parser.add_argument("--commit", action="store_true", help=text)
+    parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
+    _add_signing(parser)
+    parser.add_argument("--days", type=positive, default=365, metavar="N", help="days of validity (365)")
+    parser.path("--waivers", "FILE", "known failures that are waived")
+    parser.path("--claims", "FILE", "what the backend must claim, exactly")
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    text = "worker: a process for the backend (the default); case: a process for each row"
+    parser.add_argument("--isolation", choices=("worker", "case"), default="worker", help=text)
+    _add_jobs(parser)
+    _add_timeout(parser)
+    _add_memory(parser)
+    parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
+    _add_cases(parser)
+    parser.set_defaults(
+        operation=None, document=None, type=None, select=None, lf=None, maxfail=None, shard=None, partial_ok=False,
+        resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None,
+    )  # fmt: skip
+
+
+def _challenge(parser: Parser) -> None:
+    parser.add_argument("commitment", type=path, metavar="FILE", help="the commitment.json of a vendor")
+    parser.add_argument("--days", type=positive, default=14, metavar="N", help="days in which to answer (14)")
+    parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
+    parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
+    _add_cases(parser)
+
+
+def _audit(parser: Parser) -> None:
+    parser.add_argument("folder", type=path, metavar="FOLDER", help="the folder of a certificate")
+    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    parser.add_argument("--rows", type=positive, metavar="N", help="run only so many rows, chosen at random (all)")
+    _add_trust(parser)
+    _add_signing(parser)
+    _add_cases(parser)
+
+
+def _register(parser: Parser) -> None:
+    parser.add_argument("folder", type=path, metavar="DIR", help="a folder with a folder for each certificate")
+    _add_trust(parser)
+    _add_cases(parser)
+
+
+def _add_trust(parser: Parser) -> None:
+    parser.path("--allowed", "FILE", "the keys that may sign: allowed_signers, as ssh-keygen reads it")
+    parser.path("--revoked", "FILE", "revoked keys, or digests of revoked statements")
+    parser.path("--challenge", "FILE", "the challenge that the issuer gave")
 
 
 def _publish(parser: Parser) -> None:
@@ -260,6 +322,10 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
     "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
     "verify": ("verify", "derive a report again from its evidence; 1 if something does not match", _verify),
+    "certify": ("certify", "run a backend whole and write a certificate, or the commitment to one", _certify),
+    "challenge": ("challenge", "draw a nonce for the commitment of a vendor", _challenge),
+    "audit": ("audit", "run the files of a certificate again and sign that the answers are the same", _audit),
+    "register": ("register", "verify a folder of certificates and write the page that lists them", _register),
     "report": ("report", "write the reports of a run again from its evidence", _report),
     "compare": ("compare", "put several backends side by side on one page", _compare),
     "diff": ("diff", "say what changed between two runs, and why; 1 if something got worse", _diff),

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     plan = challenge(load_plan(args), args.nonce)
     if plan.suite.lost:
         raise Usage(describe_missing_cases(plan.suite))
-    order = _order(args, plan)
+    order = make_order(args, plan)
     with ExitStack() as locks:
         return _run(args, plan, order, _Folder(args, locks))
 
@@ -137,7 +137,8 @@ def conclude_and_report(
 # ── what to run ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _order(args: argparse.Namespace, plan: Plan) -> Order:
+def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False) -> Order:
+    """Make the order of a run from its options; Usage if they contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.lf):
         raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k and --lf")
     isolation = isolation_of(args.backend, args.isolation)
@@ -168,6 +169,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         maxfail=args.maxfail,
         drawn=_drawn_calls(args),
         write=write_drawn,
+        with_subject=with_subject,
     )
 
 

@@ -12,10 +12,12 @@ from ..adapter import CannotStart
 from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Evidence, Refused
 from ..certify.repeat import Repetition, repeat
+from ..certify.statement import LEVELS
 from ..model import Claims
 from ..plan.rows import Plan
+from ..report.certificate import Trust, check_certificate
 from ..report.verify import OtherSuite, Verified, verify, why_not
-from ..system.exit_codes import CANNOT_START, FAILS
+from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from .arguments import Usage, emit, load_plan, pick
 from .run import check_requirements, describe_difference, read_claims
@@ -40,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
             raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
         args.path, args.conforms = Path(args.conforms), ""  # `--conforms PATH` names no document
     plan = load_plan(args)
+    if args.certificate:
+        return _verify_certificate(args, plan)
     if (args.repeat is None) != (args.backend is None):
         raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")
     document = pick("document", args.conforms, plan.suite.spec.documents) if args.conforms else None
@@ -56,6 +60,36 @@ def run(args: argparse.Namespace) -> int:
     report, repeated = verification.report, verification.repeated
     wrong = report.mismatches or verification.unmet or (repeated is not None and repeated.differences)
     return 1 if wrong or (args.conforms is not None and verification.why_not) else 0
+
+
+def _verify_certificate(args: argparse.Namespace, plan: Plan) -> int:
+    """Check a certificate, one line if it cannot be relied on; 0 only if it is good and says yes."""
+    document = pick("document", args.conforms, plan.suite.spec.documents) if args.conforms else None
+    try:
+        trust = Trust(args.allowed, args.revoked, args.challenge, args.subject)
+        certificate = check_certificate(args.path, plan, trust)
+    except (Refused, OtherSuite) as refused:
+        raise Usage(str(refused), code=FAILS) from None
+    predicate, own = certificate.statement["predicate"], certificate.own
+    shown = [*predicate["passedTests"], *predicate["warnedTests"]]
+    types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()
+    lacking = [f"{document}/{type_}" for type_ in types if f"{document}/{type_}" not in shown]
+    good = predicate["result"] != "FAILED" and not lacking
+    if args.json:
+        emit({"level": certificate.level, "signer": certificate.signer, "issuer": certificate.issuer, "good": good,
+              "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking})  # fmt: skip
+        return CONFORMS if good else FAILS
+    say(paint("bold", f"{own['backend']['name']} {own['backend']['version']}: {certificate.level}"))
+    for sentence in certificate.conclusion.sentences:
+        say(wrap(sentence, 2, 4))
+    say(wrap(LEVELS[certificate.level], 2))
+    signer = certificate.signer or f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
+    say(f"  tested by {signer}; valid until {own['validUntil'][:10]}")
+    if certificate.issuer:
+        say(f"  run again by {certificate.issuer}")
+    lacks = f"not shown: {', '.join(lacking)}" if lacking else certificate.conclusion.why
+    say(with_sign(good, f"the certificate is true; {lacks}"))
+    return CONFORMS if good else FAILS
 
 
 def _verify(args: argparse.Namespace, plan: Plan, document: str | None, report: Verified) -> _Verification:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 
 
-def render_page(template: str, scripts: Sequence[str] = (), **values: object) -> str:
+def render_page(template: str, scripts: Sequence[str] = (), style: str = "style.css", **values: object) -> str:
     """A whole page from a template, with the scripts that it names inside. Any text in `values` only shows."""
     from markupsafe import Markup
 
-    style, script = _read("style.css"), "\n".join(map(_read, scripts))
+    css, script = _read(style), "\n".join(map(_read, scripts))
     page = _environment().get_template(template)
     return page.render(
-        style=Markup(style), style_digest=_digest(style), script=Markup(script), script_digest=_digest(script), **values
+        style=Markup(css), style_digest=_digest(css), script=Markup(script), script_digest=_digest(script), **values
     )  # fmt: skip
 
 

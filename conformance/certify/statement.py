@@ -1,0 +1,214 @@
+"""The signed records of a certificate: commitment, challenge, statement and audit. All are small JSON files.
+
+A statement is an in-toto Statement with the predicate test-result, and an audit one with the predicate svr.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..model import WAIVED, Claims
+from ..plan.challenge import NONCE
+from ..system.exit_codes import CONFORMS
+from ..system.files import read_bytes
+from .evidence import Evidence, Refused
+from .record import CLAIMS, SHA256, Named, OneOf, decode, is_time, misfit
+from .subject import digest_of_subject
+
+if TYPE_CHECKING:
+    from .conclude import Conclusion
+
+STATEMENT, COMMITMENT, CHALLENGE, AUDIT = "statement.json", "commitment.json", "challenge.json", "audit.json"
+EXTENSION = "https://reshape-conformance.invalid/certificate/v1"
+"""The key of what we add to a predicate; a URI, as in-toto asks of such keys."""
+LEVELS: Mapping[str, str] = {
+    "self-tested": "The tester ran the suite. Whoever holds the key says so; nothing else shows that the answers are "
+    "those of the named files.",
+    "challenged": "The calls and contents were not known before the tester had named the files under test. The answers "
+    "are right; that the named files gave them, and not a copy of the public reference, is the tester's word.",
+    "re-run": "The issuer ran the named files and got the same answers.",
+}
+"""What each level allows one to conclude."""
+DAYS = 365
+"""Days for which a certificate may be relied on."""
+_STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
+_TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
+_SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
+_MOST = 1 << 16
+"""Bytes of a record; ours take some 3 KB."""
+_MOST_SUBJECTS = 8
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+_DIGEST = {"sha256": SHA256}
+_FILE = {"name": _NAME, "digest": _DIGEST}
+_BACKEND = {"name": _NAME, "version": _NAME, "adapter": OneOf((SHA256, type(None)))}
+COMMITMENT_FORM = {
+    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "claims": CLAIMS,
+    "files": Named(SHA256),
+}  # fmt: skip
+CHALLENGE_FORM = {
+    "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "expires": is_time,
+}  # fmt: skip
+_OWN_FORM = {
+    "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OneOf((_NAME, type(None))),
+    "operations": [str], "leavesOut": [str], "started": is_time, "validUntil": is_time, "version": _NAME,
+    "environment": str, "summary": [str], "challenge": OneOf((SHA256, type(None))),
+}  # fmt: skip
+STATEMENT_FORM = {
+    "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_TEST_RESULT,)),
+    "predicate": {
+        "result": frozenset((_PASSED, _WARNED, _FAILED)), "configuration": [_FILE], "passedTests": [str],
+        "warnedTests": [str], "failedTests": [str], EXTENSION: _OWN_FORM,
+    },
+}  # fmt: skip
+AUDIT_FORM = {
+    "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_SUMMARY,)),
+    "predicate": {
+        "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": is_time, "properties": [str],
+        EXTENSION: {
+            "level": frozenset(("re-run",)), "by": OneOf((_NAME, type(None))), "validUntil": is_time,
+            "statement": SHA256, "rows": range(1, 1 << 31), "differences": range(1),
+        },
+    },
+}  # fmt: skip
+Record = Mapping[str, Any]
+
+
+# ── reading and writing ───────────────────────────────────────────────────────────────────────────
+
+
+def read_record(path: Path, form: Any) -> dict[str, Any]:
+    """Read a record; Refused if it has another form, or says one thing twice."""
+    try:
+        content = read_bytes(path, _MOST)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        record = decode(content.decode(), twice=False)
+    except ValueError as error:  # also of bytes that are no UTF-8
+        raise Refused(f"{path}: is no JSON of ours: {error}") from None
+    if wrong := misfit(record, form):
+        raise Refused(f"{path}: {wrong.where or 'it'} {wrong.what}")
+    assert isinstance(record, dict)
+    return record
+
+
+def encode_record(record: Record) -> str:
+    """Return the text of a record as a file of one line."""
+    return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def time_of(text: str) -> datetime:
+    """Read a time of a record; without a zone it is UTC."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def in_days(days: int, since: datetime | None = None) -> str:
+    """Return the time so many days later."""
+    return ((since or datetime.now(timezone.utc)) + timedelta(days=days)).isoformat(timespec="seconds")
+
+
+# ── making ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commitment_of(evidence: Evidence) -> dict[str, Any]:
+    """Make the record by which a vendor names what will be tested, before anybody draws a nonce."""
+    header = evidence.header
+    return {
+        "commitment": "reshape-conformance-1", "suite": header["suite"]["digest"], "backend": _backend_of(header),
+        "claims": header["claims"], "files": dict(evidence.footer.get("subject", {})),
+    }  # fmt: skip
+
+
+def challenge_of(nonce: str, commitment: Path, days: int) -> dict[str, Any]:
+    """Make the record by which an issuer gives a nonce for a commitment."""
+    return {
+        "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": digest_of_file(commitment),
+        "expires": in_days(days),
+    }  # fmt: skip
+
+
+def statement_of(
+    evidence: Evidence, results: str, conclusion: Conclusion, by: str | None, days: int, challenge: str | None
+) -> dict[str, Any]:
+    """Make the statement on a run. `results` and `challenge` are the digests of these files."""
+    header = evidence.header
+    claims, started = Claims.of(header["claims"]), time_of(header["started"])
+    tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
+    for standing in conclusion.standings:
+        if standing.word != "not claimed":
+            waived = standing.counts.get(WAIVED, 0)
+            result = _FAILED if standing.word != "conforms" else _WARNED if waived else _PASSED
+            tests[result].append(f"{standing.document}/{standing.type}")
+    bad = conclusion.exit_code != CONFORMS
+    configuration = {"suite": header["suite"]["digest"], "results.jsonl": results}
+    if header["backend"]["digest"]:
+        configuration["adapter"] = header["backend"]["digest"]
+    return {
+        "_type": _STATEMENT_TYPE,
+        "subject": _subjects(evidence.footer.get("subject", {}), header["backend"]["digest"] or results),
+        "predicateType": _TEST_RESULT,
+        "predicate": {
+            "result": _FAILED if bad else _WARNED if tests[_WARNED] else _PASSED,
+            "configuration": _files(configuration),
+            "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
+            EXTENSION: {
+                "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header), "by": by,
+                "operations": list(claims.operations), "leavesOut": list(claims.leaves_out),
+                "started": header["started"], "validUntil": in_days(days, started), "version": __version__,
+                "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
+                f"{header['environment']['processor']}",
+                "summary": [conclusion.why, *conclusion.sentences][:8], "challenge": challenge,
+            },
+        },
+    }  # fmt: skip
+
+
+def audit_of(statement: Record, digest: str, suite: str, rows: int, by: str | None) -> dict[str, Any]:
+    """Make an issuer's summary: it ran the files of a statement again, and no row differed."""
+    own = statement["predicate"][EXTENSION]
+    conforming = [f"CONFORMS_{name}" for name in statement["predicate"]["passedTests"]]
+    return {
+        "_type": _STATEMENT_TYPE,
+        "subject": statement["subject"],
+        "predicateType": _SUMMARY,
+        "predicate": {
+            "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": suite})},
+            "timeCreated": in_days(0),
+            "properties": [f"RESHAPE_{name}" for name in conforming],
+            EXTENSION: {
+                "level": "re-run", "by": by, "validUntil": own["validUntil"], "statement": digest, "rows": rows,
+                "differences": 0,
+            },
+        },
+    }  # fmt: skip
+
+
+def _backend_of(header: Record) -> dict[str, Any]:
+    backend = header["backend"]
+    return {"name": backend["name"], "version": backend["version"], "adapter": backend["digest"]}
+
+
+def _subjects(files: Mapping[str, str], adapter: str) -> list[dict[str, Any]]:
+    """Name the files under test: all of them, or one digest for all; of a backend without any, its adapter."""
+    if not files:
+        return _files({"adapter": adapter})
+    if len(files) <= _MOST_SUBJECTS:
+        return _files(files)
+    return _files({f"{len(files)} files, as the footer of results.jsonl lists them": digest_of_subject(files)})
+
+
+def _files(digests: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name[:200], "digest": {"sha256": digest}} for name, digest in digests.items()]

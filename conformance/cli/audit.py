@@ -1,0 +1,75 @@
+"""`conformance audit FOLDER BACKEND`: run the files of a certificate again; sign that the answers are the same."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from ..adapter import CannotStart
+from ..certify.evidence import Refused
+from ..certify.repeat import Repetition, repeat
+from ..certify.signature import ISSUER, sign
+from ..certify.statement import AUDIT, STATEMENT, audit_of, digest_of_file, encode_record
+from ..report.certificate import PAGE, Certificate, Trust, check_certificate, render_certificate
+from ..report.verify import OtherSuite
+from ..system.exit_codes import CANNOT_START, FAILS
+from ..system.files import replace_text
+from ..system.terminal import say
+from .arguments import Usage, emit, load_plan
+
+_MOST_SHOWN = 10
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the certificate, call its rows again here, and write audit.json if every answer is the same."""
+    plan = load_plan(args)
+    trust = Trust(args.allowed, args.revoked, args.challenge)
+    try:
+        certificate = check_certificate(args.folder, plan, trust, audited=False)
+        rows = args.rows or len(certificate.evidence.results)
+        repetition = repeat(certificate.evidence, plan, args.backend, rows)
+        _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
+    except (Refused, OtherSuite) as refused:
+        raise Usage(str(refused), code=FAILS) from None
+    except CannotStart as cannot:
+        raise Usage(str(cannot), code=CANNOT_START) from None
+    if not repetition.differences:
+        _write(args, certificate, repetition)
+    if args.json:
+        emit(repetition._asdict())
+    else:
+        _show(args, repetition)
+    return FAILS if repetition.differences else 0
+
+
+def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) -> None:
+    """Refuse to speak of files that did not run here."""
+    for name, digest in certified.items():
+        if repetition.subject.get(name) != digest:
+            what = "is another file here" if name in repetition.subject else "was not used here"
+            raise Refused(f"{name}: {what}; install what was certified, then audit again")
+
+
+def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> None:
+    digest = digest_of_file(args.folder / STATEMENT)
+    suite = certificate.evidence.header["suite"]["digest"]
+    record = audit_of(certificate.statement, digest, suite, repetition.rows, args.by)
+    replace_text(args.folder / AUDIT, encode_record(record))
+    try:
+        if args.key is not None:
+            sign(args.folder / AUDIT, args.key, ISSUER)
+    except Refused as refused:
+        raise Usage(str(refused), code=FAILS) from None
+    replace_text(args.folder / PAGE, render_certificate(args.folder, certificate.statement))
+
+
+def _show(args: argparse.Namespace, repetition: Repetition) -> None:
+    number = len(repetition.differences)
+    if number:
+        say(f"{number:,} of {repetition.rows:,} rows gave other answers here; nothing is signed")
+        for difference in repetition.differences[:_MOST_SHOWN]:
+            say(f"  {difference}")
+        return
+    say(f"{repetition.rows:,} rows gave the same answers here; the certificate is now at level re-run")
+    say(f"audit: {args.folder / AUDIT}{'' if args.key else ' (not signed; sign with --key FILE)'}")
+    say(f"next: conformance verify {args.folder} --certificate --allowed FILE")

@@ -1,0 +1,44 @@
+"""`conformance challenge commitment.json`: draw a nonce for the commitment of a vendor."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from pathlib import Path
+
+from ..certify.evidence import Refused
+from ..certify.signature import ISSUER, sign
+from ..certify.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, encode_record, read_record
+from ..system.exit_codes import FAILS
+from ..system.files import replace_text
+from ..system.terminal import say
+from .arguments import Usage, emit, load_plan
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the challenge; Usage if the commitment is of another suite."""
+    out: Path = args.out or Path(CHALLENGE)
+    if out.exists():
+        raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
+    try:
+        commitment = read_record(args.commitment, COMMITMENT_FORM)
+        suite = load_plan(args).suite.digest
+        if commitment["suite"] != suite:
+            theirs = commitment["suite"][:12]
+            raise Refused(f"{args.commitment}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
+        if not commitment["files"]:
+            raise Refused(f"{args.commitment}: names no file that will be tested, so that a challenge shows nothing")
+        record = challenge_of(secrets.token_hex(32), args.commitment, args.days)
+        replace_text(out, encode_record(record))
+        if args.key is not None:
+            sign(out, args.key, ISSUER)
+    except Refused as refused:
+        raise Usage(str(refused), code=FAILS) from None
+    if args.json:
+        emit(record)
+        return 0
+    backend = commitment["backend"]
+    say(f"challenge for {backend['name']} {backend['version']} ({len(commitment['files'])} files): {out}")
+    say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
+    say(f"next, the vendor: conformance certify BACKEND --challenge {out.name}")
+    return 0

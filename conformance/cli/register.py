@@ -1,0 +1,56 @@
+"""`conformance register DIR`: verify a folder of certificates, and write a page and a JSON file that list them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from ..certify.evidence import Refused
+from ..certify.statement import CHALLENGE, STATEMENT
+from ..plan.rows import Plan
+from ..report.certificate import PAGE, Trust, check_certificate
+from ..report.render import render_page
+from ..report.verify import OtherSuite
+from ..system.files import replace_text
+from ..system.terminal import say, table
+from .arguments import Usage, emit, load_plan
+
+INDEX, DATA = "register.html", "register.json"
+
+
+def run(args: argparse.Namespace) -> int:
+    """List every certificate below a folder; 1 if one of them cannot be relied on."""
+    folders = sorted(path.parent for path in args.folder.glob(f"*/{STATEMENT}"))
+    if not folders:
+        raise Usage(f"{args.folder} holds no certificate; each has a folder of its own with {STATEMENT}")
+    plan = load_plan(args)
+    entries = [_entry(folder, plan, args) for folder in folders]
+    replace_text(args.folder / DATA, json.dumps(entries, indent=1) + "\n")
+    page = render_page("register.html", style="certificate.css", entries=entries, signed=args.allowed is not None)
+    replace_text(args.folder / INDEX, page)
+    if args.json:
+        emit(entries)
+    else:
+        rows = [(each["backend"] or each["folder"], each["level"] or "refused", each["until"] or each["why"] or "")
+                for each in entries]  # fmt: skip
+        say(table(rows, ("backend", "level", "valid until")))
+        say(f"register: {args.folder / INDEX}")
+    return 1 if any(each["why"] for each in entries) else 0
+
+
+def _entry(folder: Path, plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
+    entry: dict[str, Any] = dict.fromkeys(("backend", "level", "scope", "by", "issuer", "until", "link", "why"))
+    entry["folder"] = folder.name
+    challenge = args.challenge or (folder / CHALLENGE if (folder / CHALLENGE).is_file() else None)
+    try:
+        certificate = check_certificate(folder, plan, Trust(args.allowed, args.revoked, challenge))
+    except (Refused, OtherSuite) as refused:
+        return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
+    own, predicate = certificate.own, certificate.statement["predicate"]
+    return {
+        **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
+        "scope": predicate["passedTests"] + predicate["warnedTests"], "by": certificate.signer or own["by"],
+        "issuer": certificate.issuer, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
+    }  # fmt: skip
