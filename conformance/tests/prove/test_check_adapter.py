@@ -204,7 +204,7 @@ def test_a_program_that_misbehaves_is_named(
     assert words in mended(found)
 
 
-LANGUAGES = {"python": None, "c": "cc", "javascript": "node"}
+LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
