@@ -1,6 +1,7 @@
 // A backend for `conformance run` in one file of C++17. It works as it stands; what to change is marked CHANGE.
 //
-// Build it with `c++ -std=c++17 -O2`. Then run `conformance check-adapter cmd:./PROGRAM` and `conformance run cmd:./PROGRAM`.
+// Build it with `c++ -std=c++17 -O2`. Then run `conformance check-adapter cmd:./PROGRAM` and
+// `conformance run cmd:./PROGRAM`.
 // Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.
 #include <algorithm>
 #include <cstdint>
@@ -291,7 +292,8 @@ Tensor read_tensor(const Json &header) {
     tensor.memory.resize(static_cast<std::size_t>(size));
     tensor.offset = static_cast<std::size_t>(offset);
     if (volume(tensor.dims) && !is_inside(tensor)) throw Fault("a tensor reaches past its memory");
-    if (!std::cin.read(reinterpret_cast<char *>(tensor.memory.data()), size)) throw Fault("the input ends inside a tensor");
+    std::cin.read(reinterpret_cast<char *>(tensor.memory.data()), size);
+    if (!std::cin) throw Fault("the input ends inside a tensor");
     return tensor;
 }
 
@@ -371,7 +373,8 @@ int main() try {
         const Json request = Reader(line).read();
         const Reply reply = perform(request);
         std::fprintf(out, "{\"id\":%lld,%s}\n", static_cast<long long>(request["id"].as_number()), reply.json.c_str());
-        for (const auto &bytes : reply.payload) std::fwrite(bytes.data(), 1, bytes.size(), out);
+        for (const auto &bytes : reply.payload)
+            if (!bytes.empty()) std::fwrite(bytes.data(), 1, bytes.size(), out);
         std::fflush(out);
         if (request["do"].value == "stop") break;
     }

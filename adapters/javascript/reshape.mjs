@@ -53,8 +53,8 @@ function copyElements({ type, dims, strides, offset, memory }) {
   return out;
 }
 
-// Return dst's dims, as BigInt, and its elements without gaps. src has its type and dims, its memory as a Buffer, and in
-// bytes the offset of the first element and the strides, which may be 0 or negative.
+// Return dst's dims, as BigInt, and its elements without gaps. src has its type and dims, its memory as a Buffer, and
+// in bytes the offset of the first element and the strides, which may be 0 or negative.
 function reshape(operation, src, shape, specialZero) {
   const dims = findDims(operation, src.dims, shape, specialZero);
   return { dims, elements: copyElements(src) };
