@@ -6,14 +6,17 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("*.md", "docs/*.md", "docs/*.png", "*/README.md", "LICENSE", "reports/*.html", "reports/*/report.html")
+PAGES = ("*.md", "docs/*.md", "*/README.md")
+OTHERS = ("docs/*.png", "LICENSE", "Dockerfile", "reports/*.html", "reports/*/report.html")
+"""Files that pages link to."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Return the files of PAGES, and those of the theme."""
-    for file in list(files.documentation_pages()) + list(files.media_files()):
-        files.remove(file)
-    for pattern in PAGES:
+    """Return the files of the theme, and those of the repository that belong to the site."""
+    for file in list(files):
+        if file.src_dir == config.docs_dir:
+            files.remove(file)
+    for pattern in (*PAGES, *OTHERS):
         for path in sorted(ROOT.glob(pattern)):
             files.append(File(str(path.relative_to(ROOT)), str(ROOT), config.site_dir, config.use_directory_urls))
     return files
