@@ -30,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
     if not _NAME.fullmatch(args.name):
         raise Usage(f"{args.name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
     path = args.out or Path(_file_name(args.name, args.lang))
-    if args.lang == "python" and path.suffix != ".py":
-        raise Usage(f"--out {str(path)!r} does not end with .py; Python finds the class only in such a file")
+    if path.suffix != _ENDINGS[args.lang] and args.lang != "rust":
+        raise Usage(f"--out {str(path)!r} does not end with {_ENDINGS[args.lang]}; give a file that does")
     try:
         _write(path, args.name, args.lang)
     except FileExistsError:
@@ -49,13 +49,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(path: Path, name: str, language: str) -> None:
-    """Write a file with the name filled in, or a folder if the template has several files."""
-    templates = _TEMPLATES[language]
-    if len(templates) > 1:
+    """Write the file with the name filled in; in Rust, a folder of files."""
+    if language == "rust":
         path.mkdir()
-    for template in templates:
-        target = path / Path(template).relative_to(language) if len(templates) > 1 else path
-        target.parent.mkdir(exist_ok=True)
+        (path / "src").mkdir()
+    for template in _TEMPLATES[language]:
+        target = path / Path(template).relative_to("rust") if language == "rust" else path
         text = (bundled_folder() / template).read_text(encoding="utf-8")
         with target.open("x", encoding="utf-8") as file:
             file.write(_fill_template(text, name, language))
@@ -83,7 +82,7 @@ def _fill_template(text: str, name: str, language: str) -> str:
 def _next(path: Path, name: str, language: str) -> list[str]:
     """Return the next commands, ready to be pasted: the one that builds the program, check and run."""
     plain = str(path) if path.is_absolute() else f"./{path}"
-    program = plain.removesuffix(_ENDINGS[language]) if plain.endswith(_ENDINGS[language]) else f"{plain}.out"
+    program = plain.removesuffix(_ENDINGS[language])
     build, backend = {
         "python": ([], f"{plain}:{_class_name(name)}"),
         "c": (["cc", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
