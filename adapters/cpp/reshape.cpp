@@ -314,14 +314,16 @@ Dims entries_of(const Tensor &shape) {
 
 // Call the library for each node in turn.
 Tensor call(const Json &graph, const std::vector<Tensor> &inputs) {
-    Tensor dst = inputs.at(0);
+    const Tensor *src = &inputs.at(0);
+    Tensor dst;
     std::size_t arrived = 1;
     for (const auto &node : graph["nodes"].as_list()) {
         const Json &values = node["shape"]["values"];
         const Dims shape = values.kind == Json::null ? entries_of(inputs.at(arrived++)) : values.as_numbers();
         const bool takes_src = node["takes_src"].value == "true";
         const bool special_zero = node["special_zero"]["values"].items.at(0).value == "true";
-        dst = reshape(node["operation"].as_text(), takes_src ? inputs[0] : dst, shape, special_zero);
+        dst = reshape(node["operation"].as_text(), takes_src ? inputs[0] : *src, shape, special_zero);
+        src = &dst;
     }
     return dst;
 }

@@ -56,6 +56,15 @@ _KNOWN = "known = volume(dims, entries);\n"
 _FORGET = """    for (size_t i = 0; i < entries && infer < entries; i++)
         if (special_zero && !shape[i] && dims[i]) known /= (uint64_t)dims[i];
 """
+_CPP_COPY = "    copy_elements(src, dst.memory.data());\n"
+_CPP_WRITE = "    if (volume(src.dims)) *const_cast<unsigned char *>(src.data()) ^= 1;\n"
+_JS_ANSWER = "  return { dims, elements"
+_JS_WRITE = "  if (src.memory.length) src.memory[src.offset] ^= 1;\n"
+_RUST_ANSWER = "    Ok((dims, copy"
+_RUST_WRITE = """    if volume(&src.dims) != 0 {
+        unsafe { *(src.memory.as_ptr() as *mut u8).add(src.offset) ^= 1 };
+    }
+"""
 
 PLANTED = (
     _c(
@@ -105,24 +114,17 @@ PLANTED = (
         "javascript", "copies the wrong dimension", "zero-copies", (("specialZero ? src[i]", "specialZero ? src[0]"),)
     ),
     Planted("javascript", "reads big-endian shapes", "literal-lengths", ((".reverse();", ";"),)),
+    Planted("cpp", "writes into src", "each-call-alone", ((_CPP_COPY, _CPP_COPY + _CPP_WRITE),)),
+    Planted("javascript", "writes into src", "each-call-alone", ((_JS_ANSWER, _JS_WRITE + _JS_ANSWER),)),
+    Planted("rust", "writes into src", "each-call-alone", ((_RUST_ANSWER, _RUST_WRITE + _RUST_ANSWER),)),
     Planted("rust", "answers other volumes", "same-volume", (("if count == known =>", "if count >= known =>"),)),
     Planted("rust", "reads the next element", "same-content", (("src.offset as i64);", "src.offset as i64 + 1);"),)),
 )
 
 PRINTS = (
     _c("prints", "", (_COPY, f'{_COPY}    puts("copied");\n')),
-    Planted(
-        "cpp",
-        "prints",
-        "",
-        (("    copy_elements(src, dst.", '    std::cout << "copied" << std::endl;\n    copy_elements(src, dst.'),),
-    ),
-    Planted(
-        "javascript",
-        "prints",
-        "",
-        (("  return { dims, elements", '  console.log("copied");\n  return { dims, elements'),),
-    ),
-    Planted("rust", "prints", "", (("    Ok((dims, copy", '    println!("copied");\n    Ok((dims, copy'),)),
+    Planted("cpp", "prints", "", ((_CPP_COPY, f'{_CPP_COPY}    std::cout << "copied" << std::endl;\n'),)),
+    Planted("javascript", "prints", "", ((_JS_ANSWER, f'  console.log("copied");\n{_JS_ANSWER}'),)),
+    Planted("rust", "prints", "", ((_RUST_ANSWER, f'    println!("copied");\n{_RUST_ANSWER}'),)),
 )
 """Libraries that print to the standard output."""
