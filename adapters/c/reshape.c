@@ -1,632 +1,399 @@
-/* A complete backend in one file of C99, without a dependency: reshape itself, and the protocol to be asked for it.
+/* A backend for `conformance run` in one file of C. It works as it stands; what to change is marked CHANGE.
  *
- *     cc -std=c99 -O2 -o reshape adapters/c/reshape.c && conformance run cmd:./reshape
- *
- * To test a library of your own, keep the protocol (the second half) and replace `settle` and `move` (the first half).
- * An adapter maps, it never repairs: hand the call over as it is, and say what the library says. adapters/README.md
- * describes the protocol. -DBUG=n plants a bug, for the suite's own tests: see the list of them below.
+ * Build it with `cc -O2`. Then run `conformance check-adapter cmd:./PROGRAM` and `conformance run cmd:./PROGRAM`.
+ * Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.
  */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#ifndef BUG
-#define BUG 0
-#endif
-enum {
-    NONE,
-    STRIDES_IGNORED,      /* 1: reads src as if it were dense */
-    ZEROS_LITERAL,        /* 2: special_zero is not looked at */
-    INFER_FORGETS_COPIES, /* 3: -1 is computed without the copied zeros */
-    PRODUCT_WRAPS,        /* 4: volumes are counted in 32 bits */
-    NAN_QUIETED,          /* 5: signalling NaNs of f32 become quiet */
-    SRC_CHANGED,          /* 6: writes into src */
-    EMPTY_CRASHES,        /* 7: divides by the volume, and dies of it */
-    DECLARED_BELIEVED,    /* 8: what is declared of the output is not checked */
-    TWO_INFERRED,         /* 9: a second -1 is taken for 1 */
-    SHAPE_FROZEN,         /* 10: the first shape that arrived at run time is used ever after */
-    SHORT_ANSWER,         /* 11: the last element is not moved */
-    HANGS_ON_RANK_13      /* 12 */
-};
+/* CHANGE: your backend. Its claims are text in JSON; leave out the facets that your library does not support. */
+#define NAME "template"
+#define VERSION "1"
+#define OPERATIONS "[\"StaticReshape\", \"DynamicReshape-1\", \"Reshape-1\"]"
+#define LEAVES_OUT "[\"declared\", \"form\"]"
+#define ANSWERS_SPECIAL_ZERO "false" /* true if this file answers it, because the library cannot */
 
-/* ── the backend: what a call means, and how bytes move ────────────────────────────────────────── */
-
+/* ── tensors ── */
 typedef struct {
-    int64_t *at;
-    size_t rank;
-} Dims;
-
-typedef struct {
-    const char *type; /* NULL: there is no such operand */
-    size_t rank;      /* its own rank: 1 is right for shape */
-    int given;        /* whether the values are here; if not, they arrive with run */
-    Dims values;
-} Operand;
-
-typedef struct {
-    int is_static, infer_meets_zero;
-    Operand shape, special_zero;
-    int declared, knows_rank; /* whether anything is said of the output; whether its rank is */
-    const char *declared_type;
-    Dims declared_dims; /* INT64_MIN: that length is not known */
-    int64_t inputs, outputs;
-    int takes_src; /* whether a later node takes src, not the output before it */
-} Node;
-
-typedef struct {
-    char *type;
-    Dims dims, strides;
-    unsigned char *memory;
-    size_t size, offset;
+    const char *type; /* f32, bf16, f16, … */
+    size_t rank, size;
+    int64_t *dims, *strides;      /* strides are in bytes; they may be 0 or negative */
+    unsigned char *memory, *data; /* all of its memory, and the element whose indices are 0 */
+    unsigned char *before;        /* of an input: a copy of its memory */
 } Tensor;
 
-static void *room(size_t size) {
-    void *got = malloc(size ? size : 1);
-    if (!got) {
-        fprintf(stderr, "no room for %zu bytes\n", size);
-        exit(70);
-    }
-    return got;
-}
-
-static Dims dims_of_rank(size_t rank) {
-    Dims dims;
-    dims.at = room(rank * sizeof *dims.at);
-    dims.rank = rank;
-    return dims;
-}
-
-/* The same, given back by itself once the request is answered. */
-typedef struct Lent {
-    struct Lent *before;
-} Lent;
-static Lent *lent;
-
-static Dims scratch_of_rank(size_t rank) {
-    Lent *block = room(sizeof *block + rank * sizeof(int64_t));
-    Dims dims;
-    block->before = lent;
-    lent = block;
-    dims.at = (int64_t *)(block + 1);
-    dims.rank = rank;
-    return dims;
-}
-
-static void give_back(void) {
-    while (lent) {
-        Lent *before = lent->before;
-        free(lent);
-        lent = before;
-    }
-}
-
-/* The product of lengths; past 64 bits it stays at the greatest value, which no volume in memory has. */
-static uint64_t volume(const int64_t *at, size_t rank) {
-    uint64_t product = 1;
-    size_t i;
-    for (i = 0; i < rank; i++)
-        if (at[i] == 0) return 0;
-    for (i = 0; i < rank; i++) {
-        uint64_t length = (uint64_t)at[i];
-        product = product > UINT64_MAX / length ? UINT64_MAX : product * length;
-        if (BUG == PRODUCT_WRAPS) product &= UINT32_MAX;
-    }
-    return product;
-}
-
-/* dst, or NULL and why there is none. */
-static const char *resolve(Dims src, Dims shape, int special_zero, int infer_meets_zero, Dims *dst) {
-    size_t i, infer = shape.rank, inferred = 0, literal = 0;
-    uint64_t whole = volume(src.at, src.rank), known;
-    Dims out = scratch_of_rank(shape.rank), fixed = scratch_of_rank(shape.rank);
-    if (BUG == ZEROS_LITERAL) special_zero = 0;
-    fixed.rank = 0;
-    for (i = 0; i < shape.rank; i++) {
-        int64_t entry = shape.at[i];
-        if (entry < -1) return "an entry of shape is below -1, or past 63 bits";
-        if (entry == -1 && inferred++ && BUG == TWO_INFERRED) entry = 1;
-        literal += entry == 0 && !special_zero;
-        if (entry == -1) {
-            infer = i;
-            continue;
-        }
-        if (entry == 0 && special_zero) {
-            if (i >= src.rank) return "a 0 in shape copies a dimension that src does not have";
-            entry = src.at[i];
-            if (BUG == INFER_FORGETS_COPIES && src.rank > 1 && shape.at[shape.rank - 1] == -1) {
-                out.at[i] = entry;
-                continue;
-            }
-        }
-        out.at[i] = fixed.at[fixed.rank++] = entry;
-    }
-    if (inferred > 1 && BUG != TWO_INFERRED) return "more than one entry of shape is -1";
-    if (inferred && literal && !infer_meets_zero) return "shape has a 0 and a -1, and special_zero is false";
-    known = volume(fixed.at, fixed.rank);
-    if (BUG == EMPTY_CRASHES && !known) abort(); /* a division by zero, said aloud */
-    if (inferred) {
-        if (known == 0) return whole ? "src is not empty, dst is" : "nothing says which length stands for -1";
-        if (whole % known) return "what -1 stands for is no whole number";
-        out.at[infer] = (int64_t)(whole / known);
-    } else if (known != whole) {
-        return "src and dst do not hold equally many elements";
-    }
-    *dst = out;
-    return NULL;
-}
-
-static int is_integer(const char *type) {
-    return strchr("su", type[0]) && strchr("8136", type[1]);
-}
-
-/* Why a node is not written as its operation's signature says. */
-static const char *malformed(const Node *node, const char *src_type) {
-    if (!node->special_zero.type) return "special_zero is missing";
-    if (!node->shape.type) return "shape is missing";
-    if (node->inputs != 1) return "one data input is wanted";
-    if (node->outputs != 1) return "one output is wanted";
-    if (strcmp(node->special_zero.type, "bool")) return "special_zero is no boolean";
-    if (node->shape.rank != 1 || !is_integer(node->shape.type)) return "shape is no vector of integers";
-    if (node->declared && BUG != DECLARED_BELIEVED && strcmp(node->declared_type, src_type))
-        return "src and dst are of different types";
-    return NULL;
-}
-
-static int agrees(const Node *node, Dims dims) {
-    size_t i;
-    if (!node->declared || !node->knows_rank || BUG == DECLARED_BELIEVED) return 1;
-    if (node->declared_dims.rank != dims.rank) return 0;
-    for (i = 0; i < dims.rank; i++)
-        if (node->declared_dims.at[i] != INT64_MIN && node->declared_dims.at[i] != dims.at[i]) return 0;
-    return 1;
-}
-
-static size_t width_of(const char *type) {
-    if (!strcmp(type, "bool") || type[1] == '8') return 1;
-    return strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : 2;
-}
-
-static Dims entries(const Tensor *shape) {
-    size_t i, k, width = width_of(shape->type);
-    Dims values = scratch_of_rank((size_t)shape->dims.at[0]);
-    for (i = 0; i < values.rank; i++) {
-        const unsigned char *from = shape->memory + shape->offset + (ptrdiff_t)i * shape->strides.at[0];
-        uint64_t bits = 0;
-        for (k = width; k-- > 0;) bits = bits << 8 | from[k];
-        if (shape->type[0] == 's' && width < 8 && bits >> (8 * width - 1)) bits |= UINT64_MAX << (8 * width);
-        values.at[i] = shape->type[0] == 'u' && bits > INT64_MAX ? INT64_MIN : (int64_t)bits; /* no length either way */
-    }
-    return values;
-}
-
-/* The dims of the last node's dst; or why the first node that has none has none. */
-static const char *settle(const Node *nodes, size_t count, Dims src, const Tensor *shapes, Dims *dst) {
-    size_t k;
-    const char *why;
-    const Dims first = src;
-    for (k = 0; k < count; k++) {
-        Dims shape = nodes[k].shape.given ? nodes[k].shape.values : entries(shapes++);
-        int special_zero = (int)nodes[k].special_zero.values.at[0];
-        if ((why = resolve(nodes[k].takes_src ? first : src, shape, special_zero, nodes[k].infer_meets_zero, &src))) return why;
-        if (!agrees(&nodes[k], src)) return "dst is not as it was declared";
-    }
-    *dst = src;
-    return NULL;
-}
-
-/* src's elements in row-major order, in memory that has room for dst. */
-static unsigned char *move(const Tensor *src, Dims dst, size_t *size) {
-    size_t width = width_of(src->type), count = (size_t)volume(src->dims.at, src->dims.rank), n, axis;
-    unsigned char *out, *to;
-    const unsigned char *from = src->memory + src->offset;
-    int64_t *index = room(src->dims.rank * sizeof *index);
-    *size = (size_t)volume(dst.at, dst.rank) * width;
-    to = out = room(*size);
-    if (count * width > *size) count = *size / width; /* where dst is wrong, no more than it holds */
-    if (count * width < *size) memset(out, 0, *size);
-    if (BUG == STRIDES_IGNORED) {
-        memcpy(out, from, src->size - src->offset < *size ? src->size - src->offset : *size);
-        free(index);
-        return out;
-    }
-    memset(index, 0, src->dims.rank * sizeof *index);
-    for (n = 0; n < count; n++, to += width) {
-        memcpy(to, from, width);
-        if (BUG == SHORT_ANSWER && n && n + 1 == count) memset(to, 0, width);
-        if (BUG == NAN_QUIETED && !strcmp(src->type, "f32") && (to[3] & 0x7f) == 0x7f && to[2] > 0x80) to[2] |= 0x40;
-        if (BUG == NAN_QUIETED && !strcmp(src->type, "f32") && (to[3] & 0x7f) == 0x7f && to[2] == 0x80 && (to[0] || to[1]))
-            to[2] |= 0x40;
-        for (axis = src->dims.rank; axis-- > 0;) {
-            from += src->strides.at[axis];
-            if (++index[axis] < src->dims.at[axis]) break;
-            from -= src->strides.at[axis] * src->dims.at[axis];
-            index[axis] = 0;
-        }
-    }
-    free(index);
-    return out;
-}
-
-/* ── JSON: as much of it as the protocol has ───────────────────────────────────────────────────── */
-
-typedef struct Json Json;
-struct Json {
-    enum { J_NULL, J_FALSE, J_TRUE, J_NUMBER, J_TEXT, J_LIST, J_OBJECT } kind;
-    char *text;  /* of a text; of a number, its digits */
-    char *key;   /* inside an object */
-    Json *first; /* of a list or an object */
-    Json *next;
-};
-
-static const char *at;
-
-static void bad(const char *what) {
-    fprintf(stderr, "%s at: %.40s\n", what, at);
+static void die(const char *why) {
+    fprintf(stderr, "adapter: %s\n", why);
     exit(65);
 }
 
-static void blanks(void) {
-    while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') at++;
+typedef union Block { union Block *before; long double aligned; } Block;
+static Block *blocks;
+
+/* Memory that is freed when the request is answered. */
+static void *room(size_t size) {
+    Block *block = size < SIZE_MAX / 2 ? malloc(sizeof *block + size) : NULL;
+    if (!block) die("there is not enough memory");
+    block->before = blocks;
+    blocks = block;
+    return block + 1;
 }
 
-/* A text; \u escapes are kept as they stand, since nothing here depends on one. */
-static char *text(void) {
-    const char *begin = ++at;
-    char *out, *to;
-    while (*at && *at != '"') at += at[0] == '\\' && at[1] ? 2 : 1;
-    if (!*at) bad("a text without end");
-    to = out = room((size_t)(at - begin) + 1);
-    while (begin < at) {
-        if (*begin == '\\' && begin[1] != 'u') begin++;
-        *to++ = *begin++;
+static void free_room(void) {
+    for (Block *block; (block = blocks); free(block)) blocks = block->before;
+}
+
+static size_t width_of(const char *type) {
+    int bits = strcmp(type, "bool") ? atoi(type + strcspn(type, "0123456789")) : 8;
+    if (bits < 8 || bits > 64) die("a tensor has an unknown type");
+    return (size_t)bits / 8;
+}
+
+/* The number of elements; past 64 bits the largest number, which no tensor in memory has. */
+static uint64_t volume(const int64_t *dims, size_t rank) {
+    uint64_t product = 1;
+    for (size_t i = 0; i < rank; i++) if (!dims[i]) return 0;
+    for (size_t i = 0; i < rank; i++)
+        product = product > UINT64_MAX / (uint64_t)dims[i] ? UINT64_MAX : product * (uint64_t)dims[i];
+    return product;
+}
+
+/* A tensor without gaps, whose elements are not set. */
+static Tensor new_tensor(const char *type, const int64_t *dims, size_t rank) {
+    uint64_t step = width_of(type), count = volume(dims, rank);
+    if (count > SIZE_MAX / step) die("the answer is too large");
+    Tensor out = {type, rank, (size_t)(count * step), room(rank * sizeof *dims), room(rank * sizeof *dims), 0, 0, 0};
+    out.memory = out.data = room(out.size);
+    for (size_t i = rank; i-- > 0; step *= (uint64_t)dims[i]) {
+        out.dims[i] = dims[i];
+        out.strides[i] = (int64_t)step;
     }
-    *to = 0;
-    at++;
     return out;
 }
 
-static Json *value(int depth) {
-    Json *json = room(sizeof *json), **last = &json->first;
-    memset(json, 0, sizeof *json);
-    blanks();
-    if (depth > 64) bad("too deep");
-    if (*at == '"') {
-        json->kind = J_TEXT;
-        json->text = text();
-    } else if (*at == '[' || *at == '{') {
-        char close = *at == '[' ? ']' : '}';
-        json->kind = *at++ == '[' ? J_LIST : J_OBJECT;
-        for (blanks(); *at != close; blanks()) {
-            char *key = NULL;
-            if (json->first && *at++ != ',') bad("a comma is missing");
-            blanks();
-            if (json->kind == J_OBJECT) {
-                if (*at != '"') bad("a key is missing");
-                key = text();
-                blanks();
-                if (*at++ != ':') bad("a colon is missing");
-            }
-            *last = value(depth + 1);
-            (*last)->key = key;
-            last = &(*last)->next;
-        }
-        at++;
-    } else if (!strncmp(at, "null", 4)) {
-        at += 4;
-    } else if (!strncmp(at, "true", 4)) {
-        json->kind = J_TRUE;
-        at += 4;
-    } else if (!strncmp(at, "false", 5)) {
-        json->kind = J_FALSE;
-        at += 5;
-    } else {
-        size_t length = strspn(at, "+-.0123456789eENaInfity");
-        if (!length) bad("this is no JSON");
-        json->kind = J_NUMBER;
-        json->text = room(length + 1);
-        memcpy(json->text, at, length);
-        json->text[length] = 0;
-        at += length;
+/* ── CHANGE: the library. Replace all of this, down to the end of `reshape`, with calls of yours. ── */
+/* Set the dims of dst, or return why there are none. */
+static const char *find_dims(const char *operation, const Tensor *src, const int64_t *shape, size_t entries,
+                             int special_zero, int64_t *dims) {
+    size_t infer = entries;
+    for (size_t i = 0; i < entries; i++) {
+        dims[i] = shape[i] == -1 ? 1 : shape[i];
+        if (shape[i] < -1) return "an entry of shape is below -1, or past 63 bits";
+        if (shape[i] == -1 && infer < entries) return "more than one entry of shape is -1";
+        if (shape[i] == -1) infer = i;
+        if (shape[i] || !special_zero) continue;
+        if (i >= src->rank) return "a 0 in shape copies a dimension that src does not have";
+        dims[i] = src->dims[i];
     }
+    for (size_t i = 0; i < entries && infer < entries && !special_zero && !strcmp(operation, "StaticReshape"); i++)
+        if (!shape[i]) return "shape has a 0 beside a -1";
+    uint64_t count = volume(src->dims, src->rank), known = volume(dims, entries);
+    if (infer < entries && known && count % known == 0) dims[infer] = (int64_t)(count / known);
+    else if (infer < entries || known != count) return "src and dst do not have equally many elements";
+    return NULL;
+}
+
+/* Write src's elements in row-major order. */
+static void copy_elements(const Tensor *src, unsigned char *to) {
+    size_t width = width_of(src->type);
+    uint64_t count = volume(src->dims, src->rank);
+    int64_t *index = memset(room(src->rank * sizeof *index), 0, src->rank * sizeof *index);
+    const unsigned char *from = src->data;
+    for (; count; count--, to += width) {
+        memcpy(to, from, width);
+        for (size_t axis = src->rank; axis-- > 0; index[axis] = 0) {
+            if (++index[axis] < src->dims[axis]) {
+                from += src->strides[axis];
+                break;
+            }
+            from -= src->strides[axis] * (src->dims[axis] - 1);
+        }
+    }
+}
+
+/* Set dst and return NULL; if the library rejects the call, return its message. */
+static const char *reshape(const char *operation, const Tensor *src, const int64_t *shape, size_t entries,
+                           int special_zero, Tensor *dst) {
+    int64_t *dims = room(entries * sizeof *dims);
+    const char *why = find_dims(operation, src, shape, entries, special_zero, dims);
+    if (why) return why;
+    *dst = new_tensor(src->type, dims, entries);
+    copy_elements(src, dst->data);
+    return NULL;
+}
+
+/* ── JSON: a value is the place in the header where it begins ── */
+static const char *blanks(const char *at) { return at + strspn(at, " \t\r\n"); }
+
+/* Return what follows a value. */
+static const char *skip(const char *at, int depth) {
+    if (depth > 64) die("a header is nested too deeply");
+    if (*at == '"') {
+        for (at++; *at != '"'; at++)
+            if (!*at || (*at == '\\' && !*++at)) die("a text in a header has no end");
+        return blanks(at + 1);
+    }
+    if (*at == '[' || *at == '{') {
+        char close = *at == '[' ? ']' : '}';
+        for (at = blanks(at + 1); *at != close; at = blanks(at + 1)) {
+            if (close == '}') {
+                if (*at != '"' || *(at = skip(at, depth)) != ':') die("a key is missing in a header");
+                at = blanks(at + 1);
+            }
+            at = skip(at, depth + 1);
+            if (*at == close) break;
+            if (*at != ',') die("a comma is missing in a header");
+        }
+        return blanks(at + 1);
+    }
+    size_t length = strspn(at, "+-.0123456789EINaefilnrstuy"); /* a number, true, false or null */
+    if (!length) die("a header is no JSON");
+    return blanks(at + length);
+}
+
+/* Return the value of a key; NULL if it is missing or null. */
+static const char *get(const char *object, const char *key) {
+    size_t length = strlen(key);
+    if (!object || *object != '{') return NULL;
+    for (const char *at = blanks(object + 1); *at == '"';) {
+        int found = !strncmp(at + 1, key, length) && at[length + 1] == '"';
+        at = blanks(skip(at, 0) + 1);
+        if (found) return *at == 'n' ? NULL : at;
+        at = skip(at, 0);
+        if (*at == ',') at = blanks(at + 1);
+    }
+    return NULL;
+}
+
+/* Return the value of a key, which begins with this character. */
+static const char *need(const char *object, const char *key, char begin) {
+    const char *value = get(object, key);
+    if (!value || *value != begin) die("a header lacks a key that it must have");
+    return value;
+}
+
+static const char *first(const char *list) {
+    return list && *list == '[' && *blanks(list + 1) != ']' ? blanks(list + 1) : NULL;
+}
+
+static const char *next(const char *item) {
+    const char *at = skip(item, 0);
+    return *at == ',' ? blanks(at + 1) : NULL;
+}
+
+/* A whole number, in digits or in text; past 64 bits the smallest, which is no length and no entry either. */
+static int64_t whole(const char *at) {
+    char *end;
+    if (!at) die("a number is missing in a header");
+    at += *at == '"';
+    errno = 0;
+    int64_t number = strtoll(at, &end, 10);
+    if (end == at) die("a header has something else where a number was due");
+    return errno ? INT64_MIN : number;
+}
+
+static size_t length_of(const char *list) {
+    size_t length = 0;
+    for (const char *item = first(list); item; item = next(item)) length++;
+    return length;
+}
+
+static int64_t *numbers(const char *list, size_t *count) {
+    int64_t *out = room((*count = length_of(list)) * sizeof *out), *to = out;
+    for (const char *item = first(list); item; item = next(item)) *to++ = whole(item);
+    return out;
+}
+
+static char *text(const char *value) {
+    size_t length = strcspn(value + 1, "\"");
+    char *out = memcpy(room(length + 1), value + 1, length);
+    out[length] = 0;
+    return out;
+}
+
+/* ── the protocol ── */
+static FILE *out;  /* the real standard output; what the library prints goes to standard error */
+static int64_t id; /* of the request that is being answered */
+
+#define PROTOCOL "reshape-conformance/1"
+#define REPLY(...) (fprintf(out, "{\"id\":%" PRId64 ",", id), fprintf(out, __VA_ARGS__), fputs("}\n", out))
+
+/* Return a text as JSON writes it. */
+static char *quoted(const char *text) {
+    char *json = room(6 * strlen(text) + 1), *to = json;
+    for (*to = 0; *text; text++)
+        to += sprintf(to, *text < 32 || *text > 126 || strchr("\"\\", *text) ? "\\u%04x" : "%c", (unsigned char)*text);
     return json;
 }
 
-static void forget(Json *json) {
-    while (json) {
-        Json *next = json->next;
-        forget(json->first);
-        free(json->text);
-        free(json->key);
-        free(json);
-        json = next;
-    }
-}
-
-static const Json *get(const Json *json, const char *key) {
-    const Json *each;
-    for (each = json && json->kind == J_OBJECT ? json->first : NULL; each; each = each->next)
-        if (!strcmp(each->key, key)) return each->kind == J_NULL ? NULL : each;
-    return NULL;
-}
-
-/* A whole number: large ones come as text, since not every reader has 64 bits. */
-static int64_t whole(const Json *json) {
-    return !json ? INT64_MIN : json->kind == J_TRUE ? 1 : json->text ? (int64_t)strtoll(json->text, NULL, 10) : 0;
-}
-
-static int64_t number(const Json *json, const char *key) { return whole(get(json, key)); }
-
-static char *copied(const Json *json) {
-    char *copy;
-    if (!json || json->kind != J_TEXT) return NULL;
-    copy = room(strlen(json->text) + 1);
-    return strcpy(copy, json->text);
-}
-
-static Dims numbers(const Json *list) {
-    const Json *each;
-    size_t rank = 0;
-    Dims dims;
-    for (each = list ? list->first : NULL; each; each = each->next) rank++;
-    dims = dims_of_rank(rank);
-    for (rank = 0, each = list ? list->first : NULL; each; each = each->next)
-        dims.at[rank++] = each->kind == J_NULL ? INT64_MIN : whole(each);
-    return dims;
-}
-
-/* ── graphs and programs ───────────────────────────────────────────────────────────────────────── */
-
-typedef struct {
-    int64_t number; /* 0: free */
-    size_t count;
-    Node *nodes;
-    Dims frozen;
+/* A program is the text of its graph. */
+typedef struct Program {
+    struct Program *next;
+    int64_t number;
+    char graph[];
 } Program;
-
 static Program *programs;
-static size_t program_slots;
 
-static Program *find(int64_t wanted) {
-    size_t i;
-    for (i = 0; i < program_slots; i++)
-        if (programs[i].number == wanted) return &programs[i];
+static Program **find(int64_t number) {
+    Program **place = &programs;
+    while (*place && (*place)->number != number) place = &(*place)->next;
+    return place;
+}
+
+static void close_program(int64_t number) {
+    Program **place = find(number), *program = *place;
+    if (!program) return;
+    *place = program->next;
+    free(program);
+}
+
+/* Return a facet that the node needs and a call of `reshape` cannot express, or NULL. */
+static const char *missing_facet(const char *node) {
+    const char *shape = get(node, "shape"), *zero = get(node, "special_zero");
+    if (!shape || length_of(get(shape, "dims")) != 1 || !strchr("su", need(shape, "type", '"')[1]) ||
+        !zero || !get(zero, "values") || strcmp(text(need(zero, "type", '"')), "bool") ||
+        *blanks(need(node, "attributes", '{') + 1) != '}' ||
+        whole(get(node, "inputs")) != 1 || whole(get(node, "outputs")) != 1)
+        return "form";
+    return get(node, "result") ? "declared" : NULL;
+}
+
+static void compile(const char *request) {
+    const char *graph = need(request, "graph", '{'), *facet = NULL;
+    size_t length = (size_t)(skip(graph, 0) - graph);
+    for (const char *node = first(need(graph, "nodes", '[')); node && !facet; node = next(node))
+        facet = missing_facet(node);
+    if (facet) { REPLY("\"unsupported\":{\"feature\":\"%s\"}", facet); return; }
+    Program *program = malloc(sizeof *program + length + 1);
+    if (!program) die("there is not enough memory");
+    program->next = programs;
+    program->number = whole(get(request, "program"));
+    memcpy(program->graph, graph, length);
+    program->graph[length] = 0;
+    programs = program;
+    REPLY("\"result\":{}");
+}
+
+/* True if every element lies inside the tensor's memory. */
+static int is_inside(const Tensor *tensor, int64_t size, int64_t offset) {
+    int64_t low = offset, high = offset + (int64_t)width_of(tensor->type);
+    for (size_t i = 0; i < tensor->rank; i++) {
+        int64_t length = tensor->dims[i], stride = tensor->strides[i];
+        if (length == 1 || stride == 0) continue;
+        if (length < 1 || stride < -size || stride > size || length - 1 > size / llabs(stride)) return 0;
+        *(stride < 0 ? &low : &high) += (length - 1) * stride;
+    }
+    return low >= 0 && high <= size;
+}
+
+static Tensor read_tensor(const char *header) {
+    Tensor tensor;
+    size_t strides;
+    int64_t size = whole(get(header, "bytes")), offset = whole(get(header, "offset"));
+    tensor.type = text(need(header, "type", '"'));
+    tensor.dims = numbers(need(header, "dims", '['), &tensor.rank);
+    tensor.strides = numbers(need(header, "strides", '['), &strides);
+    if (strides != tensor.rank || size < 0 || offset < 0 || offset > size) die("a tensor's header is wrong");
+    tensor.size = (size_t)size;
+    tensor.memory = room(tensor.size);
+    tensor.data = tensor.memory + offset;
+    if (volume(tensor.dims, tensor.rank) && !is_inside(&tensor, size, offset)) die("a tensor reaches past its memory");
+    if (fread(tensor.memory, 1, tensor.size, stdin) != tensor.size) die("the input ends inside a tensor");
+    tensor.before = memcpy(room(tensor.size), tensor.memory, tensor.size);
+    return tensor;
+}
+
+/* Return the entries of a shape tensor; an entry past 63 bits becomes the smallest number. */
+static int64_t *entries_of(const Tensor *shape, size_t *count) {
+    size_t width = width_of(shape->type);
+    if (shape->rank != 1) die("a shape tensor is no vector");
+    int64_t *out = room((*count = (size_t)shape->dims[0]) * sizeof *out);
+    for (size_t i = 0; i < *count; i++) {
+        const unsigned char *from = shape->data + (int64_t)i * shape->strides[0];
+        uint64_t bits = *shape->type == 's' && from[width - 1] & 0x80 ? UINT64_MAX : 0;
+        for (size_t k = width; k-- > 0;) bits = bits << 8 | from[k];
+        out[i] = *shape->type == 'u' && bits > INT64_MAX ? INT64_MIN : (int64_t)bits;
+    }
+    return out;
+}
+
+/* Call the library for each node in turn; return its message if it rejects one. */
+static const char *call(const char *graph, const Tensor *tensors, size_t count, Tensor *dst) {
+    size_t arrived = 1, entries;
+    *dst = tensors[0];
+    for (const char *node = first(get(graph, "nodes")); node; node = next(node)) {
+        const char *values = get(get(node, "shape"), "values"), *takes_src = get(node, "takes_src");
+        if (!values && arrived == count) die("a run lacks a shape tensor");
+        const int64_t *shape = values ? numbers(values, &entries) : entries_of(&tensors[arrived++], &entries);
+        const Tensor src = takes_src && *takes_src == 't' ? tensors[0] : *dst;
+        int special_zero = *blanks(get(get(node, "special_zero"), "values") + 1) == 't';
+        const char *why = reshape(text(need(node, "operation", '"')), &src, shape, entries, special_zero, dst);
+        if (why) return why;
+    }
     return NULL;
 }
 
-static void drop(Program *program) {
-    size_t k;
-    for (k = 0; program && k < program->count; k++) {
-        Node *node = &program->nodes[k];
-        free((void *)node->shape.type);
-        free((void *)node->special_zero.type);
-        free((void *)node->declared_type);
-        free(node->shape.values.at);
-        free(node->special_zero.values.at);
-        free(node->declared_dims.at);
-    }
-    if (!program) return;
-    free(program->nodes);
-    memset(program, 0, sizeof *program);
+static size_t wrote(const Tensor *in) { return memcmp(in->before, in->memory, in->size) ? in->size : 0; }
+
+/* Reply with dst, and with the memory of each input that the library wrote into. */
+static void answer(const Tensor *dst, const Tensor *inputs, size_t count) {
+    int any = 0;
+    fprintf(out, "{\"id\":%" PRId64 ",\"result\":{\"type\":\"%s\",\"bytes\":%zu,\"dims\":[", id, dst->type, dst->size);
+    for (size_t i = 0; i < dst->rank; i++) fprintf(out, "%s\"%" PRId64 "\"", i ? "," : "", dst->dims[i]);
+    fputs("]},\"wrote\":[", out);
+    for (size_t i = 0; i < count; i++)
+        if (wrote(&inputs[i]))
+            fprintf(out, "%s{\"tensor\":%zu,\"bytes\":%zu}", any++ ? "," : "", i, inputs[i].size);
+    fputs("]}\n", out);
+    fwrite(dst->data, 1, dst->size, out);
+    for (size_t i = 0; i < count; i++) fwrite(inputs[i].memory, 1, wrote(&inputs[i]), out);
 }
 
-static Operand operand(const Json *json) {
-    Operand out;
-    out.type = copied(get(json, "type"));
-    out.rank = 0;
-    out.given = get(json, "values") != NULL;
-    out.values = numbers(get(json, "values"));
-    if (get(json, "dims")) {
-        Dims dims = numbers(get(json, "dims"));
-        out.rank = dims.rank;
-        free(dims.at);
-    }
-    return out;
+static void run(const char *request) {
+    const char *list = need(request, "tensors", '['), *item = first(list), *why;
+    const Program *program = *find(whole(get(request, "program")));
+    size_t count = length_of(list);
+    Tensor *inputs = room(count * sizeof *inputs), dst;
+    if (!count) die("a run lacks src");
+    for (size_t i = 0; i < count; i++, item = next(item)) inputs[i] = read_tensor(item);
+    if (!program) REPLY("\"error\":{\"message\":\"there is no such program\"}");
+    else if ((why = call(program->graph, inputs, count, &dst)))
+        REPLY("\"rejected\":{\"stage\":\"run\",\"message\":\"%s\"}", quoted(why));
+    else answer(&dst, inputs, count);
 }
 
-static Node node_of(const Json *json) {
-    Node node;
-    const Json *result = get(json, "result"), *operation = get(json, "operation");
-    node.is_static = operation && !strcmp(operation->text, "StaticReshape");
-    node.infer_meets_zero = !node.is_static; /* only StaticReshape's documents forbid a 0 beside a -1 */
-    node.shape = operand(get(json, "shape"));
-    node.special_zero = operand(get(json, "special_zero"));
-    node.declared = result != NULL;
-    node.declared_type = copied(get(result, "type"));
-    node.knows_rank = get(result, "dims") != NULL;
-    node.declared_dims = numbers(get(result, "dims"));
-    node.inputs = number(json, "inputs");
-    node.outputs = number(json, "outputs");
-    node.takes_src = get(json, "takes_src") != NULL;
-    return node;
-}
-
-/* ── replies ───────────────────────────────────────────────────────────────────────────────────── */
-
-static int64_t asked; /* the id of the request that is being answered */
-
-static void say(const char *form, ...) {
-    va_list more;
-    printf("{\"id\":%" PRId64 ",", asked);
-    va_start(more, form);
-    vprintf(form, more);
-    va_end(more);
-    fputs("}\n", stdout);
-}
-
-static void done(void) { say("\"result\":{}"); }
-static void refuse(const char *stage, const char *why) { say("\"rejected\":{\"stage\":\"%s\",\"message\":\"%s\"}", stage, why); }
-static void fail(const char *why) { say("\"error\":{\"message\":\"%s\"}", why); }
-
-static void print_dims(Dims dims) {
-    size_t i;
-    for (i = 0; i < dims.rank; i++) printf(i ? ",\"%" PRId64 "\"" : "\"%" PRId64 "\"", dims.at[i]);
-}
-
-/* ── requests ──────────────────────────────────────────────────────────────────────────────────── */
-
-static void hello(const Json *request) {
-    const Json *version = get(request, "protocol");
-    if (version && version->kind == J_TEXT && !strcmp(version->text, "reshape-conformance/1"))
-        say("\"result\":{\"protocol\":\"reshape-conformance/1\",\"shared_memory\":false,\"takes_src\":true}");
-    else
-        fail("this program speaks reshape-conformance/1");
-}
-
-static void describe(void) {
-    say("\"result\":{\"name\":\"reshape.c\",\"version\":\"1\",\"detail\":{\"bug\":\"%d\"},"
-        "\"operations\":[\"StaticReshape\",\"DynamicReshape-1\",\"Reshape-1\"],\"leaves_out\":[],\"mapped\":[]}", BUG);
-}
-
-static void compile(const Json *request) {
-    const Json *graph = get(request, "graph"), *src = get(graph, "src"), *each = get(graph, "nodes");
-    const Json *type = get(src, "type");
-    const char *why = NULL;
-    int all_given = 1;
-    size_t k = 0;
-    Program made, *slot;
-    memset(&made, 0, sizeof made);
-    made.number = number(request, "program");
-    for (each = each ? each->first : NULL; each; each = each->next) made.count++;
-    made.nodes = room(made.count * sizeof *made.nodes);
-    for (each = get(graph, "nodes")->first; each; each = each->next) {
-        made.nodes[k] = node_of(each);
-        all_given &= made.nodes[k++].shape.given;
-    }
-    for (k = 0; k < made.count && !why; k++) why = malformed(&made.nodes[k], type->text);
-    if (!why && all_given && get(src, "dims")) { /* everything is known beforehand: refuse as early as can be */
-        Dims dims = numbers(get(src, "dims")), dst;
-        int known = 1;
-        for (k = 0; k < dims.rank; k++) known &= dims.at[k] != INT64_MIN;
-        if (known) why = settle(made.nodes, made.count, dims, NULL, &dst);
-        free(dims.at);
-    }
-    if (why) {
-        drop(&made);
-        refuse("compile", why);
-        return;
-    }
-    if (!(slot = find(0))) {
-        programs = realloc(programs, (program_slots + 64) * sizeof *programs);
-        if (!programs) exit(70);
-        memset(programs + program_slots, 0, 64 * sizeof *programs);
-        slot = programs + program_slots;
-        program_slots += 64;
-    }
-    *slot = made;
-    done();
-}
-
-static Tensor tensor(const Json *json) {
-    Tensor out;
-    out.type = copied(get(json, "type"));
-    out.dims = numbers(get(json, "dims"));
-    out.strides = numbers(get(json, "strides"));
-    out.offset = (size_t)number(json, "offset");
-    out.size = (size_t)number(json, "bytes");
-    out.memory = room(out.size);
-    if (fread(out.memory, 1, out.size, stdin) != out.size) exit(65);
-    return out;
-}
-
-static void run(const Json *request) {
-    const Json *list = get(request, "tensors"), *each;
-    Program *program = find(number(request, "program"));
-    Tensor *tensors;
-    unsigned char *before, *answer;
-    size_t count = 0, k = 0, size, wrote;
-    const char *why;
-    Dims dst;
-    for (each = list->first; each; each = each->next) count++;
-    tensors = room(count * sizeof *tensors);
-    for (each = list->first; each; each = each->next) tensors[k++] = tensor(each); /* read them whatever comes of it */
-    if (!program || !program->number) {
-        fail("there is no such program");
-    } else {
-        if (BUG == HANGS_ON_RANK_13)
-            while (tensors[0].dims.rank == 13) {}
-        before = room(tensors[0].size);
-        memcpy(before, tensors[0].memory, tensors[0].size);
-        if (BUG == SHAPE_FROZEN && count > 1) {
-            if (!program->frozen.at) {
-                Dims first = entries(&tensors[1]);
-                program->frozen = dims_of_rank(first.rank);
-                memcpy(program->frozen.at, first.at, first.rank * sizeof *first.at);
-            }
-            program->nodes[0].shape.values = program->frozen;
-            program->nodes[0].shape.given = 1;
-        }
-        why = settle(program->nodes, program->count, tensors[0].dims, tensors + 1, &dst);
-        if (BUG == SRC_CHANGED && tensors[0].size > 128) tensors[0].memory[tensors[0].offset] ^= 1;
-        if (why) {
-            refuse("run", why);
-        } else {
-            answer = move(&tensors[0], dst, &size);
-            wrote = memcmp(before, tensors[0].memory, tensors[0].size) ? tensors[0].size : 0;
-            printf("{\"id\":%" PRId64 ",\"result\":{\"type\":\"%s\",\"dims\":[", asked, tensors[0].type);
-            print_dims(dst);
-            printf("],\"bytes\":%zu}", size);
-            if (wrote) printf(",\"wrote\":[{\"tensor\":0,\"bytes\":%zu}]", wrote);
-            fputs("}\n", stdout);
-            fwrite(answer, 1, size, stdout);
-            fwrite(tensors[0].memory, 1, wrote, stdout); /* an input that was changed is told, and judged */
-            free(answer);
-        }
-        free(before);
-    }
-    for (k = 0; k < count; k++) {
-        free(tensors[k].type);
-        free(tensors[k].dims.at);
-        free(tensors[k].strides.at);
-        free(tensors[k].memory);
-    }
-    free(tensors);
-}
-
-static char *line(void) {
-    size_t length = 0, size = 256;
-    char *out = room(size);
-    int c;
-    while ((c = getchar()) != EOF && c != '\n') {
-        if (length + 2 > size && !(out = realloc(out, size *= 2))) exit(70);
-        out[length++] = (char)c;
-    }
-    out[length] = 0;
-    if (c == EOF) {
-        free(out);
-        return NULL;
-    }
-    return out;
+/* Answer a request; return 0 if it is the last. */
+static int serve(const char *request) {
+    if (*request != '{' || *skip(request, 0)) die("a header is no JSON object");
+    const char *act = text(need(request, "do", '"'));
+    id = whole(get(request, "id"));
+    if (!strcmp(act, "hello") && strcmp(text(need(request, "protocol", '"')), PROTOCOL))
+        REPLY("\"error\":{\"message\":\"this program speaks " PROTOCOL "\"}");
+    else if (!strcmp(act, "hello"))
+        REPLY("\"result\":{\"protocol\":\"" PROTOCOL "\",\"shared_memory\":false,\"takes_src\":true}");
+    else if (!strcmp(act, "describe"))
+        REPLY("\"result\":{\"name\":\"%s\",\"version\":\"%s\",\"detail\":{},\"operations\":" OPERATIONS
+              ",\"leaves_out\":" LEAVES_OUT ",\"answers_special_zero\":" ANSWERS_SPECIAL_ZERO "}",
+              quoted(NAME), quoted(VERSION));
+    else if (!strcmp(act, "compile")) compile(request);
+    else if (!strcmp(act, "run")) run(request);
+    else if (!strcmp(act, "close")) close_program(whole(get(request, "program"))), REPLY("\"result\":{}");
+    else if (!strcmp(act, "stop")) REPLY("\"result\":{}");
+    else REPLY("\"error\":{\"message\":\"unknown request\"}");
+    fflush(out);
+    return strcmp(act, "stop");
 }
 
 int main(void) {
-    char *said;
-    int stopped = 0;
-    while (!stopped && (said = line())) {
-        Json *request;
-        const Json *act;
-        const char *what;
-        at = said;
-        request = value(0);
-        act = get(request, "do");
-        what = act && act->kind == J_TEXT ? act->text : "";
-        asked = number(request, "id");
-        if (!strcmp(what, "run")) run(request);
-        else if (!strcmp(what, "compile")) compile(request);
-        else if (!strcmp(what, "close")) { drop(find(number(request, "program"))); done(); }
-        else if (!strcmp(what, "hello")) hello(request);
-        else if (!strcmp(what, "describe")) describe();
-        else if (!strcmp(what, "stop")) { stopped = 1; done(); }
-        else fail("unknown request");
-        fflush(stdout);
-        give_back();
-        forget(request);
-        free(said);
-    }
-    while (program_slots) drop(&programs[--program_slots]);
-    free(programs);
-    return 0;
+    char *line = NULL;
+    size_t size = 0;
+    if (!(out = fdopen(dup(1), "wb")) || dup2(2, 1) < 0) die("standard output cannot be moved away");
+    while (getline(&line, &size, stdin) > 0 && serve(blanks(line))) free_room();
+    free(line);
+    return fclose(out);
 }

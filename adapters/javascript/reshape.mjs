@@ -1,118 +1,179 @@
-// A backend in Node, as short as it can be: `conformance run cmd:'node adapters/javascript/reshape.mjs'`.
-// To test a library of your own, replace `settle` and `move`; adapters/README.md describes the protocol.
+// A backend for `conformance run` in one file of JavaScript. It works as it stands; what to change is marked CHANGE.
+//
+// Run `conformance check-adapter 'cmd:node FILE'`, then `conformance run 'cmd:node FILE'`.
+// Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.
 import { readSync, writeSync } from "node:fs";
 
-// ── the backend ──
-const volume = (dims) => dims.reduce((a, b) => a * b, 1n);
-const refuse = (stage, message) => { throw { rejected: { stage, message } }; };
+// CHANGE: your backend, and what it claims. Leave out the facets that your library does not support.
+const BACKEND = {
+  name: "template",
+  version: "1",
+  detail: { node: process.version },
+  operations: ["StaticReshape", "DynamicReshape-1", "Reshape-1"],
+  leaves_out: ["declared", "form"],
+  answers_special_zero: false, // true if this file answers it, because the library cannot
+};
 
-function settle(src, shape, specialZero, inferMeetsZero) {
-  if (shape.some((n) => n < -1n)) refuse("run", "an entry of shape is below -1");
-  if (shape.filter((n) => n === -1n).length > 1) refuse("run", "more than one entry of shape is -1");
-  if (!specialZero && !inferMeetsZero && shape.includes(0n) && shape.includes(-1n)) refuse("run", "a 0 beside a -1");
-  const dst = shape.map((n, i) => (n === 0n && specialZero ? src[i] ?? refuse("run", "src has no such dimension") : n));
-  const infer = dst.indexOf(-1n), known = volume(dst.filter((n) => n !== -1n)), whole = volume(src);
-  if (infer >= 0 && known !== 0n && whole % known === 0n) dst[infer] = whole / known;
-  else if (infer >= 0 || known !== whole) refuse("run", "src and dst do not hold equally many elements");
+class Rejected extends Error {} // throw it if the library rejects a call
+
+// The number of bytes of an element.
+const widthOf = (type) => (type === "bool" ? 1 : Number(type.match(/\d+/)[0]) / 8);
+
+// The number of elements. Lengths are BigInt, because they may need 64 bits.
+const volume = (dims) => dims.reduce((product, length) => product * length, 1n);
+
+// ── CHANGE: the library. Replace all of this, down to the end of `reshape`, with calls of yours. ──
+
+function findDims(operation, src, shape, specialZero) {
+  if (shape.some((entry) => entry < -1n)) throw new Rejected("an entry of shape is below -1");
+  if (shape.filter((entry) => entry === -1n).length > 1) throw new Rejected("more than one entry of shape is -1");
+  if (operation === "StaticReshape" && !specialZero && shape.includes(0n) && shape.includes(-1n))
+    throw new Rejected("shape has a 0 beside a -1");
+  if (specialZero && shape.some((entry, i) => entry === 0n && i >= src.length))
+    throw new Rejected("a 0 in shape copies a dimension that src does not have");
+  const dst = shape.map((entry, i) => (entry === 0n && specialZero ? src[i] : entry));
+  const infer = dst.indexOf(-1n), count = volume(src), known = volume(dst.filter((length) => length !== -1n));
+  if (infer >= 0 && known !== 0n && count % known === 0n) dst[infer] = count / known;
+  else if (infer >= 0 || known !== count) throw new Rejected("src and dst do not have equally many elements");
   return dst;
 }
 
-const width = (type) => (type === "bool" ? 1 : Number(type.match(/\d+/)[0]) / 8);
-
-function move({ type, dims, strides, offset, memory }) {
-  const size = width(type), out = Buffer.alloc(Number(volume(dims)) * size), index = dims.map(() => 0n);
-  for (let to = 0, from = offset; to < out.length; to += size) {
-    memory.copy(out, to, from, from + size);
+// Return src's elements in row-major order.
+function copyElements({ type, dims, strides, offset, memory }) {
+  const width = widthOf(type), out = Buffer.alloc(Number(volume(dims)) * width), index = dims.map(() => 0n);
+  for (let to = 0, from = offset; to < out.length; to += width) {
+    memory.copy(out, to, from, from + width);
     for (let axis = dims.length - 1; axis >= 0; axis--) {
-      from += Number(strides[axis]);
+      from += strides[axis];
       if (++index[axis] < dims[axis]) break;
-      from -= Number(strides[axis] * dims[axis]);
+      from -= strides[axis] * Number(dims[axis]);
       index[axis] = 0n;
     }
   }
   return out;
 }
 
-function entries({ type, dims, strides, offset, memory }) {
-  const signed = type[0] === "s", bits = width(type) * 8;
-  return Array.from({ length: Number(dims[0]) }, (_, i) => {
-    let value = 0n;
-    for (let k = bits / 8 - 1; k >= 0; k--) value = (value << 8n) | BigInt(memory[offset + i * Number(strides[0]) + k]);
-    return signed ? BigInt.asIntN(bits, value) : value;
-  });
-}
-
-function check(node) {
-  const { shape, special_zero: zero } = node;
-  if (!shape || !zero || zero.type !== "bool" || node.inputs !== 1 || node.outputs !== 1) refuse("compile", "ill-formed");
-  if (shape.dims.length !== 1 || !/^[su]\d+$/.test(shape.type)) refuse("compile", "shape is no vector of integers");
-  if (node.result) throw { unsupported: { feature: "declared" } };
+// Return dst's dims, as BigInt, and its elements without gaps. src has its type and dims, its memory as a Buffer, and
+// in bytes the offset of the first element and the strides, which may be 0 or negative.
+function reshape(operation, src, shape, specialZero) {
+  const dims = findDims(operation, src.dims, shape, specialZero);
+  return { dims, elements: copyElements(src) };
 }
 
 // ── the protocol ──
 const programs = new Map();
+
+// A facet that the node needs and a call of `reshape` cannot express.
+function missingFacet({ shape, special_zero: zero, attributes, inputs, outputs, result }) {
+  const isPlain = shape && shape.dims.length === 1 && /^[su]\d+$/.test(shape.type) && zero?.type === "bool" &&
+    zero.values && !Object.keys(attributes).length && inputs === 1 && outputs === 1;
+  return isPlain ? result && "declared" : "form";
+}
+
+function readTensor({ type, dims, strides, offset, bytes }) {
+  return { type, dims: dims.map(BigInt), strides: strides.map(Number), offset, memory: read(bytes) };
+}
+
+function entriesOf({ type, dims, strides, offset, memory }) {
+  const width = widthOf(type), asNumber = type[0] === "s" ? BigInt.asIntN : BigInt.asUintN;
+  return Array.from({ length: Number(dims[0]) }, (_, i) => {
+    const at = offset + i * strides[0], bytes = Buffer.from(memory.subarray(at, at + width)).reverse();
+    return asNumber(width * 8, BigInt(`0x${bytes.toString("hex")}`));
+  });
+}
+
+// A tensor without gaps.
+function dense(type, dims, memory) {
+  const strides = dims.map((_, axis) => widthOf(type) * Number(volume(dims.slice(axis + 1))));
+  return { type, dims, strides, offset: 0, memory };
+}
+
+function run({ program, tensors }) {
+  const inputs = tensors.map(readTensor), [src, ...shapes] = inputs; // they are read whatever follows
+  const before = inputs.map(({ memory }) => Buffer.from(memory));
+  if (!programs.has(program)) return { error: { message: "there is no such program" } };
+  let dst = src;
+  for (const { operation, shape, special_zero, takes_src } of programs.get(program)) {
+    const entries = shape.values?.map(BigInt) ?? entriesOf(shapes.shift());
+    const { dims, elements } = reshape(operation, takes_src ? src : dst, entries, special_zero.values[0]);
+    dst = dense(src.type, dims, elements);
+  }
+  const changed = inputs.map(({ memory }, tensor) => ({ tensor, bytes: memory.length, memory }))
+    .filter(({ tensor, memory }) => !memory.equals(before[tensor]));
+  return {
+    result: { type: dst.type, dims: dst.dims.map(String), bytes: dst.memory.length },
+    wrote: changed.map(({ tensor, bytes }) => ({ tensor, bytes })),
+    payload: [dst.memory, ...changed.map(({ memory }) => memory)],
+  };
+}
+
 const acts = {
-  hello: ({ protocol }) => protocol === "reshape-conformance/1" ? { result: { protocol, shared_memory: false, takes_src: true } }
+  hello: ({ protocol }) => protocol === "reshape-conformance/1"
+    ? { result: { protocol, shared_memory: false, takes_src: true } }
     : { error: { message: "this program speaks reshape-conformance/1" } },
-  describe: () => ({ result: {
-    name: "reshape.mjs", version: "1", detail: { node: process.version },
-    operations: ["StaticReshape", "DynamicReshape-1", "Reshape-1"], leaves_out: ["declared", "form"], mapped: [],
-  } }),
+  describe: () => ({ result: BACKEND }),
   compile({ program, graph }) {
-    graph.nodes.forEach(check);
+    const feature = graph.nodes.map(missingFacet).find(Boolean);
+    if (feature) return { unsupported: { feature } };
     programs.set(program, graph.nodes);
     return { result: {} };
   },
-  run({ program, tensors }) {
-    const [src, ...shapes] = tensors.map((t) => // read them whatever comes of it
-      ({ ...t, dims: t.dims.map(BigInt), strides: t.strides.map(BigInt), memory: read(t.bytes) }));
-    if (!programs.has(program)) return { error: { message: "there is no such program" } };
-    let dims = src.dims;
-    for (const { operation, shape, special_zero, takes_src } of programs.get(program)) {
-      const wanted = shape.values ? shape.values.map(BigInt) : entries(shapes.shift());
-      dims = settle(takes_src ? src.dims : dims, wanted, special_zero.values[0], operation !== "StaticReshape");
-    }
-    const payload = move(src);
-    return { result: { type: src.type, dims: dims.map(String), bytes: payload.length }, payload };
-  },
+  run,
   close({ program }) { programs.delete(program); return { result: {} }; },
   stop: () => ({ result: {} }),
 };
 
-let said = Buffer.alloc(0);
-function more() {
-  const chunk = Buffer.alloc(1 << 16), count = readSync(0, chunk);
-  if (!count) process.exit(0);
-  said = Buffer.concat([said, chunk.subarray(0, count)]);
-}
-function read(count) {
-  const content = Buffer.alloc(count);
-  let got = said.copy(content);
-  said = said.subarray(got);
-  while (got < count) {
-    const more = readSync(0, content, got, count - got, null);
-    if (!more) process.exit(0);
-    got += more;
+function perform(request) {
+  try {
+    if (!Object.hasOwn(acts, request.do)) return { error: { message: `unknown request ${request.do}` } };
+    return acts[request.do](request);
+  } catch (error) {
+    if (error instanceof Rejected) return { rejected: { stage: "run", message: error.message } };
+    return { error: { message: String(error) } };
   }
-  return content;
 }
-function line() {
-  while (!said.includes(10)) more();
-  return read(said.indexOf(10) + 1).toString();
+
+let buffered = Buffer.alloc(0);
+
+// Return the next bytes; undefined if the input has ended.
+function readSome(size) {
+  const chunk = Buffer.alloc(size), count = readSync(0, chunk);
+  return count ? chunk.subarray(0, count) : undefined;
 }
+
+function read(size) {
+  const bytes = Buffer.alloc(size);
+  let at = buffered.copy(bytes);
+  buffered = buffered.subarray(at);
+  while (at < size) {
+    const chunk = readSome(size - at) ?? die("the input ends inside a tensor");
+    at += chunk.copy(bytes, at);
+  }
+  return bytes;
+}
+
+function readHeader() {
+  while (!buffered.includes(10)) buffered = Buffer.concat([buffered, readSome(1 << 16) ?? process.exit(0)]);
+  const line = read(buffered.indexOf(10) + 1).toString();
+  try {
+    return Object(JSON.parse(line));
+  } catch {
+    return die("a header is no JSON");
+  }
+}
+
+function die(why) {
+  console.error(`adapter: ${why}`);
+  process.exit(65);
+}
+
 function write(bytes) {
   for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
 }
 
+console.log = console.info = console.debug = console.error; // standard output is for replies alone
 for (;;) {
-  const request = JSON.parse(line());
-  let reply;
-  try {
-    reply = acts[request.do]?.(request) ?? { error: { message: `unknown request ${request.do}` } };
-  } catch (thrown) {
-    reply = thrown.rejected || thrown.unsupported ? thrown : { error: { message: String(thrown) } };
-  }
-  const { payload = Buffer.alloc(0), ...record } = reply;
-  write(Buffer.concat([Buffer.from(JSON.stringify({ id: request.id, ...record }) + "\n"), payload]));
+  const request = readHeader(), { payload = [], ...reply } = perform(request);
+  write(Buffer.concat([Buffer.from(`${JSON.stringify({ id: request.id, ...reply })}\n`), ...payload]));
   if (request.do === "stop") process.exit(0);
 }

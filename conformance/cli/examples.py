@@ -42,7 +42,8 @@ exit codes: {exit_codes.SUMMARY}""",
   conformance merge build/one build/two --out build/whole""",
     "new-adapter": """\
   conformance new-adapter mine                        mine.py
-  conformance new-adapter mine --lang c --out mine.c  a program in C that speaks the protocol""",
+  conformance new-adapter mine --lang c --out mine.c  a program in C that speaks the protocol
+  conformance new-adapter mine --lang rust            a crate, in the folder mine""",
     "check-adapter": """\
   conformance check-adapter mine.py:Mine
   conformance check-adapter cmd:./reshape --timeout 5""",

@@ -13,21 +13,27 @@ from ..adapter import bundled_folder
 from ..system.terminal import say
 from .arguments import Usage, emit
 
+_ENDINGS = {"python": ".py", "c": ".c", "cpp": ".cpp", "javascript": ".mjs", "rust": ""}
+"""The ending of the file in each language. An adapter in Rust is a folder."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,60}")
-_TEMPLATES = {"python": "template.py", "c": "c/reshape.c", "javascript": "javascript/reshape.mjs"}
+_TEMPLATES = {
+    "python": ("template.py",),
+    "c": ("c/reshape.c",),
+    "cpp": ("cpp/reshape.cpp",),
+    "javascript": ("javascript/reshape.mjs",),
+    "rust": ("rust/Cargo.toml", "rust/src/main.rs", "rust/src/protocol.rs", "rust/src/json.rs"),
+}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file and print the next commands."""
+    """Write the adapter and print the next commands."""
     if not _NAME.fullmatch(args.name):
         raise Usage(f"{args.name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
     path = args.out or Path(_file_name(args.name, args.lang))
-    if args.lang == "python" and path.suffix != ".py":
-        raise Usage(f"--out {str(path)!r} does not end with .py; Python finds the class only in such a file")
-    text = (bundled_folder() / _TEMPLATES[args.lang]).read_text(encoding="utf-8")
+    if path.suffix != _ENDINGS[args.lang] and args.lang != "rust":
+        raise Usage(f"--out {str(path)!r} does not end with {_ENDINGS[args.lang]}; give a file that does")
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(_fill_template(text, args.name, args.lang))
+        _write(path, args.name, args.lang)
     except FileExistsError:
         raise Usage(f"{path} exists and is left as it is; give another name, or --out FILE") from None
     except OSError as error:
@@ -42,12 +48,24 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _write(path: Path, name: str, language: str) -> None:
+    """Write the file with the name filled in; in Rust, a folder of files."""
+    if language == "rust":
+        path.mkdir()
+        (path / "src").mkdir()
+    for template in _TEMPLATES[language]:
+        target = path / Path(template).relative_to("rust") if language == "rust" else path
+        text = (bundled_folder() / template).read_text(encoding="utf-8")
+        with target.open("x", encoding="utf-8") as file:
+            file.write(_fill_template(text, name, language))
+
+
 def _file_name(name: str, language: str) -> str:
     """Return a file name that hides no module: `numpy.py` would break every program in the working directory."""
     stem = re.sub(r"\W", "_", name)
     if language == "python" and importlib.util.find_spec(stem) is not None:
         stem += "_adapter"
-    return stem + Path(_TEMPLATES[language]).suffix
+    return stem + _ENDINGS[language]
 
 
 def _class_name(name: str) -> str:
@@ -57,28 +75,31 @@ def _class_name(name: str) -> str:
 
 def _fill_template(text: str, name: str, language: str) -> str:
     if language == "python":
-        text = text.replace("NAME: a", f"{name}: a").replace('name = "template"', f'name = "{name}"')
-        return text.replace("class Template(", f"class {_class_name(name)}(")
-    own = {"c": "reshape.c", "javascript": "reshape.mjs"}[language]
-    quoted = {
-        "c": (f'\\"name\\":\\"{own}\\"', f'\\"name\\":\\"{name}\\"'),
-        "javascript": (f'name: "{own}"', f'name: "{name}"'),
-    }
-    return text.replace(*quoted[language])
+        text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
+    return text.replace('"template"', f'"{name}"')
 
 
 def _next(path: Path, name: str, language: str) -> list[str]:
-    """Return the next commands, ready to be pasted."""
+    """Return the next commands, ready to be pasted: the one that builds the program, check and run."""
     plain = str(path) if path.is_absolute() else f"./{path}"
-    if language == "python":
-        backend, first = f"{plain}:{_class_name(name)}", []
-    elif language == "c":
-        binary = plain.removesuffix(".c") if plain.endswith(".c") else f"{plain}.out"
-        backend, first = (
-            f"cmd:{shlex.quote(binary)}",
-            [f"cc -std=c99 -O2 -o {shlex.quote(binary)} {shlex.quote(plain)}"],
-        )
-    else:
-        backend, first = f"cmd:node {shlex.quote(plain)}", []
+    program = plain.removesuffix(_ENDINGS[language])
+    build, backend = {
+        "python": ([], f"{plain}:{_class_name(name)}"),
+        "c": (["cc", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
+        "cpp": (["c++", "-std=c++17", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
+        "javascript": ([], f"cmd:node {shlex.quote(plain)}"),
+        "rust": (
+            [
+                "cargo",
+                "build",
+                "--release",
+                "--manifest-path",
+                f"{plain}/Cargo.toml",
+                "--target-dir",
+                f"{plain}/target",
+            ],
+            f"cmd:{shlex.quote(f'{plain}/target/release/reshape-adapter')}",
+        ),
+    }[language]
     quoted = shlex.quote(backend)
-    return [*first, f"conformance check-adapter {quoted}", f"conformance run {quoted}"]
+    return [*([shlex.join(build)] if build else []), f"conformance check-adapter {quoted}", f"conformance run {quoted}"]

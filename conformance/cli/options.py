@@ -139,9 +139,9 @@ def _merge(parser: Parser) -> None:
 
 def _new_adapter(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of the backend, such as mine")
-    languages = ("python", "c", "javascript")
+    languages = ("python", "c", "cpp", "javascript", "rust")
     parser.add_argument("--lang", choices=languages, default="python", help="the language of the adapter (python)")
-    parser.path("--out", "FILE", "the file to write (NAME.py)")
+    parser.path("--out", "FILE", "the file to write (NAME.py), or the folder of a crate in Rust (NAME)")
 
 
 def _check_adapter(parser: Parser) -> None:

@@ -523,7 +523,7 @@ def test_a_new_adapter_of_any_name_can_be_imported(
 
 
 @pytest.mark.parametrize("name", [*NAMES, '"""', "a\n", "a\\", "é", "a\u2028"])
-@pytest.mark.parametrize("language", ["python", "c", "javascript"])
+@pytest.mark.parametrize("language", ["python", "c", "cpp", "javascript", "rust"])
 def test_a_name_that_would_be_code_makes_no_adapter(
     cli: Cli, name: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

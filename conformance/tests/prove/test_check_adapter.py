@@ -204,7 +204,7 @@ def test_a_program_that_misbehaves_is_named(
     assert words in mended(found)
 
 
-LANGUAGES = {"python": None, "c": "cc", "javascript": "node"}
+LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -226,6 +226,21 @@ def test_a_new_adapter_runs_as_it_stands(
             subprocess.run(words, check=True)
     assert "my-lib" in out
     cli("new-adapter", "my-lib", "--lang", language).expect(2, err="exists and is left as it is")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
+    cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = cli("new-adapter", "mine", "--lang", language, "--json").expect(0).data["file"]
+    before = sorted(tmp_path.rglob("*"))
+    cli("new-adapter", "mine", "--lang", language, "--out", f"no/{name}").expect(2, err="cannot be written", lines=1)
+    if language != "rust":
+        cli("new-adapter", "mine", "--lang", language, "--out", "mine.txt").expect(
+            2, err="does not end with .", lines=1
+        )
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(

@@ -1,0 +1,130 @@
+"""Faults planted in the templates of other languages: each replaces a few lines of the program by wrong ones.
+
+The templates stay free of them, and no second program is kept. A template whose lines change makes `plant` fail, which
+names the lines to look for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Planted(NamedTuple):
+    """A fault: the language, what is wrong, a rule whose cases must catch it, and the lines before and after."""
+
+    language: str
+    fault: str
+    rule: str
+    edits: tuple[tuple[str, str], ...]
+
+    def plant(self, source: Path) -> None:
+        """Change a copy of the template."""
+        text = source.read_text(encoding="utf-8")
+        for before, after in self.edits:
+            assert text.count(before) == 1, (
+                f"{self.language}, {self.fault}: {before!r} is there {text.count(before)} times"
+            )
+            text = text.replace(before, after)
+        source.write_text(text, encoding="utf-8")
+
+
+def _c(fault: str, rule: str, *edits: tuple[str, str]) -> Planted:
+    return Planted("c", fault, rule, edits)
+
+
+_COPY = "    copy_elements(src, dst->data);\n"
+_MOVE = "        memcpy(to, from, width);\n"
+_QUIET = """        int nan = width == 4 && (to[3] & 0x7f) == 0x7f && to[2] & 0x80 && (to[2] & 0x7f || to[1] || to[0]);
+        if (nan) to[2] |= 0x40;
+"""
+_ENTRIES = "        const Tensor src = takes_src"
+_FREEZE = """        static const char *seen;
+        static int64_t kept[99];
+        static size_t length;
+        if (!values && seen != graph) {
+            seen = graph;
+            length = entries;
+            memcpy(kept, shape, length * sizeof *kept);
+        }
+        if (!values) {
+            shape = kept;
+            entries = length;
+        }
+"""
+_KNOWN = "known = volume(dims, entries);\n"
+_FORGET = """    for (size_t i = 0; i < entries && infer < entries; i++)
+        if (special_zero && !shape[i] && dims[i]) known /= (uint64_t)dims[i];
+"""
+_CPP_COPY = "    copy_elements(src, dst.memory.data());\n"
+_CPP_WRITE = "    if (volume(src.dims)) *const_cast<unsigned char *>(src.data()) ^= 1;\n"
+_JS_ANSWER = "  return { dims, elements"
+_JS_WRITE = "  if (src.memory.length) src.memory[src.offset] ^= 1;\n"
+_RUST_ANSWER = "    Ok((dims, copy"
+_RUST_WRITE = """    if volume(&src.dims) != 0 {
+        unsafe { *(src.memory.as_ptr() as *mut u8).add(src.offset) ^= 1 };
+    }
+"""
+
+PLANTED = (
+    _c(
+        "reads src as if it were dense",
+        "layout-is-no-content",
+        (
+            _COPY,
+            "    memcpy(dst->data, src->data, dst->size < src->size ? dst->size : src->size);\n",
+        ),
+    ),
+    _c("does not look at special_zero", "zero-copies", ("if (shape[i] || !special_zero) continue;", "continue;")),
+    _c("infers without the copied lengths", "infer-keeps-count", (_KNOWN, _KNOWN + _FORGET)),
+    _c(
+        "counts volumes in 32 bits",
+        "same-volume",
+        (
+            "        product = product > UINT64_MAX / (uint64_t)dims[i] ? UINT64_MAX : product",
+            "        product = (uint32_t)product",
+        ),
+        ("    return product;", "    return (uint32_t)product;"),
+    ),
+    _c("makes signalling NaNs quiet", "same-content", (_MOVE, _MOVE + _QUIET)),
+    _c("writes into src", "each-call-alone", (_COPY, f"{_COPY}    if (dst->size) *src->data ^= 1;\n")),
+    _c("crashes on an empty dst", "zero-literal", (_KNOWN, f"{_KNOWN}    if (!known) abort();\n")),
+    _c(
+        "believes what is declared of dst",
+        "declared-output",
+        ('\\"declared\\", ', ""),
+        ('return get(node, "result") ? "declared" : NULL;', "return NULL;"),
+    ),
+    _c("takes a second -1 for 1", "one-infer", ("if (shape[i] == -1 && infer < entries) return", "if (0) return")),
+    _c("keeps the first shape that arrives", "each-call-alone", (_ENTRIES, _FREEZE + _ENTRIES)),
+    _c(
+        "does not move the last element",
+        "same-content",
+        (_MOVE, "        memset(to, 0, width);\n        if (count > 1) memcpy(to, from, width);\n"),
+    ),
+    _c("hangs on rank 13", "rank-limit", (_COPY, f"{_COPY}    while (src->rank == 13) sleep(1);\n")),
+    Planted(
+        "cpp",
+        "reads src as if it were dense",
+        "layout-is-no-content",
+        (("from += src.strides[axis];", "from += width;"),),
+    ),
+    Planted("cpp", "infers a second -1", "one-infer", (("if (inferred > 1)", "if (inferred > 2)"),)),
+    Planted(
+        "javascript", "copies the wrong dimension", "zero-copies", (("specialZero ? src[i]", "specialZero ? src[0]"),)
+    ),
+    Planted("javascript", "reads big-endian shapes", "literal-lengths", ((".reverse();", ";"),)),
+    Planted("cpp", "writes into src", "each-call-alone", ((_CPP_COPY, _CPP_COPY + _CPP_WRITE),)),
+    Planted("javascript", "writes into src", "each-call-alone", ((_JS_ANSWER, _JS_WRITE + _JS_ANSWER),)),
+    Planted("rust", "writes into src", "each-call-alone", ((_RUST_ANSWER, _RUST_WRITE + _RUST_ANSWER),)),
+    Planted("rust", "answers other volumes", "same-volume", (("if count == known =>", "if count >= known =>"),)),
+    Planted("rust", "reads the next element", "same-content", (("src.offset as i64);", "src.offset as i64 + 1);"),)),
+)
+
+PRINTS = (
+    _c("prints", "", (_COPY, f'{_COPY}    puts("copied");\n')),
+    Planted("cpp", "prints", "", ((_CPP_COPY, f'{_CPP_COPY}    std::cout << "copied" << std::endl;\n'),)),
+    Planted("javascript", "prints", "", ((_JS_ANSWER, f'  console.log("copied");\n{_JS_ANSWER}'),)),
+    Planted("rust", "prints", "", ((_RUST_ANSWER, f'    println!("copied");\n{_RUST_ANSWER}'),)),
+)
+"""Libraries that print to the standard output."""

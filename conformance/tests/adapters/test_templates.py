@@ -1,0 +1,233 @@
+"""The templates in other languages build without a warning and conform; with a fault planted they do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import bundled_folder
+from conformance.isolate.backend import use_backend
+from conformance.isolate.launch import Limits
+from conformance.load.cases import load_suite
+from conformance.model import Result
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.prove.mutants import rows_to_run
+from conformance.run.row import run
+
+from ..small import Cli
+from .planted_programs import PLANTED, PRINTS, Planted
+
+TOOLS = {"c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+LANGUAGES = [
+    pytest.param(
+        language, marks=pytest.mark.skipif(not shutil.which(tool), reason=f"there is no {tool} here"), id=language
+    )
+    for language, tool in TOOLS.items()
+]
+HELLO = {"id": 1, "do": "hello", "protocol": "reshape-conformance/1", "shared_memory": None}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of(load_suite())
+
+
+class Workshop:
+    """A folder in which templates are written and built, by the commands that `new-adapter` prints."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self.cli, self.folder = cli, folder
+
+    def build(self, language: str, *flags: str, planted: Planted | None = None) -> str:
+        """Return the backend; `flags` are more arguments of the compiler."""
+        if not shutil.which(TOOLS[language]):
+            pytest.skip(f"there is no {TOOLS[language]} here")
+        ending = {"c": ".c", "cpp": ".cpp", "javascript": ".mjs", "rust": ""}[language]
+        out = self.folder / f"mine{ending}"
+        *compile_, _, run_ = self.cli("new-adapter", "mine", "--lang", language, "--out", str(out), "--json").data[
+            "next"
+        ]
+        if planted:
+            planted.plant(out / "src" / "main.rs" if language == "rust" else out)
+        for command in compile_:
+            subprocess.run([*shlex.split(command), *flags], check=True, capture_output=True)
+        return shlex.split(run_)[-1]
+
+
+@pytest.fixture
+def workshop(cli: Cli, tmp_path: Path) -> Workshop:
+    return Workshop(cli, tmp_path)
+
+
+def chosen(plan: Plan, rule: str | None = None, most: int = 100_000) -> list[Row]:
+    rows = [row for row in plan.rows if not row.case.large and rule in (None, row.case.rule)]
+    return rows[:: max(1, len(rows) // most)]
+
+
+def results(backend: str, rows: list[Row], seconds: float = 60.0) -> Generator[Result, None, None]:
+    with use_backend(backend, "worker", Limits(seconds=seconds)) as adapter:
+        yield from run(rows, adapter)
+
+
+def is_bad(result: Result) -> bool:
+    return not {"fail", "error", "not run"}.isdisjoint(result.verdicts.values())
+
+
+def is_caught(plan: Plan, backend: str, rule: str) -> bool:
+    """True if a row of the rule is bad; another goes first, because the first call may take as long as a start."""
+    rows = [plan.rows[0], *chosen(plan, rule, 60)]
+    with closing(results(backend, rows, 0.5)) as found:
+        return any(map(is_bad, islice(found, 1, None)))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, workshop: Workshop, language: str) -> None:
+    """A part of the rows; of a case of many elements one row, because plain JavaScript takes seconds for it."""
+    backend = workshop.build(language, *(STRICT if language in ("c", "cpp") else ()))
+    assert "the adapter is sound" in workshop.cli("check-adapter", backend).expect(0).out
+    rows = rows_to_run(chosen(plan, None, 2500))
+    found = list(results(backend, rows))
+    assert not [result for result in found if is_bad(result)][:3]
+    for row, result in zip(rows, found, strict=True):
+        left_out = {facet.partition(":")[0] for facet in row.facets} & {"declared", "form", "threads"}
+        assert bool(left_out) == ("not claimed" in result.verdicts.values()), row.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_run_of_a_template_exits_with_0(workshop: Workshop, tmp_path: Path, language: str) -> None:
+    workshop.cli("run", workshop.build(language), "--out", str(tmp_path / "report")).expect(0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_run_under_the_sanitizers_finds_nothing(workshop: Workshop, tmp_path: Path, language: str) -> None:
+    """The sanitizer reserves terabytes of addresses, so --memory is high."""
+    backend = workshop.build(language, *SANITIZERS)
+    workshop.cli("run", backend, "--memory", "60000000", "--timeout", "60", "--out", str(tmp_path / "report")).expect(0)
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: f"{planted.language} {planted.fault}")
+def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: Workshop, planted: Planted) -> None:
+    backend = workshop.build(planted.language, planted=planted)
+    assert is_caught(plan, backend, planted.rule), f"no case of {planted.rule} notices it"
+
+
+def test_cases_of_a_rule_that_a_planted_fault_does_not_break_pass(plan: Plan, workshop: Workshop) -> None:
+    (quiets,) = [planted for planted in PLANTED if planted.fault == "makes signalling NaNs quiet"]
+    assert not is_caught(plan, workshop.build("c", planted=quiets), "one-infer")
+
+
+def test_check_adapter_notes_volumes_of_32_bits(workshop: Workshop) -> None:
+    (wraps,) = [planted for planted in PLANTED if planted.fault == "counts volumes in 32 bits"]
+    out = workshop.cli("check-adapter", workshop.build("c", planted=wraps)).expect(0).out
+    assert "note volume: [2, 3] → [2, 2147483651] has 2^32 elements too many" in out
+
+
+@pytest.mark.parametrize("planted", PRINTS, ids=lambda planted: planted.language)
+def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: Planted) -> None:
+    found = list(results(workshop.build(planted.language, planted=planted), chosen(plan, "zero-copies", 5)))
+    assert found
+    assert not any(map(is_bad, found))
+
+
+SRC = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
+GRAPH = {
+    "src": {"type": "f32", "dims": [2], "strides": None},
+    "nodes": [
+        {
+            "operation": "StaticReshape",
+            "shape": {"type": "s64", "dims": [1], "values": [2]},
+            "special_zero": {"type": "bool", "dims": [], "values": [False]},
+            "result": None,
+            "attributes": {},
+            "inputs": 1,
+            "outputs": 1,
+        }
+    ],
+}
+COMPILE = {"id": 2, "do": "compile", "program": 5, "graph": GRAPH}
+RUN = {"id": 3, "do": "run", "program": 5, "may_overwrite": False}
+
+
+def line(*requests: dict[str, object]) -> bytes:
+    return b"".join(json.dumps(request).encode() + b"\n" for request in requests)
+
+
+def run_of(**changes: object) -> bytes:
+    return line(HELLO, COMPILE, {**RUN, "tensors": [{**SRC, **changes}]}) + bytes(8)
+
+
+MALFORMED = {
+    "no JSON": b"reshape, please\n",
+    "a text without end": b'{"id":1,"do":"hel\n',
+    "an object without end": b'{"id":1,"do":"hello"\n',
+    "a comma too few": b'{"id":1 "do":"hello"}\n',
+    "no UTF-8": b'\xff\xfe{"id":1}\n',
+    "more after the object": line(HELLO)[:-1] + b" [\n",
+    "the input ends inside a tensor": run_of()[:-3],
+    "deep nesting": b"[" * 100_000 + b"\n",
+}
+BEYOND = {
+    "strides that leave the memory": run_of(strides=[400]),
+    "negative strides": run_of(strides=[-4]),
+    "strides of 2^62": run_of(strides=[1 << 62]),
+    "an offset past the memory": run_of(offset=1 << 40),
+    "a negative size": run_of(bytes=-8),
+    "a negative length": run_of(dims=[-2]),
+    "an enormous length": run_of(dims=[1 << 62], strides=[1 << 62]),
+    "more dims than strides": run_of(dims=[1, 2]),
+}
+
+
+def talk(backend: str, sent: bytes) -> subprocess.CompletedProcess[bytes]:
+    command = shlex.split(backend.removeprefix("cmd:"))
+    return subprocess.run(command, input=sent, capture_output=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_malformed_frame_ends_the_program_with_one_line(workshop: Workshop, language: str) -> None:
+    backend = workshop.build(language, *(SANITIZERS if language in ("c", "cpp") else ()))
+    frames = {**MALFORMED, **({} if language == "javascript" else BEYOND)}  # a Buffer has bounds
+    for what, sent in frames.items():
+        done = talk(backend, sent)
+        assert done.returncode == 65, f"{what}: {done}"
+        assert done.stderr.startswith(b"adapter: "), f"{what}: {done}"
+        assert done.stderr.count(b"\n") == 1, f"{what}: {done}"
+    done = talk(backend, run_of())
+    assert done.returncode == 0, done
+    assert done.stdout.endswith(bytes(8))
+
+
+@pytest.mark.parametrize("tool", ["fmt", "clippy"])
+def test_the_crate_is_idiomatic(workshop: Workshop, tmp_path: Path, tool: str) -> None:
+    if not shutil.which(f"cargo-{tool}"):
+        pytest.skip(f"there is no cargo-{tool} here")
+    workshop.build("rust")
+    more = ["--check"] if tool == "fmt" else ["--offline", "--", "-D", "warnings"]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")}
+    done = subprocess.run(
+        ["cargo", tool, *more], cwd=tmp_path / "mine", env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_template_is_short_and_marks_what_to_change() -> None:
+    for language in TOOLS:
+        files = [path for path in (bundled_folder() / language).rglob("*") if path.is_file()]
+        texts = [path.read_text(encoding="utf-8") for path in files if path.suffix != ".lock"]
+        assert files
+        assert sum(text.count("CHANGE") for text in texts) in (3, 4), language
+        assert sum(text.count('"template"') for text in texts) == 1, language
+        assert max(len(text.splitlines()) for text in texts) <= 400, language
