@@ -64,6 +64,8 @@ class Order:
     """The number of rows that are drawn and called after the others."""
     write: Write | None = None
     """Writes the case of a drawn row that failed."""
+    by: str | None = None
+    """The name of whoever is responsible for the run, for its header."""
 
 
 class ClaimsDiffer(Exception):
@@ -135,8 +137,8 @@ def _header(order: Order, adapter: Adapter, claims: Claims, waivers: Sequence[wa
     folders = {"spec": order.spec, "cases": order.cases}
     header = header_of(order.plan.suite, adapter.identity, claims, order.target, order.backend, folders)
     header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
-    limits = limits_of(order.limits)
-    return header | ({"limits": limits} if limits else {})
+    optional = {"limits": limits_of(order.limits), "by": order.by}
+    return header | {name: value for name, value in optional.items() if value}
 
 
 def _note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:

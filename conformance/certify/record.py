@@ -166,6 +166,7 @@ HEADER: Form = {
     },
     "environment": Named(str),
     "started": _is_time,
+    "by?": str,
     "isolation?": frozenset(("worker", "case", "none")),
     "waivers?": [_WAIVER],
     "folders?": Named(str),

@@ -167,6 +167,7 @@ def _order(args: argparse.Namespace, plan: Plan) -> Order:
         maxfail=args.maxfail,
         drawn=_drawn_calls(args),
         write=write_drawn,
+        by=args.by,
     )
 
 

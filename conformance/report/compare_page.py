@@ -9,7 +9,7 @@ from ..model import NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import WORST
 from .finished_run import FinishedRun
 from .render import render_page
-from .rows import RowResult, Share, group_pairs
+from .rows import RowResult, group_pairs
 from .table_sections import group_observations
 from .wording import format_answer, format_call
 
@@ -75,11 +75,11 @@ class Filtered(NamedTuple):
 
 
 class RuleLine(NamedTuple):
-    """A rule with its share of verdicts for each backend."""
+    """A rule with its verdicts for each backend."""
 
     filtered: Filtered
     rule: Rule
-    shares: list[Share]
+    counts: list[Mapping[Verdict, int]]
 
 
 class CaseLine(NamedTuple):
@@ -153,8 +153,8 @@ def _collect_rules(runs: Sequence[FinishedRun]) -> Iterator[RuleLine]:
     for rule in runs[0].plan.suite.spec.rules.values():
         if runs[0].rules[rule.id]:
             cells = [run.rules[rule.id] for run in runs]
-            shares = [run.share(run.groups[rule.id]) for run in runs]
-            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, shares)
+            counts = [run.count(run.groups[rule.id]) for run in runs]
+            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, counts)
 
 
 # ── backends that did the same ────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import cut
 from .rows import format_counts
+from .summary import STATES
 from .wording import visible
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=show,
         loader=FunctionLoader(lambda name: _join_lines(_read(name))),
     )  # fmt: skip
-    environment.globals |= {"marks": MARKS, "colours": COLOURS}
+    environment.globals |= {"marks": MARKS, "colours": COLOURS, "states": STATES}
     environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
     environment.filters["blames"] = describe_blames
     return environment

@@ -14,14 +14,13 @@ from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
 from ..certify.drawn import with_drawn_rows
 from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, miscounts, parse, read_content
-from ..certify.folder import REPORTS, RESULTS
+from ..certify.folder import PAGE, REPORTS, RESULTS
 from ..certify.rejudge import contradictions
 from ..model import Result
 from ..plan.rows import Plan
 from ..system.exit_codes import VOIDS_CERTIFICATES
 from . import embedded
 
-PAGE = "report.html"
 _MOST = 20
 """Differences that are told one by one."""
 _NEAR = 40

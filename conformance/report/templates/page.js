@@ -12,7 +12,7 @@
   var idle = document.querySelectorAll('[data-idle]'), groups = document.querySelectorAll('[data-group]');
   var total = blocks.filter(isCase).length;
 
-  function isCase(block) { return block.element.id !== ''; }
+  function isCase(block) { return block.element.classList.contains('case'); }
   function show(want) {
     var text = (want.text || '').toLowerCase(), cases = 0, any = Object.keys(want).length > 0;
     facets.forEach(function (facet) {
