@@ -127,6 +127,7 @@ _WORDS = [str]
 _TEXT = OneOf(TEXT)
 CONTENT = re.compile("[0-9a-f]{16}")
 """The first 8 bytes of the SHA-256 of an answer's elements in row-major order."""
+_BITS = re.compile("[0-9a-f]{2,16}")
 SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
 
 
@@ -183,6 +184,7 @@ ROW: Form = {
     "step?": SMALL,
     "diagnosis?": str,
     "detail?": _TEXT,
+    "differing?": {"number": SMALL, "places": [SMALL], "got": [_BITS]},
     "waiver?": SMALL,
     "resumed?": bool,
     "case?": str,

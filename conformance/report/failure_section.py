@@ -16,6 +16,7 @@ from .finished_run import FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, failing_documents, group_pairs
 from .script import script_command
+from .values import Values, show_values
 from .wording import format_answer, format_blames, format_clauses, visible
 
 IN_FULL = 60
@@ -50,6 +51,7 @@ class FailingCase(NamedTuple):
     """Why we ruled so, for each document in which the rule is our ruling."""
     steps: list[StepCall]
     picture: Picture
+    values: Values | None
     lines: list[AnswerLine]
     more_lines: int
     detailed: bool
@@ -175,7 +177,7 @@ def _make_full(
         anchor, _title(first), blame, case, rule, len(rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
-        describe_steps(rows, documents), _draw(run, first), lines, len(answers) - len(lines),
+        describe_steps(rows, documents), _draw(run, first), show_values(first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, _commands(run, first), first.result.case,
     )  # fmt: skip
 
