@@ -90,7 +90,7 @@ def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[Answe
         return answers
     kept = dict(list(answers.items())[: MOST_LINES - 1])
     others = [result for same in list(answers.values())[MOST_LINES - 1 :] for result in same]
-    text = f"{len(answers) - len(kept)} other answers; the evidence in this file has each"
+    text = f"{len(answers) - len(kept)} other answers; the evidence has each"
     return {**kept, Answer((), text, ((worst(result.worst for result in others), ()),), None): others}
 
 
