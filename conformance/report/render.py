@@ -24,15 +24,23 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 
 
-def render_page(template: str, scripts: Sequence[str] = (), **values: object) -> str:
-    """A whole page from a template, with the scripts that it names inside. Any text in `values` only shows."""
+def render_page(template: str, scripts: Sequence[str] = (), foot: str = "", **values: object) -> str:
+    """A whole page from a template, with the scripts that it names inside. Any text in `values` only shows.
+
+    `foot`: a line for the foot of each printed page; it keeps only letters, digits and what a date or a digest needs.
+    """
     from markupsafe import Markup
 
-    style, script = _read("style.css"), "\n".join(map(_read, scripts))
+    style, script = f"{_read('style.css')}{_printed_foot(foot)}", "\n".join(map(_read, scripts))
     page = _environment().get_template(template)
     return page.render(
         style=Markup(style), style_digest=_digest(style), script=Markup(script), script_digest=_digest(script), **values
     )  # fmt: skip
+
+
+def _printed_foot(text: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9 :,.+-]", "", text)
+    return f'@page {{ @bottom-left {{ content: "{plain}"; font: 8pt system-ui,sans-serif; color: #57606a; }} }}\n'
 
 
 @cache

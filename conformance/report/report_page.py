@@ -46,6 +46,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
     return render_page(
         "report.html",
         ("filters.js", "page.js"),
+        foot=f"run on {format_time(run.evidence.header['started'])}, results {run.evidence.footer.get('digest', '')}",
         run=run,
         spec=run.plan.suite.spec,
         brief=brief,

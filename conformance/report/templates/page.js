@@ -70,7 +70,9 @@
   /* ── print ── */
 
   window.addEventListener('beforeprint', function () {
+    var all = document.getElementById('print-all').checked;
     document.querySelectorAll('details:not([open])').forEach(function (each) {
+      if (!all && each.closest('.appendix')) return;
       each.open = true;
       each.setAttribute('data-closed', '');
     });
