@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 
 
-def render_page(template: str, scripts: Sequence[str] = (), foot: str = "", **values: object) -> str:
-    """A whole page from a template, with the scripts that it names inside. Any text in `values` only shows.
+def render_page(template: str, files: Sequence[str] = (), foot: str = "", **values: object) -> str:
+    """A whole page from a template, with the scripts and styles that it names inside. Any text in `values` only shows.
 
     `foot`: a line for the foot of each printed page; it keeps only letters, digits and what a date or a digest needs.
     """
     from markupsafe import Markup
 
-    style, script = f"{_read('style.css')}{_printed_foot(foot)}", "\n".join(map(_read, scripts))
+    own = [name for name in files if name.endswith(".css")]
+    style = "".join(map(_read, ["style.css", *own])) + _printed_foot(foot)
+    script = "\n".join(_read(name) for name in files if name not in own)
     page = _environment().get_template(template)
     return page.render(
         style=Markup(style), style_digest=_digest(style), script=Markup(script), script_digest=_digest(script), **values
