@@ -5,7 +5,7 @@
   });
   var blocks = Array.from(document.querySelectorAll('[data-block]'), function (element) {
     return {element: element, rule: element.getAttribute('data-r'), words: null,
-      rows: Array.from(element.querySelectorAll('tr[data-f]'), function (row) {
+      group: element.closest('[data-group]'), rows: Array.from(element.querySelectorAll('tr[data-f]'), function (row) {
         return {element: row, facet: facets[Number(row.getAttribute('data-f'))]};
       })};
   });
@@ -16,12 +16,12 @@
 
   /* The id, the title and the rule, which are what a reader searches for. */
   function wordsOf(block) {
-    var title = block.element.querySelector('summary, th').textContent;
-    return [title, block.element.id.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
+    var id = isCase(block) ? block.element.id.slice('case-'.length) : block.element.querySelector('summary, th').textContent;
+    return [id, id.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
   }
 
   function show(want) {
-    var text = (want.text || '').toLowerCase(), cases = 0, any = Object.keys(want).length > 0;
+    var text = (want.text || '').toLowerCase(), cases = 0, filled = new Set(), any = Object.keys(want).length > 0;
     facets.forEach(function (facet) {
       facet.shown = ['verdict', 'diagnosis', 'operation', 'type', 'document'].every(function (name) {
         return !want[name] || facet[name].indexOf(want[name]) >= 0;
@@ -36,10 +36,14 @@
         some = some || shown;
       });
       if (block.element.hidden === some) block.element.hidden = !some;
+      if (some) filled.add(block.group);
       if (some && isCase(block)) cases += 1;
     });
-    idle.forEach(function (each) { each.hidden = any; });
-    groups.forEach(function (each) { each.hidden = any && !each.querySelector('[data-block]:not([hidden])'); });
+    idle.forEach(function (each) { if (each.hidden !== any) each.hidden = any; });
+    groups.forEach(function (each) {
+      var empty = any && !filled.has(each);
+      if (each.hidden !== empty) each.hidden = empty;
+    });
     return any ? cases + ' of ' + total + ' cases shown' : '';
   }
 
