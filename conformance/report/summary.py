@@ -95,8 +95,6 @@ class Whole(NamedTuple):
     state: State
     words: str
     failed: int
-    kinds: tuple[tuple[str, int], ...]
-    """The diagnoses of the failed tests with their numbers, the commonest first."""
     counts: Mapping[Verdict, int]
     """The verdicts of all tests of the claimed scope, each by its worst in any document."""
 
@@ -112,9 +110,8 @@ def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
 
 
 def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whole:
-    """Describe the whole run: the state that decides, in words, and its tests by verdict and diagnosis."""
-    failing = [result for result, verdict in run.tests if verdict in BAD]
-    kinds = Counter(result.diagnosis or "no diagnosis" for result in failing)
+    """Describe the whole run: the state that decides, in words, and its tests by verdict."""
+    failed = sum(verdict in BAD for _, verdict in run.tests)
     counts = Counter(verdict for _, verdict in run.tests)
     there = {each.state for each in documents}
     state = next(state for state in STATES if state in there and (state != "not run" or there == {"not run"}))
@@ -123,7 +120,7 @@ def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whol
         state = "incomplete"
     words = _WHOLE.get(state, "A waiver is overdue" if code == OVERDUE else state[0].upper() + state[1:])
     ordered = {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
-    return Whole(state, words, len(failing), tuple(kinds.most_common()), ordered)
+    return Whole(state, words, failed, ordered)
 
 
 def _describe_document(
