@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..certify.blame import HEAVIEST_FIRST, heaviest
+from ..certify.command import script_command
 from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
 from ..plan.memory import volume_of
 from ..system.text import cut
@@ -15,7 +16,6 @@ from .clauses import Broken, find_broken
 from .finished_run import FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, failing_documents, group_pairs
-from .script import script_command
 from .values import Values, show_values
 from .wording import format_answer, format_blames, format_clauses, visible
 

@@ -46,11 +46,6 @@ STATES: Mapping[State, StateEntry] = {
     "not claimed": StateEntry("–", "open", "The backend does not offer the operation."),
 }  # fmt: skip
 """Each state of a document, the one that decides for several documents first."""
-_WHOLE: Mapping[State, str] = {
-    "breaks the text": "Does not conform",
-    "keeps the text, differs from rulings": "Does not conform",
-    "adapter errs": "Does not conform",
-}
 _FAMILIES: Mapping[str, str] = {
     "type": "element type {}",
     "shape-type": "shape of {}",
@@ -118,7 +113,13 @@ def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whol
     code = run.conclusion.exit_code
     if code not in (CONFORMS, OVERDUE) and state.startswith("conforms"):
         state = "incomplete"
-    words = _WHOLE.get(state, "A waiver is overdue" if code == OVERDUE else state[0].upper() + state[1:])
+    words = (
+        "A waiver is overdue"
+        if code == OVERDUE
+        else "Does not conform"
+        if failed and state != "nothing shown"
+        else state.capitalize()
+    )
     ordered = {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
     return Whole(state, words, failed, ordered)
 

@@ -1,4 +1,4 @@
-"""Failures on a page: the order in which a reader wants them, the clause in words, and the commands."""
+"""Failures on a page: their order, the clause in words, the elements that differ, and the commands."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conformance.cli.main import main
-from conformance.model import BLAMES
+from conformance.model import BLAMES, Array
 from conformance.report import report_page
 from conformance.report.failure_section import FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
+from conformance.report.values import Values, format_number, show_values
 
-from ..runs import Wrong, few, finished
+from ..runs import Right, Wrong, few, finished
+from .test_report import Page
 
 CASES = """about: A few, the last first.
 cases:
@@ -90,3 +93,67 @@ def test_each_card_has_an_address_of_its_own(run: FinishedRun) -> None:
     anchors = re.findall(r'<details class="entry" id="([^"]+)"', html)
     assert len(anchors) == len(set(anchors)) > 2
     assert all(f'href="#{anchor}"' in html for anchor in anchors)
+
+
+CALL = '{{id: one, rule: same-content, src: "T{0}", shape: {1}, special_zero: false, expect: "T{1}"}}'
+SMALL_CASE, LARGE_CASE = CALL.format("[2, 3]", "[3, 2]"), CALL.format("[10, 20]", "[20, 10]")
+
+
+class Changes(Right):
+    """Sets two elements of every answer to zero."""
+
+    name = "changes"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        answer = src.reshape(shape).copy()
+        answer.reshape(-1)[[1, 4]] = 0
+        return answer
+
+
+def run_of(case: str, folder: Path) -> FinishedRun:
+    return finished(few(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
+
+
+def values_of(run: FinishedRun) -> Values:
+    values = show_values(next(result for result in run.rows if result.row.type == "bf16"))
+    assert values is not None
+    return values
+
+
+def test_a_grid_marks_the_elements_that_differ(tmp_path: Path) -> None:
+    run = run_of(SMALL_CASE, tmp_path)
+    values = values_of(run)
+    src = np.frombuffer(next(r for r in run.rows if r.row.type == "bf16").row.steps[0].src.elements, "<u2")
+    assert [[int(each.bits, 16) for each in line] for line in values.grid] == src.reshape(3, 2).tolist()
+    marked = {each.place: each.got for line in values.grid for each in line if each.got}
+    assert marked == {"[0, 1]": ("0000", "0"), "[2, 0]": ("0000", "0")}
+    assert (values.differing, values.total, values.marked) == (2, 6, 2)
+
+
+def test_of_a_large_tensor_the_differences_are_listed(tmp_path: Path) -> None:
+    values = values_of(run_of(LARGE_CASE, tmp_path))
+    assert not values.grid
+    assert [each.place for each in values.differences] == ["[0, 1]", "[0, 4]"]
+    assert all(each.got == ("0000", "0") for each in values.differences)
+
+
+def test_the_page_shows_the_elements_and_says_how_many_differ(tmp_path: Path) -> None:
+    text = " ".join(Page(report_page.render(run_of(SMALL_CASE, tmp_path))).text.split())
+    assert "f32: 2 of 6 elements differ" in text
+
+
+def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:
+    run = finished(few(tmp_path), Right(), tmp_path / "out")
+    assert [show_values(result) for result in run.rows] == [None] * len(run.rows)
+
+
+@pytest.mark.parametrize(
+    ("type_", "bits", "number"),
+    [
+        ("f32", 0x3FC00000, "1.5"), ("bf16", 0x8000, "-0"), ("bf16", 0x0001, "9.18355e-41 subnormal"),
+        ("f16", 0x7C00, "inf"), ("f16", 0x7E00, "NaN quiet"), ("f32", 0x7F800001, "NaN signalling"),
+        ("f32", 0xFF800000, "-inf"), ("s8", 0xFF, "-1"), ("u8", 0xFF, "255"), ("f64", 1, "4.94066e-324 subnormal"),
+    ],
+)  # fmt: skip
+def test_bits_are_decoded(type_: str, bits: int, number: str) -> None:
+    assert format_number(type_, bits) == number
