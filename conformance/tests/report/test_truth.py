@@ -56,6 +56,9 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
         return set(re.findall(r'id="case-([^"]+)"', html)) == cases
     if "Every test of the suite was run" in sentence:
         return "not run" not in re.findall(r"\d+ tests = [^,]*", Page(html).text)[0]
+    if "Print the appendix too" in sentence:
+        appendix = re.findall(r'<section class="[^"]*appendix" aria-labelledby="([^"]+)"', html)
+        return appendix == ["matrix", "observed", "cases"]
     if "nothing is shown of any document" in sentence:
         return "does not conform" not in html
     raise KeyError(sentence)
