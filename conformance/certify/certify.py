@@ -68,6 +68,8 @@ class Order:
     """Writes the case of a drawn row that failed."""
     with_subject: bool = False
     """True if the evidence names the files under test, which takes up to some seconds."""
+    by: str | None = None
+    """The name of whoever is responsible for the run, for its header."""
 
 
 class ClaimsDiffer(Exception):
@@ -148,9 +150,8 @@ def _header(order: Order, adapter: Adapter, claims: Claims, waivers: Sequence[wa
     folders = {"spec": order.spec, "cases": order.cases}
     header = header_of(order.plan.suite, adapter.identity, claims, order.target, order.backend, folders)
     header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
-    header |= {"nonce": order.plan.nonce} if order.plan.nonce else {}
-    limits = limits_of(order.limits)
-    return header | ({"limits": limits} if limits else {})
+    optional = {"limits": limits_of(order.limits), "by": order.by, "nonce": order.plan.nonce}
+    return header | {name: value for name, value in optional.items() if value}
 
 
 def _note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:

@@ -1,12 +1,20 @@
-"""The command that runs a backend again, from the header of its evidence."""
+"""The commands that run a backend again: from the header of its evidence, and without the suite."""
 
 from __future__ import annotations
 
+import importlib
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ..adapter import bundled_backends, name_and_device
 from ..isolate.backend import isolation_of
 from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..model import Unsupported
+from ..plan.drawn_rows import drawn_number
+from ..plan.rows import Row
+
+_SCRIPTS = "conformance.adapters.repro"
 
 
 def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
@@ -32,3 +40,20 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     for name, value in header.get("limits", {}).items():
         words += [f"--{name}", str(value).removesuffix(".0")]
     return words
+
+
+def script_command(row: Row, backend: str) -> str | None:
+    """Return the command that writes a script of the library's own calls; None if there is no such script."""
+    name, device = name_and_device(backend)
+    if name not in bundled_backends() or drawn_number(row.id):
+        return None
+    repro: Any = importlib.import_module(_SCRIPTS)
+    writer = repro.WRITERS.get(bundled_backends()[name].module)
+    if writer is None or (device is not None and name not in repro.WITH_DEVICE):
+        return None
+    write: Any = importlib.import_module(f"{_SCRIPTS}.{writer}").write_script
+    try:
+        write(row, backend)
+    except Unsupported:
+        return None
+    return f"{shlex.join(['conformance', 'explain', row.id, '--backend', backend])} > repeat.py"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..adapter import digest_of_adapter
-from ..model import IDLE, VERDICTS, Claims, Identity, Outcome, Result, Suite
+from ..model import IDLE, VERDICTS, Claims, Differing, Identity, Outcome, Result, Suite
 from ..plan.drawn_rows import drawn_number
 from ..system.files import read_bytes
 from . import journal
@@ -202,6 +202,8 @@ def row_record(result: Result) -> dict[str, Any]:
         record["step"] = result.step + 1
     if result.diagnosis is not None:
         record["diagnosis"], record["detail"] = result.diagnosis, result.detail
+    if result.differing is not None:
+        record["differing"] = result.differing._asdict()
     if result.waiver is not None:
         record["waiver"] = result.waiver
     if result.resumed:
@@ -338,8 +340,12 @@ def result_of(record: Mapping[str, Any]) -> Result:
     return Result(
         record["row"], record["verdicts"], _outcomes(record["outcomes"]), record.get("step", 1) - 1,
         record.get("diagnosis"), record.get("detail"), tuple(record.get("content", ())), record.get("waiver"),
-        record.get("resumed", False), record.get("case"),
+        record.get("resumed", False), record.get("case"), _differing(record.get("differing")),
     )  # fmt: skip
+
+
+def _differing(record: Mapping[str, Any] | None) -> Differing | None:
+    return None if record is None else Differing(record["number"], tuple(record["places"]), tuple(record["got"]))
 
 
 def _outcomes(records: list[Mapping[str, Any]]) -> tuple[Outcome, ...]:

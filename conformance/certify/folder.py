@@ -7,7 +7,8 @@ from pathlib import Path
 from .evidence import part_of
 
 RESULTS = "results.jsonl"
-REPORTS = ("report.html", "junit.xml", "summary.md", "ctrf.json", "badge.json", "badge.svg")
+PAGE = "report.html"
+REPORTS = (PAGE, "junit.xml", "summary.md", "ctrf.json", "badge.json", "badge.svg")
 
 
 def clear(folder: Path) -> None:

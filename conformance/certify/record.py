@@ -140,6 +140,7 @@ _TEXT = OneOf(TEXT)
 CONTENT = re.compile("[0-9a-f]{16}")
 """The first 8 bytes of the SHA-256 of an answer's elements in row-major order."""
 SHA256 = re.compile("[0-9a-f]{64}")
+_BITS = re.compile("[0-9a-f]{2,16}")
 SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
 
 
@@ -180,6 +181,7 @@ HEADER: Form = {
     },
     "environment": Named(str),
     "started": is_time,
+    "by?": str,
     "isolation?": frozenset(("worker", "case", "none")),
     "waivers?": [_WAIVER],
     "folders?": Named(str),
@@ -197,6 +199,7 @@ ROW: Form = {
     "step?": SMALL,
     "diagnosis?": str,
     "detail?": _TEXT,
+    "differing?": {"number": SMALL, "places": [SMALL], "got": [_BITS]},
     "waiver?": SMALL,
     "resumed?": bool,
     "case?": str,

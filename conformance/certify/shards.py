@@ -66,6 +66,8 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
     shards = [str(part.header["target"].get("shard")) for part in parts]
     _check_shards(paths, shards)
     header["environment"] = join_environments([part.header["environment"] for part in parts])
+    if names := dict.fromkeys(part.header["by"] for part in parts if "by" in part.header):
+        header["by"] = ", ".join(names)
     header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
     footers = [part.footer for part in parts]
     return Merged(

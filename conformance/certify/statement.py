@@ -141,7 +141,7 @@ def challenge_of(nonce: str, commitment: Path, days: int) -> dict[str, Any]:
 
 
 def statement_of(
-    evidence: Evidence, results: str, conclusion: Conclusion, by: str | None, days: int, challenge: str | None
+    evidence: Evidence, results: str, conclusion: Conclusion, days: int, challenge: str | None
 ) -> dict[str, Any]:
     """Make the statement on a run. `results` and `challenge` are the digests of these files."""
     header = evidence.header
@@ -165,7 +165,8 @@ def statement_of(
             "configuration": _files(configuration),
             "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
             EXTENSION: {
-                "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header), "by": by,
+                "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header),
+                "by": header.get("by"),
                 "operations": list(claims.operations), "leavesOut": list(claims.leaves_out),
                 "started": header["started"], "validUntil": in_days(days, started), "version": __version__,
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "

@@ -123,7 +123,7 @@ def _write_statement(
             if source.exists() and source.resolve() != (out / f"{CHALLENGE}{suffix}").resolve():
                 shutil.copyfile(source, out / f"{CHALLENGE}{suffix}")
     results = digest_of_file(out / RESULTS)
-    statement = statement_of(evidence, results, conclusion, args.by, args.days, digest)
+    statement = statement_of(evidence, results, conclusion, args.days, digest)
     replace_text(out / STATEMENT, encode_record(statement))
     if args.key is not None:
         sign(out / STATEMENT, args.key, TESTER)

@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..system.terminal import say
 from .examples import EXAMPLES, story
-from .parser import Parser, nonce, path, positive, seconds, shard, whole
+from .parser import Parser, nonce, one_line, path, positive, seconds, shard, whole
 
 _BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
@@ -96,6 +96,7 @@ def _run(parser: Parser) -> None:
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
     parser.add_argument("--hunt", type=whole, metavar="N", help=text)
+    parser.once("--by", "NAME", "who runs this, for the evidence and the report; it is not signed", type=one_line)
     parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("-q", "--quiet", action="store_true", help="print the answer alone")
@@ -188,7 +189,7 @@ def _diff(parser: Parser) -> None:
 
 
 def _add_signing(parser: Parser) -> None:
-    parser.once("--by", "NAME", "who tests or issues, as the certificate says it")
+    parser.once("--by", "NAME", "who tests or issues, as the certificate says it", type=one_line)
     parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
 
 

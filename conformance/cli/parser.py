@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..system.text import short
 from .arguments import Usage, unknown
 
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
@@ -58,6 +59,15 @@ def path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; name a file or a folder")
     return Path(text)
+
+
+def one_line(text: str) -> str:
+    """Read a short name that shows on one line."""
+    if not text.strip() or not text.isprintable() or len(text) > 120:
+        raise argparse.ArgumentTypeError(
+            f"{short(text)} is not one line of 1 to 120 characters; write OPTION 'A. Name'"
+        )
+    return text.strip()
 
 
 def positive(text: str) -> int:

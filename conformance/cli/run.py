@@ -170,6 +170,7 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
         drawn=_drawn_calls(args),
         write=write_drawn,
         with_subject=with_subject,
+        by=args.by,
     )
 
 

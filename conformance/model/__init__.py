@@ -17,7 +17,7 @@ from .calls import Call, Form, Kind, Meaning
 from .cases import LAYOUT_FACETS, LAYOUTS, STRIDED, Case, Expected, Layout, Step, Suite
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
-from .results import IDLE, Outcome, OutcomeKind, Result
+from .results import IDLE, Differing, Outcome, OutcomeKind, Result
 from .rules import (
     AUTHORITIES,
     LEVELS,
@@ -85,6 +85,7 @@ __all__ = [
     "Claims",
     "Crashed",
     "Declared",
+    "Differing",
     "Document",
     "Expected",
     "Expression",

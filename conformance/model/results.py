@@ -28,6 +28,16 @@ class Outcome(NamedTuple):
     """True if the answer lies in src's memory: recorded, never graded."""
 
 
+class Differing(NamedTuple):
+    """The elements of an answer that differ from those due."""
+
+    number: int
+    places: tuple[int, ...]
+    """The first of them, as indexes in row-major order."""
+    got: tuple[str, ...]
+    """The bits that came there, in hex."""
+
+
 class Result(NamedTuple):
     """One row of the evidence: what a backend did in each step, and the verdict in each document."""
 
@@ -49,6 +59,8 @@ class Result(NamedTuple):
     """True if an earlier run called the row, was interrupted, and this one took its result over."""
     case: str | None = None
     """Of a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
+    differing: Differing | None = None
+    """Of an answer with the right type and dims, the elements that differ; None if none does."""
     milliseconds: int = 0
     """The time that calling and judging the row took; 0 if it was less than half of one, or no call was made."""
 

@@ -21,7 +21,6 @@ class CaseEntry(NamedTuple):
     """A case with its answers."""
 
     case: Case
-    word: Verdict
     counts: Mapping[Verdict, int]
     steps: list[StepCall]
     lines: list[AnswerLine]
@@ -31,7 +30,6 @@ class NamedCases(NamedTuple):
     """Cases that are only named, and what their rows came to."""
 
     ids: list[str]
-    word: Verdict
     counts: Mapping[Verdict, int]
 
 
@@ -77,13 +75,13 @@ def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
     if not cases:
         return None
     counts = count_verdicts(result.worst for rows in cases for result in rows)
-    return NamedCases([rows[0].row.case.id for rows in cases], worst(counts), counts)
+    return NamedCases([rows[0].row.case.id for rows in cases], counts)
 
 
 def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], listed: Sequence[RowResult]) -> CaseEntry:
     counts = count_verdicts(result.worst for result in rows)
     lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, listed).items()]
-    return CaseEntry(rows[0].row.case, worst(counts), counts, describe_steps(rows), lines)
+    return CaseEntry(rows[0].row.case, counts, describe_steps(rows), lines)
 
 
 def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[Answer, Sequence[RowResult]]:
@@ -92,7 +90,7 @@ def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[Answe
         return answers
     kept = dict(list(answers.items())[: MOST_LINES - 1])
     others = [result for same in list(answers.values())[MOST_LINES - 1 :] for result in same]
-    text = f"{len(answers) - len(kept)} other answers; the evidence in this file has each"
+    text = f"{len(answers) - len(kept)} other answers; the evidence has each"
     return {**kept, Answer((), text, ((worst(result.worst for result in others), ()),), None): others}
 
 

@@ -136,7 +136,7 @@ def _check_evidence(folder: Path, plan: Plan, statement: Record) -> tuple[Eviden
     if verified.mismatches or verified.conclusion is None or verified.evidence is None:
         raise Refused(f"{folder}: {verified.mismatches[0]}")
     _check_digest(folder / RESULTS, results)  # nobody changed it while it was read
-    due = statement_of(verified.evidence, results, verified.conclusion, own["by"], 0, own["challenge"])
+    due = statement_of(verified.evidence, results, verified.conclusion, 0, own["challenge"])
     _refuse_difference(folder, statement, due)
     if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
         raise Refused(f"{folder}: {why}")
@@ -153,8 +153,9 @@ def _check_digest(path: Path, due: str) -> None:
 def _refuse_difference(folder: Path, statement: Record, due: Record) -> None:
     """Refuse a statement that says anything else than its evidence; the tester chooses how long it is valid."""
     said, wanted = (dict(_flatten(each)) for each in (statement, due))
+    free = [f"predicate.{EXTENSION}.{key}" for key in ("validUntil", "version")]
     for key in dict.fromkeys((*said, *wanted)):
-        if said.get(key) != wanted.get(key) and not key.endswith((".validUntil", ".version", "by")):
+        if said.get(key) != wanted.get(key) and key not in free:
             raise Refused(f"{folder / STATEMENT}: {key} does not follow from the evidence")
 
 

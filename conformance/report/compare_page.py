@@ -8,8 +8,9 @@ from typing import NamedTuple
 from ..model import NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import WORST
 from .finished_run import FinishedRun
+from .landing import collect_libraries, shorten_limits, summarize
 from .render import render_page
-from .rows import RowResult, Share, group_pairs
+from .rows import RowResult, group_pairs
 from .table_sections import group_observations
 from .wording import format_answer, format_call
 
@@ -20,11 +21,11 @@ _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 _NAMED = 3
 """Backends that are named even in the largest group."""
 _SECTIONS: Mapping[str, str] = {
-    "verdicts": "Verdicts",
+    "verdicts": "Backends",
     "rules": "Rules",
     "cases": "Cases",
-    "observed": "Left open",
-    "environment": "What was compared",
+    "observed": "Unspecified behaviour",
+    "environment": "Run details",
 }
 _ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
     "Started with": lambda run: run.backend,
@@ -75,11 +76,11 @@ class Filtered(NamedTuple):
 
 
 class RuleLine(NamedTuple):
-    """A rule with its share of verdicts for each backend."""
+    """A rule with its verdicts for each backend."""
 
     filtered: Filtered
     rule: Rule
-    shares: list[Share]
+    counts: list[Mapping[Verdict, int]]
 
 
 class CaseLine(NamedTuple):
@@ -98,15 +99,20 @@ def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
     cases = list(_collect_cases(runs, names))
     spec = runs[0].plan.suite.spec
     tables = -(-len(runs) // _ABREAST)
+    libraries = collect_libraries(runs, names, pages)
     return render_page(
         "compare.html",
-        ("filters.js", "compare.js"),
+        ("compare.css", "filters.js", "compare.js"),
         suite=runs[0].evidence.header["suite"],
         sections=_SECTIONS,
         names=names,
-        documents=list(spec.documents),
-        verdicts=[(name, [word for word, _ in run.documents.values()]) for name, run in zip(names, runs, strict=True)],
-        pages=pages,
+        foot=f"suite {runs[0].evidence.header['suite']['version']}, {runs[0].evidence.header['suite']['digest']}",
+        spec=spec,
+        tests=len(runs[0].plan.rows),
+        libraries=libraries,
+        numbers=summarize(runs, libraries),
+        shorten_limits=shorten_limits,
+        page_of=dict(zip(names, pages, strict=False)),
         apart=sum("disagreements" in line.filtered.kinds for line in cases),
         lonely=sum("one-fails" in line.filtered.kinds for line in cases),
         filters={"rule": list(spec.rules)},
@@ -153,8 +159,8 @@ def _collect_rules(runs: Sequence[FinishedRun]) -> Iterator[RuleLine]:
     for rule in runs[0].plan.suite.spec.rules.values():
         if runs[0].rules[rule.id]:
             cells = [run.rules[rule.id] for run in runs]
-            shares = [run.share(run.groups[rule.id]) for run in runs]
-            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, shares)
+            counts = [run.count(run.groups[rule.id]) for run in runs]
+            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, counts)
 
 
 # ── backends that did the same ────────────────────────────────────────────────────────────────────

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import ERROR, FAIL, Case, Rule, Verdict
+from ..certify.blame import HEAVIEST_FIRST, heaviest
+from ..certify.command import script_command
+from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
+from ..plan.memory import volume_of
+from ..system.text import cut
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
+from .clauses import Broken, find_broken
 from .finished_run import FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, failing_documents, group_pairs
-from .wording import format_answer, format_blames, format_clauses
+from .values import Values, show_values
+from .wording import format_answer, format_blames, format_clauses, visible
 
 IN_FULL = 60
 """Cases in full, of all diagnoses together."""
@@ -20,28 +27,37 @@ _IN_SHORT = 1200
 """Cases in a line each, of all diagnoses together."""
 _MOST_LINES = 12
 """Lines of one case."""
+_WEIGHTS: tuple[Blame | None, ...] = (*HEAVIEST_FIRST, None)
+"""The order of failures; None: an error of the adapter, or a type that no document lists."""
 Cases = Mapping[str, Sequence[RowResult]]
 
 
 class FailingCase(NamedTuple):
     """A failing case in full."""
 
+    anchor: str
+    title: str
+    blame: Blame | None
     case: Case
     rule: Rule
     number: int
     documents: tuple[str, ...]
     clauses: str
+    broken: Broken
+    """The rule that is broken, in the words of the documents."""
     blames: str
     """Whose sentence the rows break, document by document."""
     reasons: list[str]
     """Why we ruled so, for each document in which the rule is our ruling."""
     steps: list[StepCall]
     picture: Picture
+    values: Values | None
     lines: list[AnswerLine]
     more_lines: int
     detailed: bool
     row: str
-    commands: tuple[str, str]
+    commands: dict[str, str]
+    """What each is for, and the command."""
     text: str | None
     """Of a drawn row: the case as YAML."""
 
@@ -58,9 +74,10 @@ class ShortCase(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """The failures of one diagnosis."""
+    """The failures of one diagnosis that break the same: the text, only a ruling, or nothing that counts."""
 
     diagnosis: str
+    blame: Blame | None
     word: Verdict
     rules: list[str]
     rows: int
@@ -71,32 +88,73 @@ class FailureGroup(NamedTuple):
     """Cases that are only in the list of all cases."""
 
 
+Kind = tuple[Blame | None, str]
+"""The heaviest blame of some rows in any document, and their diagnosis."""
+Groups = Mapping[Kind, Cases]
+
+
 def collect_failures(run: FinishedRun, facets: Facets) -> Iterator[FailureGroup]:
-    """Collect the failures of each diagnosis, the commonest first."""
-    chosen, left = _choose_in_full(run), _IN_SHORT
-    for diagnosis, cases in run.failures.items():
-        full = [_make_full(run, facets, cases[case]) for case in chosen[diagnosis]]
-        others = [rows for case, rows in cases.items() if case not in chosen[diagnosis]]
+    """Collect failures: those that break the text first, then the commonest; of each, single and small calls first."""
+    groups = _group_cases(run)
+    chosen, left = _choose_in_full(groups), _IN_SHORT
+    anchors: Counter[str] = Counter()
+    for kind, cases in groups.items():
+        blame, diagnosis = kind
+        full = []
+        for case in chosen[kind]:
+            anchors[case] += 1
+            anchor = f"failure-{case}" + (f"-{anchors[case]}" if anchors[case] > 1 else "")
+            full.append(_make_full(run, facets, cases[case], anchor, blame))
+        others = [rows for case, rows in cases.items() if case not in chosen[kind]]
         short = [_make_short(run, facets, rows) for rows in others[:left]]
         every = [result for rows in cases.values() for result in rows]
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
-        yield FailureGroup(diagnosis, word, rules, len(every), len(cases), full, short, len(others) - len(short))
+        yield FailureGroup(diagnosis, blame, word, rules, len(every), len(cases), full, short, len(others) - len(short))
         left = max(0, left - len(others))
 
 
-def _choose_in_full(run: FinishedRun) -> Mapping[str, Sequence[str]]:
-    """Choose cases of as many rules as possible, and some of every diagnosis."""
-    most = IN_FULL if len(run.failures) == 1 else _OF_A_DIAGNOSIS
-    chosen: dict[str, list[str]] = {diagnosis: [] for diagnosis in run.failures}
-    queues = {diagnosis: _alternate_rules(cases)[:most] for diagnosis, cases in run.failures.items()}
+def _group_cases(run: FinishedRun) -> Groups:
+    """Group failing cases by blame and diagnosis, and put groups and cases in the order in which they are read."""
+    rows = [
+        ((_heaviest(run, row), diagnosis), (case, row))
+        for diagnosis, by_case in run.failures.items()
+        for case, same in by_case.items()
+        for row in same
+    ]
+    groups = {kind: dict(sorted(group_pairs(same).items(), key=_by_size)) for kind, same in group_pairs(rows).items()}
+    return dict(sorted(groups.items(), key=lambda group: (_WEIGHTS.index(group[0][0]), -_count(group[1]), group[0][1])))
+
+
+def _heaviest(run: FinishedRun, result: RowResult) -> Blame | None:
+    blames = run.conclusion.blames.get(result.row.id)
+    return heaviest(blames.values()) if blames else None
+
+
+def _by_size(entry: tuple[str, Sequence[RowResult]]) -> tuple[bool, int, int]:
+    """Single calls come before chains and several calls, and small tensors before large ones."""
+    steps = entry[1][0].row.case.steps
+    single = len(steps) == 1 and len(steps[0].shapes) == 1
+    size = max(volume_of(step.src) for step in steps)
+    return not single, size, sum(len(shape) for step in steps for shape in step.shapes)
+
+
+def _count(cases: Cases) -> int:
+    return sum(map(len, cases.values()))
+
+
+def _choose_in_full(groups: Groups) -> Mapping[Kind, Sequence[str]]:
+    """Choose cases of as many rules as possible, and some of every group; they keep the order of their group."""
+    most = IN_FULL if len(groups) == 1 else _OF_A_DIAGNOSIS
+    queues = {kind: _alternate_rules(cases)[:most] for kind, cases in groups.items()}
+    chosen: dict[Kind, set[str]] = {kind: set() for kind in groups}
     left = IN_FULL
     for place in range(most):
-        for diagnosis, queue in queues.items():
+        for kind, queue in queues.items():
             if place < len(queue) and (left > 0 or place == 0):
-                chosen[diagnosis].append(queue[place])
+                chosen[kind].add(queue[place])
                 left -= 1
-    return chosen
+    return {kind: [case for case in groups[kind] if case in names] for kind, names in chosen.items()}
 
 
 def _alternate_rules(cases: Cases) -> list[str]:
@@ -106,20 +164,33 @@ def _alternate_rules(cases: Cases) -> list[str]:
     return [case for _, case in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> FailingCase:
-    first, documents = rows[0], failing_documents(rows)
-    case, rule = first.row.case, run.plan.suite.spec.rules[first.row.case.rule]
+def _make_full(
+    run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str, blame: Blame | None
+) -> FailingCase:
+    first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
+    case, rule = first.row.case, spec.rules[first.row.case.rule]
     because = {each: rule.because for each in documents if rule.level == "decided"} | dict(rule.decided_for)
     answers: Mapping[Answer, Sequence[RowResult]] = group_pairs((_answer(run, result), result) for result in rows)
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
+    blames = run.blames_of(rows)
     return FailingCase(
-        case, rule, len(rows), documents, format_clauses(rule, documents),
-        format_blames(run.blames_of(rows)),
+        anchor, _title(first), blame, case, rule, len(rows), documents, format_clauses(rule, documents),
+        find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
-        describe_steps(rows, documents), _draw(run, first), lines, len(answers) - len(lines),
-        any(answer.note for answer in answers), first.row.id, run.commands(first.row),
-        first.result.case,
+        describe_steps(rows, documents), _draw(run, first), show_values(first), lines, len(answers) - len(lines),
+        any(answer.note for answer in answers), first.row.id, _commands(run, first), first.result.case,
     )  # fmt: skip
+
+
+def _title(result: RowResult) -> str:
+    """The diagnosis, and the case in words: `Subnormals flushed: subnormals of bf16`."""
+    diagnosis = cut(visible(result.diagnosis or "no diagnosis"), 80)
+    return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.id.replace('-', ' ')}"
+
+
+def _commands(run: FinishedRun, result: RowResult) -> dict[str, str]:
+    without = script_command(result.row, run.backend)
+    return {"in the suite": run.commands(result.row)[0]} | ({"without the suite": without} if without else {})
 
 
 def _answer(run: FinishedRun, result: RowResult) -> Answer:

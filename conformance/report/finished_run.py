@@ -14,14 +14,14 @@ from ..certify.command import folder_words, run_words
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence, Target
 from ..certify.sentences import join_blames, reach
-from ..certify.standing import Standing, in_target
+from ..certify.standing import Standing, in_target, listed_types
 from ..meaning.contract import Contract, contracts
-from ..model import BAD, NOT_RUN, Claims, Verdict, worst
+from ..model import BAD, NOT_RUN, VERDICTS, Claims, Verdict, fails, worst
 from ..model.verdicts import WORDS
 from ..plan.drawn_rows import drawn_number
 from ..plan.rows import Plan, Row
 from ..system.exit_codes import VOIDS_VERDICTS
-from .rows import RowGroup, RowResult, Share, group_pairs, group_rows, pair_rows
+from .rows import RowGroup, RowResult, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = "more than 2^31 elements: add --large"
@@ -67,6 +67,30 @@ class FinishedRun:
     def groups(self) -> Mapping[str, tuple[RowGroup, ...]]:
         """The rows of each rule in groups."""
         return {rule: group_rows(rows) for rule, rows in self.rules.items()}
+
+    @cached_property
+    def tests(self) -> tuple[tuple[RowResult, Verdict], ...]:
+        """The rows of the claimed scope, and those outside it that fail, each with its worst verdict in the target.
+
+        `conclusion.tests` is their number.
+        """
+        listed = listed_types(self.plan.suite)
+        tests = []
+        for result in self.rows:
+            there = [document for document in result.row.documents if result.row.type in listed[document]]
+            within = [result.verdicts[each] for each in there if self._is_in_target(result.row, [each])]
+            if within and (self._is_required(result.row.facets) or fails(within)):
+                tests.append((result, worst(within)))
+        return tuple(tests)
+
+    def _is_required(self, facets: frozenset[str]) -> bool:
+        if facets not in self._required:
+            self._required[facets] = not any(self.claims.leaves(facet) for facet in facets)
+        return self._required[facets]
+
+    @cached_property
+    def _required(self) -> dict[frozenset[str], bool]:
+        return {}
 
     @cached_property
     def failures(self) -> Mapping[str, Mapping[str, tuple[RowResult, ...]]]:
@@ -195,18 +219,14 @@ class FinishedRun:
             blames = {**self.conclusion.blames.get(result.row.id, {}), **blames}
         return blames
 
-    def share(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Share:
-        """The worst verdict of rows in groups; those outside the target that were not run are counted apart."""
-        inside: Counter[Verdict] = Counter()
-        aside = 0
+    def count(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Mapping[Verdict, int]:
+        """Count the rows of groups by verdict: in some documents, or in all, the worst of each row."""
+        counts: Counter[Verdict] = Counter()
         for result, number in groups:
-            verdict = worst([result.verdicts[document] for document in documents]) if documents else result.worst
-            if verdict == NOT_RUN and not self._is_in_target(result.row, documents or result.row.documents):
-                aside += number
-            else:
-                inside[verdict] += number
-        word = worst(inside)
-        return Share(word, inside[word], inside.total(), aside)
+            counts[worst([result.verdicts[document] for document in documents]) if documents else result.worst] += (
+                number
+            )
+        return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
     def want(self, row: Row, step: int) -> Wants:
         """The wants of a row at a step, with the documents that say so."""

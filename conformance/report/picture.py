@@ -85,7 +85,10 @@ def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome
         dims = step.src if step.shared_src else result
         if number < len(step.shapes) and not step.shared_src:
             lines.append(Line("between", _draw_lengths(result)))
-    last = (Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning)))
+    if outcome.kind == "tensor" and outcome.dims == meaning.dst:
+        last = [Line("dst", _draw_want(meaning))]
+    else:
+        last = [Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning))]
     label += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in last]
     return Picture("; ".join(label), tuple(_place_lines([*lines, *last])))
 

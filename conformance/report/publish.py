@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .. import report
 from ..certify.conclude import conclude_evidence, ran_in_suite_process
 from ..certify.evidence import PACKED, Evidence, Refused, Target, pack, parse, read, read_content
-from ..certify.folder import RESULTS
+from ..certify.folder import PAGE, RESULTS
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, OBSERVED, PASS, Verdict
@@ -21,7 +21,6 @@ from .finished_run import FinishedRun
 from .markdown import inert
 
 PUBLISHED = f"{RESULTS}{PACKED}"
-PAGE = "report.html"
 INDEX = "index.html"
 
 

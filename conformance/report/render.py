@@ -15,6 +15,7 @@ from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import cut
 from .rows import format_counts
+from .summary import STATES
 from .wording import visible
 
 if TYPE_CHECKING:
@@ -23,15 +24,27 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 
 
-def render_page(template: str, scripts: Sequence[str] = (), style: str = "style.css", **values: object) -> str:
-    """A whole page from a template, with the scripts that it names inside. Any text in `values` only shows."""
+def render_page(
+    template: str, files: Sequence[str] = (), foot: str = "", style: str = "style.css", **values: object
+) -> str:
+    """A whole page from a template, with the scripts and styles that it names inside. Any text in `values` only shows.
+
+    `foot`: a line for the foot of each printed page; it keeps only letters, digits and what a date or a digest needs.
+    """
     from markupsafe import Markup
 
-    css, script = _read(style), "\n".join(map(_read, scripts))
+    own = [name for name in files if name.endswith(".css")]
+    css = "".join(map(_read, [style, *own])) + (_printed_foot(foot) if foot else "")
+    script = "\n".join(_read(name) for name in files if name not in own)
     page = _environment().get_template(template)
     return page.render(
         style=Markup(css), style_digest=_digest(css), script=Markup(script), script_digest=_digest(script), **values
     )  # fmt: skip
+
+
+def _printed_foot(text: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9 :,.+-]", "", text)
+    return f'@page {{ @bottom-left {{ content: "{plain}"; font: 8pt system-ui,sans-serif; color: #57606a; }} }}\n'
 
 
 @cache
@@ -47,7 +60,7 @@ def _environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=show,
         loader=FunctionLoader(lambda name: _join_lines(_read(name))),
     )  # fmt: skip
-    environment.globals |= {"marks": MARKS, "colours": COLOURS}
+    environment.globals |= {"marks": MARKS, "colours": COLOURS, "states": STATES}
     environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
     environment.filters["blames"] = describe_blames
     return environment

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..certify.command import folder_words
+from ..certify.evidence import PACKED
+from ..certify.folder import PAGE, RESULTS
 from ..model.verdicts import TABLE
 from .answer_lines import Facets
 from .case_section import collect_cases, list_filters
@@ -13,35 +17,51 @@ from .failure_section import collect_failures
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import count_verdicts
+from .summary import describe_documents, describe_whole, list_untested
 from .table_sections import collect_facets, collect_matrix, collect_observed_calls, collect_rules, count_rows
+from .wording import format_time
 
 SECTIONS: Mapping[str, str] = {
-    "scope": "Scope",
-    "rules": "Rules",
     "failures": "Failures",
-    "matrix": "Matrix",
-    "observed": "Left open",
+    "scope": "Results by document",
+    "rules": "Rules",
+    "matrix": "Rules by type",
+    "observed": "Unspecified behaviour",
     "unclaimed": "Not claimed, waived, not run",
     "cases": "All cases",
-    "environment": "Environment",
+    "environment": "Run details",
     "legend": "Legend",
 }
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
 _ALL = ("target · operations", "target · documents", "target · types")
+_SHORT = 12
+"""Characters of a digest in the head; the run details have all."""
 
 
 def render(run: FinishedRun, brief: bool = False) -> str:
     """The page; `brief`: for results that lie beside it, without them, and with passing cases by name only."""
     facets: Facets = {}
+    documents = describe_documents(run)
+    failures = list(collect_failures(run, facets))
     return render_page(
         "report.html",
         ("filters.js", "page.js"),
+        foot=f"run on {format_time(run.evidence.header['started'])}, results {run.evidence.footer.get('digest', '')}",
         run=run,
         spec=run.plan.suite.spec,
+        brief=brief,
+        documents=documents,
+        whole=describe_whole(run, documents),
+        untested=list_untested(run),
+        facts=_head_facts(run),
+        evidence_file=f"{RESULTS}{PACKED}" if brief else RESULTS,
+        digest=str(run.evidence.footer.get("digest", ""))[:_SHORT],
+        verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
         sections=SECTIONS,
         total=count_verdicts(result.worst for result in run.rows),
         rules=list(collect_rules(run)),
-        failures=list(collect_failures(run, facets)),
+        failures=failures,
+        first=next((entry for failure in failures for entry in failure.full), None),
         matrix=collect_matrix(run),
         observed=list(collect_observed_calls(run)),
         facets_left_out=collect_facets(run),
@@ -54,6 +74,21 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         evidence=None if brief else dump_evidence(run.evidence),
         facets=dump_inert(list(facets)),
     )
+
+
+def _head_facts(run: FinishedRun) -> Mapping[str, str]:
+    """When, by whom and on what the suite was run."""
+    header = run.evidence.header
+    backend, machine, suite = header["backend"], header["environment"], header["suite"]
+    build = ", ".join(f"{name} {value}" for name, value in backend["detail"].items())
+    return {
+        "Run on": format_time(header["started"]),
+        "By": f"{header['by']} (not signed)" if "by" in header else "not recorded (conformance run --by NAME)",
+        "Valid for": f"this build{f' ({build})' if build else ''} on this processor; run again for any other",
+        "Processor": ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine),
+        "Suite": f"{suite['version']}, {suite['digest'][:_SHORT]}",
+        "Exit code": str(run.conclusion.exit_code),
+    }
 
 
 def _details(run: FinishedRun) -> Iterator[tuple[str, str]]:

@@ -82,16 +82,6 @@ def group_rows(rows: Iterable[RowResult]) -> tuple[RowGroup, ...]:
     return tuple(RowGroup(same[0], len(same)) for same in groups.values())
 
 
-class Share(NamedTuple):
-    """The worst verdict among some rows, and how many have it."""
-
-    word: Verdict
-    number: int
-    total: int
-    aside: int
-    """Rows outside the target that were not run; they are not in the total."""
-
-
 def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
     """Values by key, both in the order in which they come."""
     groups: dict[Any, list[Any]] = {}

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..model import BAD, OBSERVED, Case, Rule, Verdict
+from ..model import OBSERVED, Case, Rule, Verdict, fails
 from ..plan.rows import Row
 from .finished_run import FinishedRun
-from .rows import RowGroup, RowResult, Share, count_verdicts, group_pairs
+from .rows import RowResult, count_verdicts, group_pairs
 from .wording import format_answer, format_call, format_lines
+
+Counts = Mapping[Verdict, int]
 
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 class RuleRow(NamedTuple):
-    """A rule, each document with its lines and its share of verdicts, and how many cases the rule has."""
+    """A rule, each document with its lines and the verdicts there, how many cases the rule has, and all its tests."""
 
     rule: Rule
-    documents: list[tuple[str, str, Share | None]]
+    documents: list[tuple[str, str, Counts]]
     cases: int
-    word: Verdict | None
+    counts: Counts
 
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
@@ -28,34 +30,27 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     for rule_id, groups in run.groups.items():
         rule = run.plan.suite.spec.rules[rule_id]
         tested = group_pairs((document, group) for group in groups for document in group.first.verdicts)
-        documents: list[tuple[str, str, Share | None]] = []
+        documents: list[tuple[str, str, Counts]] = []
         for document in run.plan.suite.spec.documents:
-            lines, share = format_lines(rule, document), run.share(tested.get(document, ()), [document])
-            if lines != "not bound" or share.word in BAD:
-                documents.append((document, lines, share if document in tested else None))
+            lines, counts = format_lines(rule, document), run.count(tested.get(document, ()), [document])
+            if lines != "not bound" or fails(counts):
+                documents.append((document, lines, counts))
         cases = len({result.row.case.id for result in run.rules[rule_id]})
-        yield RuleRow(rule, documents, cases, run.share(groups).word if groups else None)
+        yield RuleRow(rule, documents, cases, run.count(groups))
 
 
 # ── matrix ────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Cell(NamedTuple):
-    """The worst verdict of some rows, and the documents that have it if not all of the operation do."""
-
-    share: Share
-    documents: tuple[str, ...]
-
-
 class Matrix(NamedTuple):
-    """Operations and their types against rules."""
+    """Operations and their types against rules, with the verdicts in each cell."""
 
     columns: Mapping[str, Sequence[str]]
-    rows: list[tuple[str, list[Cell | None]]]
+    rows: list[tuple[str, list[Counts]]]
 
 
 def collect_matrix(run: FinishedRun) -> Matrix:
-    """Collect the worst verdict of every rule, operation and type."""
+    """Count the verdicts of every rule, operation and type."""
     columns = []
     for operation in run.plan.suite.spec.operations.values():
         columns += [(operation.id, type_) for type_ in operation.types]
@@ -65,18 +60,12 @@ def collect_matrix(run: FinishedRun) -> Matrix:
     for rule, groups in run.groups.items():
         if groups:
             cells = group_pairs(((group.first.row.operation, _column(run, group.first.row)), group) for group in groups)
-            rows.append((rule, [_make_cell(run, cells[each]) if each in cells else None for each in columns]))
+            rows.append((rule, [run.count(cells.get(each, ())) for each in columns]))
     return Matrix(group_pairs(columns), rows)
 
 
 def _column(run: FinishedRun, row: Row) -> str:
     return row.type if row.type in run.plan.suite.spec.operations[row.operation].types else "unlisted"
-
-
-def _make_cell(run: FinishedRun, groups: Sequence[RowGroup]) -> Cell:
-    share = run.share(groups)
-    having = dict.fromkeys(d for result, _ in groups for d, verdict in result.verdicts.items() if verdict == share.word)
-    return Cell(share, tuple(having) if len(having) < len(groups[0].first.row.documents) else ())
 
 
 # ── unspecified calls ─────────────────────────────────────────────────────────────────────────────

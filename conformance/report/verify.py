@@ -14,14 +14,13 @@ from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
 from ..certify.drawn import plan_of_run
 from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, miscounts, parse, read_content
-from ..certify.folder import REPORTS, RESULTS
+from ..certify.folder import PAGE, REPORTS, RESULTS
 from ..certify.rejudge import contradictions
 from ..model import Result
 from ..plan.rows import Plan
 from ..system.exit_codes import VOIDS_CERTIFICATES
 from . import embedded
 
-PAGE = "report.html"
 _MOST = 20
 """Differences that are told one by one."""
 _NEAR = 40
@@ -77,6 +76,8 @@ def verify(path: Path, plan: Plan) -> Verified:
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
         return _page(path, text.decode("utf-8", "replace"), plan)
+    if text.startswith(b"<!doctype html>"):
+        return _page_beside_results(path, plan)
     return _verify_lines(path, text, plan, {})
 
 
@@ -91,6 +92,14 @@ def _folder(folder: Path, plan: Plan) -> Verified:
         raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in REPORTS if (folder / name).exists()}
     return _verify_lines(found[0], read_content(found[0]), plan, written)
+
+
+def _page_beside_results(path: Path, plan: Plan) -> Verified:
+    """A published page, whose evidence lies beside it."""
+    results = path.parent / f"{RESULTS}{PACKED}"
+    if not results.exists():
+        raise Refused(f"{path}: holds no evidence, and {results.name} is not beside it; put it there")
+    return _verify_lines(results, read_content(results), plan, {PAGE: path})
 
 
 def _page(path: Path, html: str, plan: Plan) -> Verified:

@@ -19,6 +19,11 @@ def visible(text: object) -> str:
     return line if line.isprintable() else printable(line)
 
 
+def format_time(text: str) -> str:
+    """`2026-01-02 03:04 UTC` for a time of evidence; any other text as it is."""
+    return f"{text[:10]} {text[11:16]} UTC" if text.endswith("+00:00") and len(text) >= 22 else text
+
+
 def format_tensor(type_: object, dims: Sequence[object]) -> str:
     """`f32[2, 3]`."""
     return f"{type_}{format_dims(dims)}"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Meaning, Outcome
+from ..model import Differing, Meaning, Outcome
 from ..model.types import WIDTH
 from ..plan.memory import GUARD, Source, are_equal, volume_of
 
@@ -16,10 +16,15 @@ Bits = np.ndarray[Any, np.dtype[Any]]
 
 
 class Diagnosis(NamedTuple):
-    """A wrong answer: a fixed name for its kind, and a sentence."""
+    """A wrong answer: a fixed name for its kind, a sentence, and the elements that differ if nothing else does."""
 
     name: str
     text: str
+    differing: Differing | None = None
+
+
+_MOST_PLACES = 16
+"""Differing elements that are named one by one."""
 
 
 _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
@@ -75,7 +80,15 @@ def diagnose_elements(
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want, kind), np.frombuffer(got, kind)
     name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
-    return Diagnosis(name, f"{name}: {first_difference(right, wrong)}")
+    return Diagnosis(name, f"{name}: {first_difference(right, wrong)}", _list_differing(right, wrong))
+
+
+def _list_differing(want: Bits, got: Bits) -> Differing:
+    different = np.flatnonzero(want != got)
+    first, digits = different[:_MOST_PLACES], 2 * want.dtype.itemsize
+    return Differing(
+        int(different.size), tuple(map(int, first)), tuple(f"{int(bits):0{digits}x}" for bits in got[first])
+    )
 
 
 def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:

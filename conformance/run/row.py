@@ -179,7 +179,7 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     if row.case.generated:
         return _result_of_step(row, deciding, outcomes[deciding], by_step[deciding])
     diagnosis = next((judgement.diagnosis for judgement in by_step[deciding].values() if judgement.diagnosis), None)
-    name, text = diagnosis or (None, None)
+    name, text, differing = diagnosis or (None, None, None)
     kept = tuple(
         [
             outcome._replace(data=None) if k == deciding else outcome._replace(data=None, message=None)
@@ -190,7 +190,7 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
         contents: tuple[str | None, ...] = (row.steps[0].src.digest,)  # it is right, so it holds what src held
     else:
         contents = contents_of(outcomes)
-    return Result(row.id, verdicts, kept, deciding, name, text, contents)
+    return Result(row.id, verdicts, kept, deciding, name, text, contents, differing=differing)
 
 
 def _judge_step(
@@ -209,8 +209,9 @@ def _result_of_step(row: Row, number: int, outcome: Outcome, judgements: Mapping
     """Return the result of a generated row, which holds the outcome of one step alone."""
     verdicts = {document: judgements[document].verdict for document in row.documents}
     diagnosis = next((judgement.diagnosis for judgement in judgements.values() if judgement.diagnosis), None)
-    name, text = diagnosis or (None, None)
-    return Result(row.id, verdicts, (outcome._replace(data=None),), number, name, text, contents_of([outcome]))
+    name, text, differing = diagnosis or (None, None, None)
+    kept = (outcome._replace(data=None),)
+    return Result(row.id, verdicts, kept, number, name, text, contents_of([outcome]), differing=differing)
 
 
 def _decide(by_step: Sequence[Mapping[str, Judgement]]) -> tuple[int, dict[str, Verdict]]:

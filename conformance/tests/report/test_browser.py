@@ -231,6 +231,11 @@ def test_print_opens_what_is_folded_and_begins_with_a_summary(opened: Open, tmp_
     page.emulate_media(media="print")
     assert not page.locator("#filters").is_visible()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#failure-turns table").first.is_visible()
+    assert not page.locator("#cases").is_visible(), "every case is printed only if that is asked for"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.evaluate("document.getElementById('print-all').checked = true")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("#case-turns table").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("#case-turns").get_attribute("open") is None
@@ -243,6 +248,7 @@ def test_nothing_is_cut_off_on_paper(opened: Open, name: str) -> None:
     page = opened(name)
     page.set_viewport_size({"width": round(186 / 25.4 * 96), "height": 900})  # A4 upright, within its margins
     page.emulate_media(media="print")
+    page.evaluate("if (document.getElementById('print-all')) document.getElementById('print-all').checked = true")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     beyond = """across => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
         Boolean(e.closest('.across')) === across && e.getBoundingClientRect().right > innerWidth + 1)

@@ -92,7 +92,7 @@ class Lab(NamedTuple):
         path = self.folder / RESULTS
         evidence = read(path)
         conclusion = conclude_evidence(self.plan, evidence)
-        new = records.statement_of(evidence, digest_of_file(path), conclusion, old["by"], 365, old["challenge"])
+        new = records.statement_of(evidence, digest_of_file(path), conclusion, 365, old["challenge"])
         (self.folder / STATEMENT).write_text(records.encode_record(new))
         self.finish(new)
 
@@ -279,6 +279,8 @@ says("calls a pass a failure", lambda s: s["predicate"].update(result="FAILED"))
 says("names another operation", partial(put_own, "operations", ["StaticReshape", "Reshape-1"]))
 says("leaves nothing out", partial(put_own, "leavesOut", []))
 says("names another backend", partial(put_own, "backend", {"name": "other", "version": "1", "adapter": None}))
+says("names another version", lambda s: s["predicate"][EXTENSION]["backend"].update(version="99"))
+says("names another tester", partial(put_own, "by", "Somebody Else"))
 says("names another machine", partial(put_own, "environment", "Linux, a better one"))
 says("sums up otherwise", partial(put_own, "summary", ["the whole target conforms", "conforms to everything"]))
 says("began at another time", partial(put_own, "started", "2026-11-01T00:00:00+00:00"))
@@ -304,7 +306,7 @@ def a_stranger_signs(lab: Lab) -> None:
 
 @attack("is not the signature of", "signer_of")
 def it_is_edited_after_it_was_signed(lab: Lab) -> None:
-    lab.change(partial(put_own, "by", "Somebody Else"), key=None)
+    lab.change(partial(put_own, "validUntil", "2027-01-01T00:00:00+00:00"), key=None)
 
 
 @attack("is not the signature of", "signer_of")
@@ -464,7 +466,7 @@ def the_library_is_another(lab: Lab) -> Trust:
 @attack("is the audit of another statement", "_check_audit")
 def the_audit_is_of_another_statement(lab: Lab) -> None:
     audit = (lab.folder / AUDIT).read_bytes()
-    lab.change(partial(put_own, "by", "Somebody Else"))
+    lab.change(partial(put_own, "validUntil", "2027-01-01T00:00:00+00:00"))
     (lab.folder / AUDIT).write_bytes(audit)
     (lab.folder / PAGE).unlink()
 
@@ -513,7 +515,7 @@ def written(name: str, text: Callable[[str], bytes], words: str) -> None:
 
 written("has a key twice", lambda text: text.replace('"result"', '"result":"FAILED","result"', 1).encode(), "twice")
 written("is too long", lambda text: (text + " " * 10**6).encode(), "cannot be read")
-written("is no UTF-8", lambda text: text.replace("Mine Ltd", "M\udcff").encode(errors="surrogateescape"), "no JSON")
+written("is no UTF-8", lambda text: text.replace('"0.1.0"', '"\udcff"').encode(errors="surrogateescape"), "no JSON")
 
 
 def test_there_are_at_least_forty_attacks() -> None:

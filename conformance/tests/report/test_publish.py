@@ -11,9 +11,10 @@ import pytest
 
 from conformance.adapters.numpy_reference import NumpyReference
 from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, read
+from conformance.certify.folder import PAGE
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from conformance.report.publish import PAGE, PUBLISHED, size
+from conformance.report.publish import PUBLISHED, size
 from conformance.report.rows import count_verdicts
 from conformance.run.row import run
 from conformance.tests.small import ROOT, Command, Said, command, reporting

@@ -1,0 +1,114 @@
+"""The table of backends and documents: a line for each backend and version, the fewest failures first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..certify.drawn import plan_of_run
+from ..system.terminal import count_noun
+from .finished_run import FinishedRun
+from .rows import group_pairs
+from .summary import DocumentState, State, Whole, describe_documents, describe_whole
+
+_MOST_LIMITS = 3
+"""Limits that a cell names; of more it gives the number."""
+
+
+class BackendLine(NamedTuple):
+    """A backend of one version, with its state in each document."""
+
+    name: str
+    page: str | None
+    """The link to its report."""
+    whole: Whole
+    tests: int
+    documents: tuple[DocumentState, ...]
+    change: str
+    """What changed since the version before; empty for the oldest one."""
+    latest: bool
+
+
+class Library(NamedTuple):
+    """The versions of one backend, the newest first."""
+
+    name: str
+    lines: tuple[BackendLine, ...]
+
+
+class Numbers(NamedTuple):
+    """What the page says first."""
+
+    backends: int
+    conform: int
+    whole: tuple[str, ...]
+    """The names of those that conform and leave nothing out."""
+    first: str
+    last: str
+    """The days of the oldest and of the newest run."""
+    processors: tuple[str, ...]
+
+
+def collect_libraries(runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str]) -> list[Library]:
+    """Collect the backends, versions of one library together, in the order of the failures of the newest version."""
+    links: Iterable[str | None] = pages or [None] * len(runs)
+    by_name = group_pairs(
+        (str(run.evidence.header["backend"]["name"]), (run, name, page))
+        for run, name, page in zip(runs, names, links, strict=True)
+    )
+    libraries = [Library(name, _lines(versions)) for name, versions in by_name.items()]
+    return sorted(libraries, key=lambda library: (library.lines[0].whole.failed, library.name))
+
+
+def _lines(versions: Sequence[tuple[FinishedRun, str, str | None]]) -> tuple[BackendLine, ...]:
+    ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
+    lines = []
+    for number, (bare, name, page) in enumerate(ordered):
+        run = replace(bare, plan=plan_of_run(bare.plan, bare.evidence))
+        documents = describe_documents(run)
+        change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
+        whole = describe_whole(run, documents)
+        lines.append(BackendLine(name, page, whole, run.conclusion.tests, documents, change, number == 0))
+    return tuple(lines)
+
+
+def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:
+    """The version as a person orders versions: numbers by their size, before words."""
+    parts = re.findall(r"\d+|[A-Za-z]+", str(run.evidence.header["backend"]["version"]))
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
+def _describe_change(old: FinishedRun, new: FinishedRun) -> str:
+    """Say how many tests fail no longer, and how many fail that did not."""
+    was, now = _failing(old), _failing(new)
+    version = old.evidence.header["backend"]["version"]
+    gone, more = len(was - now), len(now - was)
+    if not gone and not more:
+        return f"since {version}: the same tests fail" if now else f"since {version}: no test fails"
+    parts = [f"{count_noun(gone, 'test')} no longer fail"] * bool(gone)
+    parts += [f"{count_noun(more, 'test')} fail anew"] * bool(more)
+    return f"since {version}: {', '.join(parts)}"
+
+
+def _failing(run: FinishedRun) -> set[str]:
+    return {result.row.id for result in run.rows if result.failing}
+
+
+def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
+    """Count the backends that conform, and say when and where all were run."""
+    lines = [line for library in libraries for line in library.lines]
+    whole: tuple[State, ...] = ("conforms", "conforms, limited")
+    days = sorted(str(run.evidence.header["started"])[:10] for run in runs)
+    processors = dict.fromkeys(str(run.evidence.header["environment"].get("processor", "unknown")) for run in runs)
+    return Numbers(
+        len(lines), sum(line.whole.state in whole for line in lines),
+        tuple(line.name for line in lines if line.whole.state == "conforms"), days[0], days[-1], tuple(processors),
+    )  # fmt: skip
+
+
+def shorten_limits(limits: Sequence[str]) -> str:
+    """The first limits of a cell, and how many more there are."""
+    more = len(limits) - _MOST_LIMITS
+    return ", ".join(limits[:_MOST_LIMITS]) + (f" and {more} more" if more > 0 else "")

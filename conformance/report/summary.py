@@ -1,0 +1,199 @@
+"""What a run shows in few words: a state and counts for each document, the whole, and what was not tested."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from ..certify.sentences import describe_blames
+from ..certify.standing import Standing
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, VERDICTS, WAIVED, Document, Verdict
+from ..system.exit_codes import CONFORMS, OVERDUE, VOIDS_CERTIFICATES
+from ..system.terminal import count_noun
+from .finished_run import FinishedRun
+from .rows import group_pairs
+
+State = Literal[
+    "conforms", "conforms, limited", "keeps the text, differs from rulings", "breaks the text", "adapter errs",
+    "incomplete", "nothing shown", "not claimed", "not run",
+]  # fmt: skip
+
+
+class StateEntry(NamedTuple):
+    """The look and the meaning of a state."""
+
+    mark: str
+    colour: str
+    """Its class in style.css."""
+    legend: str
+
+
+STATES: Mapping[State, StateEntry] = {
+    "breaks the text": StateEntry("✗", "fail", "Some test breaks a sentence of the document, however one reads it."),
+    "keeps the text, differs from rulings": StateEntry(
+        "△", "warn",
+        "No sentence is broken. Some test answers what the text forbids, or differs from a ruling of the suite.",
+    ),
+    "adapter errs": StateEntry("▲", "error", "The adapter went wrong in some tests; nothing else failed."),
+    "nothing shown": StateEntry("□", "warn", "The run shows nothing that can be relied on."),
+    "incomplete": StateEntry("□", "warn", "Nothing failed, but some test was not run, or some rule has no pass."),
+    "not run": StateEntry("□", "warn", "The run was not meant to test this document."),
+    "conforms, limited": StateEntry(
+        "✓", "pass", "Every claimed test passes. Features are left out, or the adapter does a part of the work."
+    ),
+    "conforms": StateEntry("✓", "pass", "Every test passes, and the backend leaves nothing out."),
+    "not claimed": StateEntry("–", "open", "The backend does not offer the operation."),
+}  # fmt: skip
+"""Each state of a document, the one that decides for several documents first."""
+_FAMILIES: Mapping[str, str] = {
+    "type": "element type {}",
+    "shape-type": "shape of {}",
+    "rank": "rank {}",
+    "layout": "src laid out {}",
+    "form": "graphs that are not well formed: {}",
+    "declared": "declared output shapes",
+    "dst-strides": "declared output strides",
+    "runtime-shape": "shape that arrives with run",
+    "shape-strides": "strided shape tensors",
+    "chain": "chains of nodes",
+    "in-place": "dst in the memory of src",
+    "shared-src": "nodes that share src",
+    "shared-shape": "nodes that share shape",
+    "threads": "calls at the same time",
+}
+_WHOLE_FAMILIES: Mapping[str, str] = {
+    "rank": "more than 12 dimensions", "layout": "src with strides", "form": "graphs that are not well formed",
+}  # fmt: skip
+LARGE = "tensors of more than 2^31 elements"
+
+
+class DocumentState(NamedTuple):
+    """The state of a backend in one document, in tests."""
+
+    document: Document
+    state: State
+    sentence: str
+    """The verdict with all its limits, as the conclusion words it."""
+    failed: int
+    tests: int
+    counts: Mapping[Verdict, int]
+    """The verdicts of all its rows, with those that are not claimed."""
+    limits: tuple[str, ...]
+    blames: str
+    """How many tests break the text, answer what it forbids, or break only our rulings; empty if none fails."""
+
+
+class Whole(NamedTuple):
+    """The state of a run as a whole."""
+
+    state: State
+    words: str
+    failed: int
+    counts: Mapping[Verdict, int]
+    """The verdicts of all tests of the claimed scope, each by its worst in any document."""
+
+
+def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
+    """Describe the state in each document of the specification, in its order."""
+    standings = group_pairs((standing.document, standing) for standing in run.standings)
+    documents = run.plan.suite.spec.documents
+    return tuple(
+        _describe_document(run, documents[name], sentence, standings.get(name, ()))
+        for name, (_, sentence) in run.documents.items()
+    )
+
+
+def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whole:
+    """Describe the whole run: the state that decides, in words, and its tests by verdict."""
+    failed = sum(verdict in BAD for _, verdict in run.tests)
+    counts = Counter(verdict for _, verdict in run.tests)
+    there = {each.state for each in documents}
+    state = next(state for state in STATES if state in there and (state != "not run" or there == {"not run"}))
+    code = run.conclusion.exit_code
+    if code not in (CONFORMS, OVERDUE) and state.startswith("conforms"):
+        state = "incomplete"
+    words = (
+        "A waiver is overdue"
+        if code == OVERDUE
+        else "Does not conform"
+        if failed and state != "nothing shown"
+        else state.capitalize()
+    )
+    ordered = {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    return Whole(state, words, failed, ordered)
+
+
+def _describe_document(
+    run: FinishedRun, document: Document, sentence: str, standings: Sequence[Standing]
+) -> DocumentState:
+    counts: Counter[Verdict] = Counter()
+    for standing in standings:
+        counts.update(standing.counts)
+        counts.update(standing.optional)
+    failed = sum(counts[verdict] for verdict in BAD)
+    limits = tuple(_limits(run, standings))
+    ordered = {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    return DocumentState(
+        document, _state(run, document, standings, bool(limits)), sentence, failed,
+        sum(standing.tests for standing in standings), ordered, limits, describe_blames(standings) if failed else "",
+    )  # fmt: skip
+
+
+def _state(run: FinishedRun, document: Document, standings: Sequence[Standing], limited: bool) -> State:
+    words = {standing.word for standing in standings}
+    blames = Counter[str]()
+    for standing in standings:
+        blames.update(standing.blames)
+    if "nothing shown" in words:
+        return "nothing shown"
+    if "does not conform" in words:
+        text, *others = (blames[blame] for blame in BLAMES)
+        return "breaks the text" if text else "keeps the text, differs from rulings" if any(others) else "adapter errs"
+    if "incomplete" in words:
+        return "incomplete"
+    if "conforms" in words and run.conclusion.exit_code in VOIDS_CERTIFICATES:
+        return "incomplete"
+    if "conforms" in words:
+        return "conforms, limited" if limited else "conforms"
+    return "not claimed" if document.operation not in run.claims.operations else "not claimed" if words else "not run"
+
+
+# ── what was not tested ───────────────────────────────────────────────────────────────────────────
+
+
+def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
+    """The features that the backend leaves out of its claims in some standings, and what its adapter does for it."""
+    if not standings:
+        return
+    facets = dict.fromkeys(f"type:{standing.type}" for standing in standings if standing.word == NOT_CLAIMED)
+    facets |= dict.fromkeys(facet for standing in standings for facet in standing.not_claimed)
+    whole = {facet for facet in run.claims.leaves_out if ":" not in facet}
+    yield from dict.fromkeys(
+        name_facet(facet.partition(":")[0] if facet.partition(":")[0] in whole else facet) for facet in facets
+    )
+    if run.claims.answers_special_zero:
+        yield "special_zero (the adapter does it)"
+    if waived := sum(standing.counts.get(WAIVED, 0) for standing in standings):
+        yield f"{count_noun(waived, 'test')} that fail and are waived"
+
+
+def name_facet(facet: str) -> str:
+    """Name a facet in plain words; a facet of others is its own name."""
+    family, _, value = facet.partition(":")
+    if not value and family in _WHOLE_FAMILIES:
+        return _WHOLE_FAMILIES[family]
+    return _FAMILIES.get(family, facet).format(value.replace("-", " "))
+
+
+def list_untested(run: FinishedRun) -> list[str]:
+    """List in plain words what the run does not show: features left out, and what was not run."""
+    operations = run.plan.suite.spec.operations
+    names = [each for each in operations if each not in run.claims.operations]
+    names += dict.fromkeys(limit for limit in _limits(run, run.standings))
+    names += [LARGE] * (not run.target.large)
+    names += [
+        f"all but {what}" for what in (run.target.filter, run.target.shard and f"part {run.target.shard}") if what
+    ]
+    lost = sum(verdict == NOT_RUN for _, verdict in run.tests)
+    return names + [f"{count_noun(lost, 'test')} that did not run"] * bool(lost)

@@ -1,0 +1,159 @@
+"""Failures on a page: their order, the clause in words, the elements that differ, and the commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.cli.main import main
+from conformance.model import BLAMES, Array
+from conformance.report import report_page
+from conformance.report.failure_section import FailureGroup, collect_failures
+from conformance.report.finished_run import FinishedRun
+from conformance.report.values import Values, format_number, show_values
+
+from ..runs import Right, Wrong, few, finished
+from .test_report import Page
+
+CASES = """about: A few, the last first.
+cases:
+  - {id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}
+  - id: in-a-chain
+    rule: same-volume
+    src: T[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    chain: [{shape: [2, 3], special_zero: false}]
+    expect: T[2, 3]
+  - {id: large, rule: same-volume, src: "T[20, 30]", shape: [30, 20], special_zero: false, expect: "T[30, 20]"}
+  - {id: small, rule: same-volume, src: "T[2, 3]", shape: [3, 2], special_zero: false, expect: "T[3, 2]"}
+"""
+
+
+BUNDLED: dict[str, Any] = {"name": "wrong", "version": "1", "adapter": "numpy-raw", "detail": {}, "digest": None}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
+    folder = tmp_path_factory.mktemp("run")
+    return finished(few(folder, CASES), Wrong(), folder / "out", backend=BUNDLED)
+
+
+@pytest.fixture(scope="module")
+def groups(run: FinishedRun) -> list[FailureGroup]:
+    return list(collect_failures(run, {}))
+
+
+def test_what_breaks_the_text_comes_first(groups: list[FailureGroup]) -> None:
+    order = [list(BLAMES).index(group.blame) for group in groups if group.blame]
+    assert order == sorted(order)
+    assert groups[0].blame == "breaks the text"
+    assert len(set(order)) > 1
+
+
+def test_single_calls_come_before_chains_and_small_ones_before_large_ones(groups: list[FailureGroup]) -> None:
+    cases = [entry.case.id for entry in groups[0].full]
+    assert cases == [case for case in ("small", "large", "in-a-chain") if case in cases]
+    assert cases[:2] == ["small", "large"]
+
+
+def test_the_tests_of_all_groups_are_those_that_fail(run: FinishedRun, groups: list[FailureGroup]) -> None:
+    assert sum(group.rows for group in groups) == sum(bool(result.failing) for result in run.rows)
+
+
+def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, groups: list[FailureGroup]) -> None:
+    card = groups[0].full[0]
+    assert card.broken.clauses
+    for clause in card.broken.clauses:
+        pointers = {(each.document, each.line, each.words) for each in card.broken.rule.stated}
+        assert (clause.document.id, clause.line, clause.words) in pointers
+        assert f"“{clause.words}”" in unescape(report_page.render(run))
+
+
+def test_a_card_has_the_command_without_the_suite_and_it_works(
+    run: FinishedRun, groups: list[FailureGroup], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    (cases / "few.yaml").write_text(CASES, encoding="utf-8")
+    words = shlex.split(groups[0].full[0].commands["without the suite"])
+    assert words[-2:] == [">", "repeat.py"]
+    assert main([*words[1:-2], "--cases", str(cases)]) == 0
+    compile(capsys.readouterr().out, "repeat.py", "exec")
+
+
+def test_each_card_has_an_address_of_its_own(run: FinishedRun) -> None:
+    html = report_page.render(run)
+    anchors = re.findall(r'<details class="entry" id="([^"]+)"', html)
+    assert len(anchors) == len(set(anchors)) > 2
+    assert all(f'href="#{anchor}"' in html for anchor in anchors)
+
+
+CALL = '{{id: one, rule: same-content, src: "T{0}", shape: {1}, special_zero: false, expect: "T{1}"}}'
+SMALL_CASE, LARGE_CASE = CALL.format("[2, 3]", "[3, 2]"), CALL.format("[10, 20]", "[20, 10]")
+
+
+class Changes(Right):
+    """Sets two elements of every answer to zero."""
+
+    name = "changes"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        answer = src.reshape(shape).copy()
+        answer.reshape(-1)[[1, 4]] = 0
+        return answer
+
+
+def run_of(case: str, folder: Path) -> FinishedRun:
+    return finished(few(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
+
+
+def values_of(run: FinishedRun) -> Values:
+    values = show_values(next(result for result in run.rows if result.row.type == "bf16"))
+    assert values is not None
+    return values
+
+
+def test_a_grid_marks_the_elements_that_differ(tmp_path: Path) -> None:
+    run = run_of(SMALL_CASE, tmp_path)
+    values = values_of(run)
+    src = np.frombuffer(next(r for r in run.rows if r.row.type == "bf16").row.steps[0].src.elements, "<u2")
+    assert [[int(each.bits, 16) for each in line] for line in values.grid] == src.reshape(3, 2).tolist()
+    marked = {each.place: each.got for line in values.grid for each in line if each.got}
+    assert marked == {"[0, 1]": ("0000", "0"), "[2, 0]": ("0000", "0")}
+    assert (values.differing, values.total, values.marked) == (2, 6, 2)
+
+
+def test_of_a_large_tensor_the_differences_are_listed(tmp_path: Path) -> None:
+    values = values_of(run_of(LARGE_CASE, tmp_path))
+    assert not values.grid
+    assert [each.place for each in values.differences] == ["[0, 1]", "[0, 4]"]
+    assert all(each.got == ("0000", "0") for each in values.differences)
+
+
+def test_the_page_shows_the_elements_and_says_how_many_differ(tmp_path: Path) -> None:
+    text = " ".join(Page(report_page.render(run_of(SMALL_CASE, tmp_path))).text.split())
+    assert "f32: 2 of 6 elements differ" in text
+
+
+def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:
+    run = finished(few(tmp_path), Right(), tmp_path / "out")
+    assert [show_values(result) for result in run.rows] == [None] * len(run.rows)
+
+
+@pytest.mark.parametrize(
+    ("type_", "bits", "number"),
+    [
+        ("f32", 0x3FC00000, "1.5"), ("bf16", 0x8000, "-0"), ("bf16", 0x0001, "9.18355e-41 subnormal"),
+        ("f16", 0x7C00, "inf"), ("f16", 0x7E00, "NaN quiet"), ("f32", 0x7F800001, "NaN signalling"),
+        ("f32", 0xFF800000, "-inf"), ("s8", 0xFF, "-1"), ("u8", 0xFF, "255"), ("f64", 1, "4.94066e-324 subnormal"),
+    ],
+)  # fmt: skip
+def test_bits_are_decoded(type_: str, bits: int, number: str) -> None:
+    assert format_number(type_, bits) == number

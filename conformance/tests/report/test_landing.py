@@ -1,0 +1,169 @@
+"""What runs show in few words: the head of a report, and the table of backends on the page of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.certify.conclude import conclude_evidence
+from conformance.certify.evidence import read
+from conformance.load.cases import load_suite
+from conformance.plan.rows import Plan, plan_of
+from conformance.report import report_page
+from conformance.report.compare_page import name_runs, render
+from conformance.report.finished_run import FinishedRun
+from conformance.report.landing import collect_libraries, summarize
+from conformance.report.summary import describe_documents
+
+from ..runs import Right, Wrong, few, finished
+from ..small import Command, command
+from .test_browser import chromium
+from .test_report import Page
+
+__all__ = ["chromium", "command"]
+
+
+class Older(Wrong):
+    """An older version of what is right now."""
+
+    name, version = "right", "0.9"
+
+
+class Newest(Right):
+    """The newest version, whose number is larger and whose text is not."""
+
+    version = "1.10"
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return few(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture(scope="module")
+def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[FinishedRun]:
+    folder = tmp_path_factory.mktemp("runs")
+    backends = (Wrong(), Older(), Newest(), Right())
+    return [finished(plan, each, folder / f"{number}") for number, each in enumerate(backends)]
+
+
+def test_the_fewest_failures_come_first_and_versions_stand_together(runs: list[FinishedRun]) -> None:
+    libraries = collect_libraries(runs, name_runs(runs), ())
+    assert [library.name for library in libraries] == ["right", "wrong"]
+    assert [line.name for line in libraries[0].lines] == ["right 1.10", "right 1", "right 0.9"]
+    assert [line.latest for line in libraries[0].lines] == [True, False, False]
+
+
+def test_a_version_says_what_changed_since_the_one_before(runs: list[FinishedRun]) -> None:
+    newest, right, older = collect_libraries(runs, name_runs(runs), ())[0].lines
+    gone = sum(bool(result.failing) for result in runs[1].rows)
+    assert right.change == f"since 0.9: {gone} tests no longer fail"
+    assert newest.change == "since 1: no test fails"
+    assert older.change == ""
+
+
+def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
+    line = collect_libraries(runs, name_runs(runs), ())[1].lines[0]
+    standings = [each for each in runs[0].standings if each.document == "static-2022"]
+    cell = next(each for each in line.documents if each.document.id == "static-2022")
+    assert cell.failed == sum(each.counts.get("fail", 0) for each in standings) > 0
+    assert cell.tests == sum(each.tests for each in standings)
+    assert (line.whole.failed, line.tests) == (sum(bool(r.failing) for r in runs[0].rows), runs[0].conclusion.tests)
+
+
+def test_the_numbers_are_those_of_the_table(runs: list[FinishedRun]) -> None:
+    numbers = summarize(runs, collect_libraries(runs, name_runs(runs), ()))
+    assert (numbers.backends, numbers.conform, numbers.whole) == (4, 2, ("right 1.10", "right 1"))
+    assert (numbers.first, numbers.last) == ("2026-01-02", "2026-01-02")
+
+
+def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[FinishedRun], plan: Plan) -> None:
+    pages = [f"folder-{number}/report.html" for number in range(len(runs))]
+    page = render(runs, pages)
+    for link in pages:
+        for document in plan.suite.spec.documents:
+            assert f'href="{link}#document-{document}"' in page
+    assert 'href="folder-0/report.html#case-turns"' in page
+    links = set(re.findall(r'href="([^"#]+)', page))
+    assert links == set(pages)
+
+
+@pytest.fixture
+def page(chromium: Any, runs: list[FinishedRun], tmp_path: Path) -> Iterator[Any]:
+    (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1200, "height": 900})
+    page.goto((tmp_path / "index.html").as_uri())
+    yield page
+    page.close()
+
+
+def shown(page: Any) -> list[str]:
+    visible = "all => all.filter(e => e.offsetParent !== null).map(e => e.cells[0].innerText.split('\\n')[0])"
+    rows: list[str] = page.eval_on_selector_all(".big tbody tr", visible)
+    return rows
+
+
+@pytest.mark.slow
+def test_chips_choose_and_heads_sort(page: Any) -> None:
+    everyone = ["right 1.10", "right 1", "right 0.9", "wrong 1"]
+    assert shown(page) == everyone
+    page.click("text=Latest versions")
+    assert shown(page) == ["right 1.10", "wrong 1"]
+    page.click(".chips >> text=Conform")
+    assert shown(page) == ["right 1.10", "right 1"]
+    page.click(".chips >> text=All")
+    page.click("th[data-sort] button >> nth=1")
+    assert shown(page) == everyone
+    page.click("th[data-sort] button >> nth=1")
+    assert shown(page) == ["wrong 1", "right 1.10", "right 1", "right 0.9"]
+    assert page.get_attribute("th[data-sort] >> nth=1", "aria-sort") == "descending"
+
+
+@pytest.mark.slow
+def test_heads_stay_in_view(page: Any) -> None:
+    page.set_viewport_size({"width": 700, "height": 260})
+    page.evaluate("document.querySelector('.big').scrollTo(200, 100)")
+    box, head, name = (
+        page.locator(each).bounding_box() for each in (".big", "th[data-sort] >> nth=0", "th[data-n] >> nth=0")
+    )
+    assert abs(head["y"] - box["y"]) < 2
+    assert abs(name["x"] - box["x"]) < 2
+
+
+def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
+    command.run("numpy", "--by", "A. Name, Example Ltd").expect(0)
+    evidence = read(command.out / "results.jsonl")
+    plan = plan_of(load_suite(None, command.cases))
+    html = report_page.render(FinishedRun(plan, evidence, conclude_evidence(plan, evidence)))
+    text = " ".join(Page(html).text.split())
+    assert "By A. Name, Example Ltd (not signed)".replace(" ", "") in text.replace(" ", "")
+    assert evidence.header["started"][:10] in text
+    assert evidence.header["environment"]["processor"] in text
+    assert evidence.footer["digest"][:12] in text
+
+
+def test_a_name_of_several_lines_is_a_slip(command: Command) -> None:
+    command.run("numpy", "--by", "A\n::error::B").expect(2, err="is not one line")
+
+
+def test_the_tests_of_a_page_are_those_of_its_conclusion(tmp_path: Path) -> None:
+    run = finished(few(tmp_path), Wrong(), tmp_path / "out")
+    assert len(run.tests) == run.conclusion.tests > 0
+
+
+CALLS = {
+    "keeps the text, differs from rulings": "shape: [-6], special_zero: false, expect: reject",
+    "conforms": "shape: [6], special_zero: false, expect: T[6]",
+}
+
+
+@pytest.mark.parametrize("state", CALLS)
+def test_a_state_says_whose_sentence_is_broken_and_what_is_left_out(tmp_path: Path, state: str) -> None:
+    call = CALLS[state].replace("T[6]", '"T[6]"')
+    plan = few(tmp_path, f'about: One.\ncases:\n  - {{id: one, rule: lower-bound, src: "T[6]", {call}}}\n')
+    states = {each.document.id: each.state for each in describe_documents(finished(plan, Wrong(), tmp_path / "out"))}
+    assert states["static-2022"] == state

@@ -1,0 +1,106 @@
+"""What a page says of itself is so: where the evidence is, which cases it has, and how it is verified."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.certify.evidence import parse, read_content
+from conformance.certify.folder import PAGE
+from conformance.load.cases import load_suite
+from conformance.report import embedded
+
+from ..small import Command, reporting
+from .test_report import Page
+
+__all__ = ["reporting"]
+CLAIMS = re.compile(r"[^.]*(?:in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown)[^.]*")
+
+
+@pytest.fixture(params=["local", "published"])
+def folder(request: pytest.FixtureRequest, reporting: Command) -> Callable[[str], Path]:
+    """The folder of a page: of a run, or as it is published."""
+
+    def make(backend: str) -> Path:
+        reporting.run(backend)
+        if request.param == "local":
+            return reporting.out
+        out = reporting.folder / "reports"
+        reporting("publish", "--cases", reporting.cases, "--out", out, "--results", reporting.out).expect(0)
+        return next(path.parent for path in out.glob(f"*/{PAGE}"))
+
+    return make
+
+
+def evidence_of(page: Path) -> Path:
+    """The file that the page links as its evidence."""
+    (name,) = re.findall(r'<dt>Evidence</dt><dd><a href="([^"#:/]+)"', page.read_text(encoding="utf-8"))
+    return page.with_name(name)
+
+
+def holds(sentence: str, page: Path, cases: set[str]) -> bool:
+    """True if a sentence of a page about itself is so; KeyError for a sentence that this test does not know."""
+    html = page.read_text(encoding="utf-8")
+    if "The evidence is in this file" in sentence:
+        lines = embedded.lines_in(html, page)
+        return lines == read_content(evidence_of(page))
+    if "The evidence is not in this file" in sentence:
+        return embedded.BEGIN not in html
+    if "It is beside it" in sentence:
+        return evidence_of(page).is_file()
+    if "Every case of the suite under its rule" in sentence:
+        return set(re.findall(r'id="case-([^"]+)"', html)) == cases
+    if "Every test of the suite was run" in sentence:
+        return "not run" not in re.findall(r"\d+ tests = [^,]*", Page(html).text)[0]
+    if "Print the appendix too" in sentence:
+        appendix = re.findall(r'<section class="[^"]*appendix" aria-labelledby="([^"]+)"', html)
+        return appendix == ["matrix", "observed", "cases"]
+    if "nothing is shown of any document" in sentence:
+        return "does not conform" not in html
+    raise KeyError(sentence)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "broken:zero-flag-ignored"])
+def test_each_sentence_of_a_page_about_itself_is_so(
+    folder: Callable[[str], Path], reporting: Command, backend: str
+) -> None:
+    page = folder(backend) / PAGE
+    text = " ".join(Page(page.read_text(encoding="utf-8")).text.split())
+    sentences = CLAIMS.findall(text)
+    cases = set(load_suite(None, reporting.cases).cases)
+    assert len(sentences) >= 2
+    for sentence in sentences:
+        assert holds(sentence, page, cases), sentence
+
+
+@pytest.mark.parametrize("backend", ["numpy", "broken:zero-flag-ignored"])
+def test_the_command_on_the_page_verifies_it(
+    folder: Callable[[str], Path], reporting: Command, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    page = folder(backend) / PAGE
+    monkeypatch.chdir(page.parent)
+    (command,) = re.findall(r"<dt>Verify</dt><dd><code>([^<]*)</code>", page.read_text(encoding="utf-8"))
+    reporting(*shlex.split(command)[1:]).expect(0)
+    page.write_text(page.read_text(encoding="utf-8").replace("tests", "test s", 1), encoding="utf-8")
+    assert reporting(*shlex.split(command)[1:]).code == 1
+
+
+def test_the_evidence_that_a_page_names_is_that_of_the_page(folder: Callable[[str], Path]) -> None:
+    page = folder("broken:zero-flag-ignored") / PAGE
+    evidence = parse(read_content(evidence_of(page)), evidence_of(page))
+    assert f"</a> {evidence.footer['digest'][:12]}" in page.read_text(encoding="utf-8")
+
+
+def test_a_published_page_without_its_evidence_says_what_is_missing(
+    folder: Callable[[str], Path], reporting: Command
+) -> None:
+    page = folder("numpy") / PAGE
+    if evidence_of(page).suffix == ".gz":
+        evidence_of(page).unlink()
+        reporting("verify", "--cases", reporting.cases, page).expect(2, err="is not beside it")
+    else:
+        reporting("verify", "--cases", reporting.cases, page).expect(0)
