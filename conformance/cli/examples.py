@@ -10,7 +10,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
-    "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
+    "ask what the documents say": ("meaning", "explain", "list", "diff-documents", "site"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
 """Commands by purpose; a command that is in no group is listed at the end."""
@@ -57,6 +57,9 @@ exit codes: {exit_codes.SUMMARY}""",
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
   conformance verify report.html --conforms static-2021
   conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares""",
+    "site": """\
+  conformance site --out build/site                      a page for each document, with its rules, findings and cases
+  conformance site --results reports --out reports/spec   with the published backends that fail them""",
     "certify": """\
   conformance certify ./mine.py:Mine --by "Mine Ltd" --key mine-key    self-tested and signed
   conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer

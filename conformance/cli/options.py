@@ -234,6 +234,12 @@ def _audit(parser: Parser) -> None:
     _add_cases(parser)
 
 
+def _site(parser: Parser) -> None:
+    parser.path("--out", "DIR", "where the pages go (conformance-site)")
+    parser.path("--results", "DIR", "a folder of published results, such as reports/, whose failures are named")
+    _add_cases(parser)
+
+
 def _register(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help="a folder with a folder for each certificate")
     _add_trust(parser)
@@ -327,6 +333,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "challenge": ("challenge", "draw a nonce for the commitment of a vendor", _challenge),
     "audit": ("audit", "run the files of a certificate again and sign that the answers are the same", _audit),
     "register": ("register", "verify a folder of certificates and write the page that lists them", _register),
+    "site": ("site", "write the documents, annotated with rules, findings, cases and failing backends", _site),
     "report": ("report", "write the reports of a run again from its evidence", _report),
     "compare": ("compare", "put several backends side by side on one page", _compare),
     "diff": ("diff", "say what changed between two runs, and why; 1 if something got worse", _diff),

@@ -95,7 +95,7 @@ def folders(reports: Path) -> list[Path]:
 
 def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     """Write the page of the published results of this suite; return them, and the folders of other suites."""
-    found = list(_read_runs(reports, plan))
+    found = list(read_runs(reports, plan))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
@@ -106,7 +106,7 @@ def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     return [facts for _, facts in runs], stale
 
 
-def _read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
+def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
         try:
             evidence = read(folder / PUBLISHED)

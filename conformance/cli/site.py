@@ -1,0 +1,34 @@
+"""`conformance site`: the documents, annotated with rules, findings, cases, and the backends that fail them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..report.finished_run import FinishedRun
+from ..report.publish import read_runs
+from ..report.site import INDEX, write_site
+from ..system.terminal import count_noun, say
+from .arguments import check_folder, emit, load_plan
+from .run_summary import relative
+
+DEFAULT_OUT = Path("conformance-site")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the pages."""
+    plan = load_plan(args)
+    results = check_folder("--results", args.results)
+    found = list(read_runs(results, plan)) if results else []
+    runs = [(path, run) for path, run in found if isinstance(run, FinishedRun)]
+    skipped = [path.name for path, run in found if not isinstance(run, FinishedRun)]
+    out: Path = args.out or DEFAULT_OUT
+    pages = write_site(out, plan, runs)
+    if args.json:
+        emit({"folder": str(out), "pages": [page.name for page in pages], "runs": len(runs), "skipped": skipped})
+        return 0
+    say(f"{count_noun(len(pages), 'page')}, with the failures of {count_noun(len(runs), 'run')}")
+    if skipped:
+        say(f"left out, as they are of another suite or cannot be read: {', '.join(skipped)}")
+    say(f"site: {relative(out / INDEX)}")
+    return 0
