@@ -51,6 +51,36 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": int,
         "help": "with --adapter: after a whole session, draw N rows at random, always the same ones, and call them (0)",
     },
+    "--conformance-waivers": {
+        "dest": "conformance_waivers",
+        "metavar": "FILE",
+        "help": "with --adapter: known failures that are waived, as of `conformance run --waivers`",
+    },
+    "--conformance-claims": {
+        "dest": "conformance_claims",
+        "metavar": "FILE",
+        "help": "with --adapter: what the backend must claim, exactly",
+    },
+    "--conformance-timeout": {
+        "dest": "conformance_timeout",
+        "metavar": "SECONDS",
+        "help": "with --adapter: limit of one call (20); the first may take 120",
+    },
+    "--conformance-memory": {
+        "dest": "conformance_memory",
+        "metavar": "MIB",
+        "help": "with --adapter: limit of a process's address space (16384)",
+    },
+    "--conformance-isolation": {
+        "dest": "conformance_isolation",
+        "metavar": "HOW",
+        "help": "with --adapter: worker (a process for the backend, the default), case (one for each row) or none",
+    },
+    "--conformance-jobs": {
+        "dest": "conformance_jobs",
+        "metavar": "N",
+        "help": "with --adapter: number of processes of the backend at once (1), without -n of pytest-xdist",
+    },
     "--conformance-spec": {
         "dest": "conformance_spec",
         "metavar": "DIR",
@@ -67,6 +97,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "with --adapter: write the evidence and the reports into DIR",
     },
 }
+
+INI = ("waivers", "claims", "timeout", "memory", "isolation", "jobs")
+"""Options that may also stand in the configuration of pytest, as `conformance_waivers` and so on."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the settings of the configuration, without which pytest would warn of unknown ones."""
+    for name in INI:
+        parser.addini(f"conformance_{name}", f"{OPTIONS[f'--conformance-{name}']['help']}", type="string", default="")
 
 
 def is_option(parser: pytest.Parser, name: str) -> bool:
