@@ -221,14 +221,14 @@ class ConformanceSession:
         record = vars(report).get("conformance")
         if record is None or not self.concludes:
             return
-        fields, pin, milliseconds = record
+        fields, pin, extras = record
         if pin != self.pin:
             self.conclusion.rejected = True
             worker = getattr(report, "worker_id", "a worker")
             raise pytest.UsageError(
                 f"{worker} runs {pin}, and this process {self.pin}: give all workers of pytest-xdist the same"
             )
-        result = result_of(fields)._replace(milliseconds=milliseconds)
+        result = result_of(fields)._replace(**extras)
         row = self.rows[result.row]
         self.conclusion.record(result)
         if report.failed and isinstance(report.longrepr, str):  # from a worker of xdist, which sends text only

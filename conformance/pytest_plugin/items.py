@@ -94,7 +94,8 @@ class CaseRow(pytest.Item):
     def attach(self, report: pytest.TestReport) -> None:
         """Attach the result to a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
-            vars(report)["conformance"] = (row_record(result), self.conformance.pin, result.milliseconds)
+            extras = {"detail": result.detail, "milliseconds": result.milliseconds}  # not always in the record
+            vars(report)["conformance"] = (row_record(result), self.conformance.pin, extras)
         report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
