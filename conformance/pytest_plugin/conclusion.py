@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from ..certify.certify import BackendSetup, Order, note_after_hangs
 from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.drawn import DrawnRun
 from ..certify.evidence import Evidence, Tampered, Writer
+from ..certify.failure_kinds import group_failures
 from ..certify.folder import RESULTS
 from ..isolate.backend import process_notes
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
@@ -25,6 +26,7 @@ from ..run.contain import contain, remove_places
 from ..run.row import result_without_call
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
+from .failure_sections import write_failures
 
 
 @contextlib.contextmanager
@@ -126,8 +128,8 @@ class SessionConclusion:
         notes = (*self.setup.notes, *hangs, *map(remove_places, process_notes(self.adapter)))
         return writer.close(self.seconds, notes, caught, drawn.counts)
 
-    def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the conclusion, and what is missing or was not written."""
+    def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:
+        """Print the conclusion, the failing rows by kind, and what is missing or was not written."""
         if self.conclusion is None or self.evidence is None:
             return
 
@@ -140,11 +142,8 @@ class SessionConclusion:
             write(sentence)
         for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):
             write(f"note: {note}", yellow=True)
-        for result in self.results.values():
-            if result.case is not None:
-                write(f"a drawn row failed: {result.row}: {result.detail}", red=True)
-                for line in result.case.rstrip().split("\n"):
-                    write(f"  {line}")
+        failures = group_failures(self.order.plan, self.evidence, self.conclusion.blames)
+        write_failures(failures, self.config.option.verbose > 0, repeat_command, write)
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:
             rows = count_noun(len(self.wanted), "row")

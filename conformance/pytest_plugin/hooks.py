@@ -57,8 +57,9 @@ from ..system.terminal import plain
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
+from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
-from .settings import order_of
+from .settings import limit_words, order_of
 
 _PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow")
 """Options of pytest that need a report of each phase of an item."""
@@ -91,6 +92,9 @@ def register(config: pytest.Config) -> None:
     except (CannotStart, Usage, InUse) as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
+    sections = FailureSections(config)
+    config.pluginmanager.register(sections)
+    config.pluginmanager.register(sections.around_pytest)
 
 
 def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
@@ -243,15 +247,18 @@ class ConformanceSession:
 
     def failure(self, row: Row, result: Result) -> Failure:
         """Describe a failing row for a person, with the command that repeats it."""
-        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option)]
+        shown = pair_row(row, result)
+        rule = self.plan.suite.spec.rules[row.case.rule]
+        return Failure(format_failure(shown, rule, self.repeat_command(row)), format_headline(shown))
+
+    def repeat_command(self, row: Row) -> str:
+        """Return the command that calls a row again."""
+        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option), *limit_words(self.order)]
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:
             words.append("--large")
-        shown = pair_row(row, result)
-        command = shlex.join([*words, row.node_id])
-        rule = self.plan.suite.spec.rules[row.case.rule]
-        return Failure(format_failure(shown, rule, command), format_headline(shown))
+        return shlex.join([*words, row.node_id])
 
     def skip_reason(self, row: Row, result: Result) -> str:
         """Say what of a row the backend does not claim, or why the row was not called."""
@@ -286,4 +293,4 @@ class ConformanceSession:
         close_backend(self.adapter)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        self.conclusion.summarize(terminalreporter)
+        self.conclusion.summarize(terminalreporter, self.repeat_command)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar, get_args
 import pytest
 
 from ..certify.certify import Order
+from ..certify.command import limits_of
 from ..certify.evidence import Target
 from ..cli.arguments import Usage, unknown
 from ..cli.parser import path, positive, seconds
@@ -54,6 +55,13 @@ def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[P
         drawn=config.option.conformance_hunt or 0,
         write=write_drawn,
     )
+
+
+def limit_words(order: Order) -> list[str]:
+    """Return the options for the isolation and the limits, where they are not the usual ones."""
+    options: dict[str, str] = {"isolation": order.isolation} if order.isolation != isolation_of(order.backend) else {}
+    options |= {name: str(value).removesuffix(".0") for name, value in limits_of(order.limits).items()}
+    return [word for name, value in options.items() for word in (f"--conformance-{name}", value)]
 
 
 def _read(config: pytest.Config, name: str, read: Callable[[str], Value]) -> Value | None:

@@ -122,9 +122,9 @@ def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: 
     Done(here, *options, "cases/few0.yaml::stays", adapter="numpy").expect(4, "incomplete", never="stale")
 
 
-MISTAKES = {
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown case": (("--conformance-waivers", "typo.yaml"), "typo.yaml:2: unknown case 'minus-tow'; did you mean"),
-    "no such file": (("--conformance-waivers", "none.yaml"), "--conformance-waivers: ", "none.yaml' does not exist"),
+    "no such file": (("--conformance-waivers", "none.yaml"), "none.yaml' does not exist; name the file of waivers"),
     "other claims": (("--conformance-claims", "more.yaml"), "operations: Reshape-1 is claimed and not pinned"),
     "no number": (("--conformance-timeout", "soon"), "--conformance-timeout: 'soon' is not a number of seconds"),
     "no memory": (("--conformance-memory", "0"), "'0' is not a whole number from 1; write --conformance-memory 2"),
@@ -142,10 +142,10 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
     text = (here / "waivers.yaml").read_text(encoding="utf-8")
     (here / "typo.yaml").write_text(text.replace("minus-two", "minus-tow"), encoding="utf-8")
     (here / "more.yaml").write_text(CLAIMS.replace(", Reshape-1", ""), encoding="utf-8")
-    options, *words = MISTAKES[mistake]
+    options, words = MISTAKES[mistake]
     if "-n" in options and find_spec("xdist") is None:
         pytest.skip("needs pytest-xdist")
-    Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", *words, never="Traceback")
+    Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
 
 
 def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
