@@ -1,11 +1,10 @@
 """The pytest hooks: under `pytest --adapter BACKEND` each row of the suite is an item.
 
 What is collected
-    The whole suite, after whatever pytest collects anyway: in an empty directory the suite alone, in another
-    repository its tests and then the suite. Arguments that name cases (`cases`, `cases/zero.yaml`,
-    `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the suite to these. If
-    all arguments name cases, nothing else is collected. They name the bundled cases from every working directory.
-    The suite's tests of itself, to which `testpaths` points in a clone, are left out unless an argument names them.
+    The whole suite alone. If arguments name tests, these and then the suite. Arguments that name cases (`cases`,
+    `cases/zero.yaml`, `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the
+    suite to these. If all arguments name cases, nothing else is collected. They name the bundled cases from every
+    working directory. `testpaths` of the repository does not count.
 
 What the exit status says
     0 only if the whole target conforms. If pytest alone would end with 0 and the conclusion does not, the status is
