@@ -15,9 +15,9 @@ What the exit status says
 
 How an item runs
     Items have no fixtures. Setup, call and teardown hooks run as for any item, but make one report instead of three.
-    pytest's own protocol runs items with markers, the last item, and every item under --junitxml, --pdb, --trace or
-    an option that shows the setup. Results travel on the call report, over xdist too; only the process that has the
-    terminal concludes and writes files.
+    pytest's own protocol runs items with markers, the last item, and every item under --junitxml, --pdb, --trace, an
+    option that shows the setup, --html and --alluredir. Results travel on the call report, over xdist too; only the
+    process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -58,10 +58,8 @@ from .calls import RowCalls
 from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
 from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
+from .report_plugins import needs_phases, register_reporters
 from .settings import limit_words, order_of
-
-_PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow")
-"""Options of pytest that need a report of each phase of an item."""
 
 
 def register(config: pytest.Config) -> None:
@@ -91,6 +89,7 @@ def register(config: pytest.Config) -> None:
     except (CannotStart, Usage, InUse) as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
+    register_reporters(config)
     sections = FailureSections(config)
     config.pluginmanager.register(sections)
     config.pluginmanager.register(sections.around_pytest)
@@ -131,7 +130,7 @@ class ConformanceSession:
         self.plan, self.target, self.claims, self.backend = order.plan, order.target, setup.claims, order.backend
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.describe_backend()
-        self.reports_phases = any(config.getoption(name, None) for name in _PHASE_OPTIONS)
+        self.reports_phases = needs_phases(config)
         self.folder = os.getcwd()
         self.calls = RowCalls(order, adapter, setup.claims)
         self.rows = {row.id: row for row in self.plan.rows}

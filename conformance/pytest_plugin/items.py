@@ -32,8 +32,8 @@ def safe(text: str) -> str:
     return "\n".join(map(plain, text.splitlines())) + "\n" * text.endswith("\n")
 
 
-class RowFailed(Exception):
-    """A row failed or erred; it is shown without a traceback."""
+class RowFailed(AssertionError):
+    """A row failed or erred; it is shown without a traceback. Reports call an assertion failed, and others broken."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.text)
