@@ -1,17 +1,25 @@
 """The pytest entry: adds `--adapter BACKEND` and imports the suite only where it is given.
 
-It has a name of its own because many repositories have a folder `conformance/`, which may hide ours: without
-`--adapter` their tests must not notice that this is installed, not even where they use the same option names.
+It has a name of its own because many repositories have a package `conformance`, which may hide ours: without
+`--adapter` their tests must not notice that this is installed, not even where they use the same option names. With
+`--adapter` the suite is imported from beside this file, so that it runs in such a repository too.
 """
 
 from __future__ import annotations
 
 import copy
 import importlib
+import sys
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+DISTRIBUTION = "reshape-conformance"
+HERE = str(Path(__file__).absolute().parent)
+"""The folder of the package `conformance` that belongs to this file."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--adapter": {
@@ -51,6 +59,36 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": int,
         "help": "with --adapter: after a whole session, draw N rows at random, always the same ones, and call them (0)",
     },
+    "--conformance-waivers": {
+        "dest": "conformance_waivers",
+        "metavar": "FILE",
+        "help": "with --adapter: known failures that are waived, as of `conformance run --waivers`",
+    },
+    "--conformance-claims": {
+        "dest": "conformance_claims",
+        "metavar": "FILE",
+        "help": "with --adapter: what the backend must claim, exactly",
+    },
+    "--conformance-timeout": {
+        "dest": "conformance_timeout",
+        "metavar": "SECONDS",
+        "help": "with --adapter: limit of one call (20); the first may take 120",
+    },
+    "--conformance-memory": {
+        "dest": "conformance_memory",
+        "metavar": "MIB",
+        "help": "with --adapter: limit of a process's address space (16384)",
+    },
+    "--conformance-isolation": {
+        "dest": "conformance_isolation",
+        "metavar": "HOW",
+        "help": "with --adapter: worker (a process for the backend, the default), case (one for each row) or none",
+    },
+    "--conformance-jobs": {
+        "dest": "conformance_jobs",
+        "metavar": "N",
+        "help": "with --adapter: number of processes of the backend at once (1), without -n of pytest-xdist",
+    },
     "--conformance-spec": {
         "dest": "conformance_spec",
         "metavar": "DIR",
@@ -67,6 +105,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "with --adapter: write the evidence and the reports into DIR",
     },
 }
+
+INI = ("waivers", "claims", "timeout", "memory", "isolation", "jobs")
+"""Options that may also stand in the configuration of pytest, as `conformance_waivers` and so on."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the settings of the configuration, without which pytest would warn of unknown ones."""
+    for name in INI:
+        parser.addini(f"conformance_{name}", f"{OPTIONS[f'--conformance-{name}']['help']}", type="string", default="")
 
 
 def is_option(parser: pytest.Parser, name: str) -> bool:
@@ -119,6 +166,11 @@ def pytest_configure(config: pytest.Config) -> None:
             setattr(config.option, settings["dest"], None)
     check_text(config)
     suite().register(config)
+    if config.args and (other := package_of_repository()):
+        raise pytest.UsageError(
+            f"{other} and the suite have the same name: run the tests {' '.join(config.args)} in a session of their "
+            "own, without --adapter"
+        )
 
 
 def check_text(config: pytest.Config) -> None:
@@ -132,12 +184,26 @@ def check_text(config: pytest.Config) -> None:
 
 
 def suite() -> Any:
-    """Import `conformance.pytest_plugin.hooks`, or UsageError if another package hides it."""
-    package = importlib.import_module("conformance")
-    if getattr(package, "DISTRIBUTION", None) != "reshape-conformance":
-        place = getattr(package, "__file__", None) or ", ".join(package.__path__)
-        raise pytest.UsageError(
-            f"--adapter needs the package conformance of reshape-conformance, and {place} hides it: "
-            "run pytest from another directory"
-        )
+    """Import `conformance.pytest_plugin.hooks` from beside this file, whatever comes first on `sys.path`.
+
+    A package of the repository with the name `conformance`, which a conftest may have imported, is then no longer what
+    that name imports in this process.
+    """
+    if getattr(sys.modules.get("conformance"), "DISTRIBUTION", None) != DISTRIBUTION:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "conformance"]:
+            del sys.modules[name]
+        sys.path.insert(0, HERE)
+        try:
+            importlib.import_module("conformance")
+        finally:
+            sys.path.remove(HERE)
     return importlib.import_module("conformance.pytest_plugin.hooks")
+
+
+def package_of_repository() -> str | None:
+    """Return the file of another package `conformance` that comes first on `sys.path`."""
+    spec = PathFinder.find_spec("conformance")
+    if spec is None or spec.origin is None:  # None: a folder without __init__.py, which hides nothing
+        return None
+    same = Path(spec.origin).resolve() == Path(sys.modules["conformance"].__file__ or "").resolve()
+    return None if same else spec.origin

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from itertools import chain, compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,28 +85,23 @@ def certify(
     Without `out` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
-    loaded = waive.load_all(order.waivers, order.plan) if order.waivers else []  # before anything is started
+    waivers = load_waivers(order)  # before anything is started
     here, me = os.getcwd(), os.getpid()
     with contain() as notes:
         with use_backend(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
             planted_failures = canary.count_failures(order.plan, order.isolation, order.limits)
-            identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
-            if order.pinned is not None and order.pinned != claims:
-                raise ClaimsDiffer(describe_difference(order.pinned, claims))
-            waivers = waive.choose_for(loaded, identity, order.waivers) if order.waivers else ()
-            near = tuple(waive.note_near_names(loaded, identity))
-            folder = out(identity.name) if out else None
+            setup = check_backend(order, adapter, waivers)
+            claims, header = setup.claims, setup.header
+            folder = out(adapter.identity.name) if out else None
             path = folder and folder / RESULTS
-            header = _header(order, adapter, claims, waivers)
             drawn = DrawnRun(order.plan, claims, order.drawn)
             header |= {"drawn": drawn.drawn._asdict()} if order.drawn else {}
             done = _resume(order.plan, path, header) if path and resume else []
             if folder:
                 remove_reports(folder)
             writer = Writer(path, header)
-            blamer = Blamer(order.plan.suite.spec.rules)
-            began, today = time.perf_counter(), datetime.now(timezone.utc).date()
+            began = time.perf_counter()
             in_order = _run_in_order(order, adapter, claims, done)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
@@ -118,7 +113,7 @@ def certify(
                     continue
                 if result is not None:  # None: a drawn row of which nothing is kept
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
-                    judged = waive.apply_waivers(result, row, waivers, today, blamer)
+                    judged = setup.apply_waivers(row, result)
                     writer.row(judged)
                     failed += fails(judged.verdicts.values())
                 ran += is_run
@@ -131,10 +126,10 @@ def certify(
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
                 for row in order.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
-        notes.extend(_note_after_hangs(+uncalled, order.limits))
+        notes.extend(note_after_hangs(+uncalled, order.limits))
         subject = read_subject_of(adapter) if order.with_subject else {}
         process = process_notes(adapter)
-    all_notes = (*near, *notes, *map(remove_places, process))
+    all_notes = (*setup.notes, *notes, *map(remove_places, process))
     return writer.close(time.perf_counter() - began, all_notes, planted_failures, drawn.counts, subject)
 
 
@@ -146,15 +141,49 @@ def read_subject_of(adapter: Adapter) -> dict[str, str]:
         return {}
 
 
-def _header(order: Order, adapter: Adapter, claims: Claims, waivers: Sequence[waive.Waiver]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class BackendSetup:
+    """What a run knows of its backend before the first row."""
+
+    claims: Claims
+    waivers: tuple[waive.Waiver, ...]
+    """Those for this backend and version."""
+    header: dict[str, Any]
+    """The header of the evidence."""
+    notes: tuple[str, ...]
+    today: date
+    blamer: Blamer
+
+    def apply_waivers(self, row: Row, result: Result) -> Result:
+        """Return the result with the failures waived that a waiver covers."""
+        return waive.apply_waivers(result, row, self.waivers, self.today, self.blamer)
+
+
+def load_waivers(order: Order) -> list[waive.Waiver]:
+    """Load the waivers of an order, for any backend; Malformed if the file cannot be used."""
+    return waive.load_all(order.waivers, order.plan) if order.waivers else []
+
+
+def check_backend(order: Order, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
+    """Compare the backend's claims with those that are pinned, choose its waivers and make the header.
+
+    Raises ClaimsDiffer, or Malformed if a waiver cannot be compared with its version.
+    """
+    identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
+    if order.pinned is not None and order.pinned != claims:
+        raise ClaimsDiffer(describe_difference(order.pinned, claims))
+    chosen = waive.choose_for(waivers, identity, order.waivers) if order.waivers else ()
     folders = {"spec": order.spec, "cases": order.cases}
-    header = header_of(order.plan.suite, adapter.identity, claims, order.target, order.backend, folders)
-    header |= {"isolation": order.isolation, "waivers": waive.records_of(waivers)}
+    header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
+    header |= {"isolation": order.isolation, "waivers": waive.records_of(chosen)}
     optional = {"limits": limits_of(order.limits), "by": order.by, "nonce": order.plan.nonce}
-    return header | {name: value for name, value in optional.items() if value}
+    header |= {name: value for name, value in optional.items() if value}
+    near = tuple(waive.note_near_names(waivers, identity))
+    today = datetime.now(timezone.utc).date()
+    return BackendSetup(claims, chosen, header, near, today, Blamer(order.plan.suite.spec.rules))
 
 
-def _note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:
+def note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:
     """Say how many rows were not called because others of their case hung, what that saved, and how to call them."""
     if not uncalled:
         return

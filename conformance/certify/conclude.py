@@ -64,7 +64,8 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     claims = Claims.of(header["claims"])
     target = Target.of(header["target"])
     partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
-    overdue = waive.find_overdue(header, results, plan.rows, whole=not partial)
+    whole = not partial and not _leaves_rows_out(plan, results, target, claims)
+    overdue = waive.find_overdue(header, results, plan.rows, whole)
     conclusion = conclude(
         plan, results, claims, target,
         escaped=planted.find_uncaught(planted.names(header.get("isolation", "none")), evidence.footer["canaries"]),
@@ -81,6 +82,15 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
+
+
+def _leaves_rows_out(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:
+    """True if a row of the target was not run, such as those after a limit of failures."""
+    return any(
+        row.id not in results or set(results[row.id].verdicts.values()) == {NOT_RUN}
+        for row in plan.rows
+        if any(in_target(row, document, target, claims) for document in row.documents)
+    )
 
 
 def _describe_other_suite(suite: Suite) -> str:

@@ -8,22 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ..certify.blame import HEAVIEST_FIRST, Blamed
 from ..certify.command import run_words
 from ..certify.conclude import Conclusion
-from ..certify.drawn import plan_of_run
-from ..certify.evidence import Evidence, Target
-from ..certify.standing import Blames, in_target
-from ..model import BAD, BLAMES, VERDICTS, WAIVED, Claims, Result, Verdict, fails
+from ..certify.evidence import Evidence
+from ..certify.failure_kinds import MOST_KINDS, group_failures
+from ..certify.standing import Blames
+from ..model import BLAMES, VERDICTS, Result, Verdict
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun, lines, paint, say, table, wrap
 
-_SHOWN = 12
-"""The most groups of failures on the terminal; the report has all."""
 _ROWS_SHOWN = 20
 """The most rows of -k that stand alone; of more, only the number for each verdict is shown."""
-_BAD = {*BAD, WAIVED}
 Amount = Literal["answer", "usual", "all"]
 """What is printed: the answer alone, some failures too, or every row that failed."""
 
@@ -53,11 +49,11 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
 def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterator[dict[str, Any]]:
     """Yield a record for each row that failed in the target, or that was waived if no other failed."""
     again = run_words(evidence.header)
-    for (diagnosis, _), members in _failures(plan, evidence, blames)[0].items():
-        for row, result in members:
+    for kind in group_failures(plan, evidence, blames).kinds:
+        for row, result in kind.members:
             yield {
                 "row": row.id, "case": str(row.case.place), "rule": row.case.rule, "verdicts": dict(result.verdicts),
-                "diagnosis": diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
+                "diagnosis": kind.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
                 "blames": {d: {"blame": b.blame, "rule": b.premise.rule} for d, b in blames.get(row.id, {}).items()},
                 "repeat": None if result.case else shlex.join([*again, "-k", row.id]),
             }  # fmt: skip
@@ -132,27 +128,21 @@ def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
 
 
 def _show_failures(plan: Plan, evidence: Evidence, blames: Blames, amount: Amount) -> None:
-    groups, outside = _failures(plan, evidence, blames)
-    if outside:
-        say(
-            paint(
-                "yellow", f"  note: of the verdicts that failed {outside:,} are outside the target; the report has all"
-            )
-        )
-    if not groups:
+    failures = group_failures(plan, evidence, blames)
+    if failures.outside:
+        number = f"{failures.outside:,} are outside the target"
+        say(paint("yellow", f"  note: of the verdicts that failed {number}; the report has all"))
+    if not failures.kinds:
         return
     again = shlex.join(run_words(evidence.header))
     say()
-    alive = any(fails(result.verdicts.values()) for group in groups.values() for _, result in group)
-    say(paint("bold", "failures" if alive else "failures, all waived"))
-    ordered = sorted(groups.items(), key=lambda group: (_weight(group[0][1]), -len(group[1])))
-    for (diagnosis, blamed), members in ordered if amount == "all" else ordered[:_SHOWN]:
-        about = f"{blamed.blame}: {blamed.premise.rule}" if blamed else members[0][0].case.rule
-        say(f"  {paint('red', diagnosis)} · {about} · {count_noun(len(members), 'row')}")
-        for row, result in members if amount == "all" else members[:1]:
+    say(paint("bold", failures.title))
+    for kind in failures.kinds if amount == "all" else failures.kinds[:MOST_KINDS]:
+        say(f"  {paint('red', kind.diagnosis)} · {kind.about}")
+        for row, result in kind.members if amount == "all" else kind.members[:1]:
             _show_row(row, result, again)
-    if len(ordered) > _SHOWN and amount != "all":
-        say(f"  and {len(ordered) - _SHOWN} more kinds; the report has all")
+    if len(failures.kinds) > MOST_KINDS and amount != "all":
+        say(f"  and {len(failures.kinds) - MOST_KINDS} more kinds; the report has all")
 
 
 def _show_row(row: Row, result: Result, again: str) -> None:
@@ -161,38 +151,6 @@ def _show_row(row: Row, result: Result, again: str) -> None:
         say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
     else:
         say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
-
-
-def _weight(blamed: Blamed | None) -> int:
-    return HEAVIEST_FIRST.index(blamed.blame) if blamed else -1  # an error of the adapter comes first
-
-
-_Failures = dict[tuple[str, Blamed | None], list[tuple[Row, Result]]]
-
-
-def _failures(plan: Plan, evidence: Evidence, blames: Blames) -> tuple[_Failures, int]:
-    """Return the rows that failed in the target, by diagnosis and heaviest blame, and how many failed outside it.
-
-    Rows that are waived are left out if any other failed.
-    """
-    by_row = {row.id: row for row in plan_of_run(plan, evidence).rows}
-    target = Target.of(evidence.header["target"])
-    claims = Claims.of(evidence.header["claims"])
-    failures: _Failures = {}
-    waived: _Failures = {}
-    outside = 0
-    for result in evidence.results:
-        if result.diagnosis:
-            row = by_row[result.row]
-            failed = {document: verdict for document, verdict in result.verdicts.items() if verdict in _BAD}
-            listed = row.type in row.signature.types
-            inside = {d: v for d, v in failed.items() if listed and in_target(row, d, target, claims)}
-            outside += sum(verdict in BAD and document not in inside for document, verdict in failed.items())
-            if inside:
-                blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)
-                groups = failures if fails(inside.values()) else waived
-                groups.setdefault((result.diagnosis, blamed), []).append((row, result))
-    return failures or waived, outside
 
 
 def relative(path: Path) -> str:

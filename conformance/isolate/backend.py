@@ -103,7 +103,7 @@ def run_in_parallel(
 
     try:
         for other in adapters[1:]:
-            if (other.identity, other.claims) != (first.identity, claims):
+            if (other.identity, other.claims) != (first.identity, first.claims):
                 raise CannotStart(
                     f"{backend}: started twice, it describes itself differently: {other.identity} and {first.identity}"
                 )

@@ -20,7 +20,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..adapter import CannotStart
-from .launch import Limits, ProcessHandle, kill_tree, signal_name, start
+from .launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
 from .orphans import adopt
 
 if TYPE_CHECKING:
@@ -97,14 +97,11 @@ def _start() -> _Worker:
     our_end, worker_end = socket.socketpair()
     with our_end, worker_end:
         streams = worker_end.fileno(), subprocess.DEVNULL, subprocess.DEVNULL if sys.stderr is None else 2
-        handle = start([sys.executable, "-c", _MAIN, "worker"], _UNLIMITED, env, streams)
+        handle = start([sys.executable, "-c", import_code() + _MAIN, "worker"], _UNLIMITED, env, streams)
         return _Worker(handle, Connection(our_end.detach()), deque())
 
 
-_MAIN = (
-    "import sys; sys.path[:] = [path for path in sys.path if path]; "  # the working directory may hide our modules
-    "from conformance.isolate.distribute import serve; serve()"
-)
+_MAIN = "from conformance.isolate.distribute import serve; serve()"
 
 
 def _share_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any]:

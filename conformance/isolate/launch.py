@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 from ..adapter import CannotStart
@@ -18,6 +19,22 @@ from .supervise import kill_on_hangup
 
 if sys.platform != "win32":
     import resource
+
+
+_IMPORT = """import sys
+sys.path[:] = [path for path in sys.path if path]
+sys.path.insert(0, {!r})
+import conformance
+del sys.path[0]
+"""
+
+
+def import_code() -> str:
+    """Return Python code for `-c` that imports this package by its place.
+
+    The working directory and other folders on the path may hold modules of that name.
+    """
+    return _IMPORT.format(str(Path(__file__).absolute().parents[2]))
 
 
 class Limits(NamedTuple):

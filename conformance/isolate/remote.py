@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..adapter import CannotStart
 from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..run.at_once import ProgramRun, settle
-from .launch import DEFAULT_LIMITS, Limits, start
+from .launch import DEFAULT_LIMITS, Limits, import_code, start
 from .prefork import Prefork
 from .process import Process
 from .protocol import Fault
@@ -229,10 +229,7 @@ class Copies:
             self._prefork.close()
 
 
-_START = (
-    "import sys; sys.path[:] = [path for path in sys.path if path]; "  # the working directory may hide our modules
-    "from conformance.isolate.{} import main; sys.exit(main(sys.argv[1:]))"
-)
+_START = "from conformance.isolate.{} import main; sys.exit(main(sys.argv[1:]))"
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Without it NumPy starts threads when it is imported, and a process with threads is not copied."""
@@ -242,7 +239,10 @@ def worker(backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) ->
     """Start a Python adapter in a process of its own."""
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path}
-    worker, prefork = ([sys.executable, "-c", _START.format(module), backend] for module in ("worker", "prefork"))
+    code = import_code()
+    worker, prefork = (
+        [sys.executable, "-c", code + _START.format(module), backend] for module in ("worker", "prefork")
+    )
     return Remote(worker, limits, env, share, Copies(prefork, limits, env))
 
 

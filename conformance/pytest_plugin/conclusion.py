@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from .. import report as reports
-from ..adapter import resolve_claims
-from ..certify import canary, planted
-from ..certify.conclude import Conclusion, conclude
+from ..certify import canary
+from ..certify.certify import BackendSetup, Order, note_after_hangs
+from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.drawn import DrawnRun
-from ..certify.evidence import Tampered, Target, Writer, header_of
+from ..certify.evidence import Evidence, Tampered, Writer
+from ..certify.failure_kinds import group_failures
 from ..certify.folder import RESULTS
-from ..explore.write_drawn import write_drawn
-from ..isolate.backend import Isolation
-from ..isolate.launch import Limits
+from ..isolate.backend import process_notes
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
-from ..plan.rows import Plan, Row
-from ..run.contain import contain
+from ..plan.rows import Row
+from ..run.confirm import AFTER_HANGS
+from ..run.contain import contain, remove_places
 from ..run.row import result_without_call
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
-from . import selection
+from .failure_sections import write_failures
 
 
 @contextlib.contextmanager
@@ -43,22 +43,26 @@ def keep_warning_filters_out() -> Iterator[None]:
             warnings.warn_explicit(plain(str(warning.message)), UserWarning, warning.filename, warning.lineno)
 
 
+def close_backend(adapter: Adapter) -> None:
+    """End the backend's process, if it has one."""
+    if isinstance(adapter, Isolated):
+        adapter.close()
+
+
 class SessionConclusion:
     """The results of a session and what they show."""
 
     def __init__(
-        self, config: pytest.Config, plan: Plan, target: Target, adapter: Adapter, isolation: Isolation,
-        wanted: list[Row], names_rows: bool,
+        self, config: pytest.Config, order: Order, adapter: Adapter, setup: BackendSetup, wanted: list[Row],
+        names_rows: bool,
     ) -> None:  # fmt: skip
-        self.config, self.plan, self.target, self.wanted, self.names_rows = config, plan, target, wanted, names_rows
-        self.adapter, self.isolation = adapter, isolation
-        self.claims = resolve_claims(adapter, plan.suite.spec.operations)
+        self.config, self.order, self.adapter, self.setup = config, order, adapter, setup
+        self.wanted, self.names_rows = wanted, names_rows
         self.results: dict[str, Result] = {}
         self.seconds = 0.0
         self.rejected = False
         """True if a worker of xdist ran another backend or suite, so that nothing can be concluded."""
-        self.caught: dict[str, int] = {}
-        self.drawn: DrawnRun | None = None
+        self.evidence: Evidence | None = None
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
         self.trouble_code = INCOMPLETE
@@ -73,63 +77,60 @@ class SessionConclusion:
         """Run the planted backends, conclude, write what --conformance-out asks for, and return the exit code."""
         if self.rejected:
             return 0  # the session ends with a usage error
-        target = self.target
-        if any(row.id not in self.results for row in self.wanted):
-            keyword = self.config.option.keyword or None
-            self.target = Target(target.operations, target.documents, target.types, keyword, target.large)
-        escaped: tuple[str, ...] = ()
-        if self.results:
-            with contain(), keep_warning_filters_out():
-                self.caught = canary.count_failures(self.plan, self.isolation, Limits())
-            escaped = planted.find_uncaught(planted.names(self.isolation), self.caught)
-        if self.results:
-            with contain(), keep_warning_filters_out():
-                self._run_drawn_rows()
-        self.conclusion = conclude(self.plan, self.results, self.claims, self.target, escaped=escaped)
-        self.close()  # before anything is written: a backend that still runs could change it
-        if self.config.option.conformance_out is not None:
-            self._write(self.config.invocation_params.dir / self.config.option.conformance_out, self.conclusion)
-        return self.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
-
-    def _run_drawn_rows(self) -> None:
-        """Call the rows that --hunt asks for, unless only a part of the rows was run; those that fail join the plan."""
-        target = self.target
-        partial = target.operations or target.documents or target.types
-        whole = not partial and all(row.id in self.results for row in self.wanted)
-        calls = self.config.option.conformance_hunt or 0
-        self.drawn = DrawnRun(self.plan, self.claims, calls if whole else 0)
-        for row, result in self.drawn.run(self.adapter, self.isolation, write_drawn):
-            if result is not None:
-                self.plan = replace(self.plan, rows=(*self.plan.rows, row))
-                self.results[row.id] = result
-
-    def close(self) -> None:
-        """End the backend's process, if it has one."""
-        if isinstance(self.adapter, Isolated):
-            self.adapter.close()
-
-    def _write(self, out: Path, conclusion: Conclusion) -> None:
-        """Write the evidence, then the reports, as `conformance run` does."""
-        folders = dict(zip(("spec", "cases"), selection.folders(self.config), strict=True))
-        backend = self.config.option.conformance_adapter
-        header = header_of(self.plan.suite, self.adapter.identity, self.claims, self.target, backend, folders)
-        header["isolation"] = self.isolation
-        header |= {"drawn": self.drawn.drawn._asdict()} if self.drawn and self.drawn.drawn.calls else {}
+        with contain(), keep_warning_filters_out():
+            caught = canary.count_failures(self.order.plan, self.order.isolation, self.order.limits)
+            drawn = self._run_drawn_rows()
+        close_backend(self.adapter)  # before anything is written: a backend that still runs could change it
+        out = self.config.option.conformance_out
+        folder = None if out is None else self.config.invocation_params.dir / out
         try:
-            writer = Writer(out / RESULTS, header)
-            for row in self.plan.rows:
-                writer.row(self.results.get(row.id) or result_without_call(row, NOT_RUN))
-            drawn = None if self.drawn is None else self.drawn.counts
-            evidence = writer.close(self.seconds, canaries=self.caught, drawn=drawn)
-            reports.write(out, self.plan, evidence, conclusion)
+            self.evidence = self._write(folder, caught, drawn)
+            self.conclusion = conclude_evidence(self.order.plan, self.evidence)
+            if folder is not None:
+                reports.write(folder, self.order.plan, self.evidence, self.conclusion)
         except OSError as error:
-            self.trouble = f"{error.filename or out}: {error.strerror or error}: nothing was written"
+            self.trouble = f"{error.filename or folder}: {error.strerror or error}: nothing was written"
         except Tampered as tampered:
             self.trouble, self.trouble_code = str(tampered), UNTRUSTED
+        if self.conclusion is None or self.evidence is None:
+            self.evidence = self._write(None, caught, drawn)
+            self.conclusion = conclude_evidence(self.order.plan, self.evidence)
+        return self.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
 
-    def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the conclusion, and what is missing or was not written."""
-        if self.conclusion is None:
+    def _run_drawn_rows(self) -> DrawnRun:
+        """Call the rows that --hunt asks for, unless only a part of the rows was run; those that fail are kept."""
+        order, target = self.order, self.order.target
+        partial = target.operations or target.documents or target.types
+        whole = not partial and all(row.id in self.results for row in self.wanted)
+        drawn = DrawnRun(order.plan, self.setup.claims, order.drawn if whole else 0)
+        for row, result in drawn.run(self.adapter, order.isolation, order.write):
+            if result is not None:
+                self.results[row.id] = self.setup.apply_waivers(row, result)
+        return drawn
+
+    def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:
+        """Write the evidence as `conformance run` does; without a folder, into memory."""
+        header = dict(self.setup.header)
+        if any(row.id not in self.results for row in self.wanted):
+            header["target"] = {**header["target"], "select": self.config.option.keyword or None}
+        if drawn.drawn.calls:
+            header["drawn"] = drawn.drawn._asdict()
+        writer = Writer(folder and folder / RESULTS, header)
+        uncalled: Counter[str] = Counter()
+        for row in self.order.plan.rows:
+            result = self.results.get(row.id) or result_without_call(row, NOT_RUN)
+            uncalled[row.case.id] += result.detail == AFTER_HANGS
+            writer.row(result)
+        for result in self.results.values():
+            if result.case is not None:
+                writer.row(result)
+        hangs = note_after_hangs(+uncalled, self.order.limits)
+        notes = (*self.setup.notes, *hangs, *map(remove_places, process_notes(self.adapter)))
+        return writer.close(self.seconds, notes, caught, drawn.counts)
+
+    def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:
+        """Print the conclusion, the failing rows by kind, and what is missing or was not written."""
+        if self.conclusion is None or self.evidence is None:
             return
 
         def write(text: str, **markup: bool) -> None:
@@ -139,11 +140,10 @@ class SessionConclusion:
         terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}"))
         for sentence in self.conclusion.sentences:
             write(sentence)
-        for result in self.results.values():
-            if result.case is not None:
-                write(f"a drawn row failed: {result.row}: {result.detail}", red=True)
-                for line in result.case.rstrip().split("\n"):
-                    write(f"  {line}")
+        for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):
+            write(f"note: {note}", yellow=True)
+        failures = group_failures(self.order.plan, self.evidence, self.conclusion.blames)
+        write_failures(failures, self.config.option.verbose > 0, repeat_command, write)
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:
             rows = count_noun(len(self.wanted), "row")

@@ -1,11 +1,10 @@
 """The pytest hooks: under `pytest --adapter BACKEND` each row of the suite is an item.
 
 What is collected
-    The whole suite, after whatever pytest collects anyway: in an empty directory the suite alone, in another
-    repository its tests and then the suite. Arguments that name cases (`cases`, `cases/zero.yaml`,
-    `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the suite to these. If
-    all arguments name cases, nothing else is collected. They name the bundled cases from every working directory.
-    The suite's tests of itself, to which `testpaths` points in a clone, are left out unless an argument names them.
+    The whole suite alone. If arguments name tests, these and then the suite. Arguments that name cases (`cases`,
+    `cases/zero.yaml`, `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the
+    suite to these. If all arguments name cases, nothing else is collected. They name the bundled cases from every
+    working directory. `testpaths` of the repository does not count.
 
 What the exit status says
     0 only if the whole target conforms. If pytest alone would end with 0 and the conclusion does not, the status is
@@ -16,9 +15,9 @@ What the exit status says
 
 How an item runs
     Items have no fixtures. Setup, call and teardown hooks run as for any item, but make one report instead of three.
-    pytest's own protocol runs items with markers, the last item, and every item under --junitxml, --pdb, --trace or
-    an option that shows the setup. Results travel on the call report, over xdist too; only the process that has the
-    terminal concludes and writes files.
+    pytest's own protocol runs items with markers, the last item, and every item under --junitxml, --pdb, --trace, an
+    option that shows the setup, --html and --alluredir. Results travel on the call report, over xdist too; only the
+    process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ import hashlib
 import os
 import shlex
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -38,50 +36,63 @@ from typing import Any
 
 import pytest
 
-from ..adapter import CannotStart, digest_of_adapter, resolve_claims
-from ..certify.evidence import Target, result_of
+from ..adapter import CannotStart, digest_of_adapter
+from ..certify.certify import BackendSetup, ClaimsDiffer, Order, check_backend, load_waivers
+from ..certify.evidence import result_of
 from ..certify.folder import clear
 from ..certify.standing import in_target
+from ..certify.waive import records_of
 from ..cli.arguments import Usage, locate
-from ..isolate.backend import Isolation, isolation_of, open_backend
+from ..isolate.backend import open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, layers
-from ..model import Adapter, Claims, Malformed, Result, Verdict
-from ..plan.rows import Plan, Row, plan_of
+from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict
+from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline, pair_row
+from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain
-from ..run.row import run
 from ..system.files import InUse, lock_folder
 from ..system.terminal import plain
 from . import selection
-from .conclusion import SessionConclusion, keep_warning_filters_out
+from .calls import RowCalls
+from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
+from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
-
-_PHASE_OPTIONS = ("xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow")
-"""Options of pytest that need a report of each phase of an item."""
+from .report_plugins import needs_phases, register_reporters
+from .settings import limit_words, order_of
 
 
 def register(config: pytest.Config) -> None:
     """Load suite and backend and join the session. UsageError says in one line what is wrong."""
-    option = config.option
     folders: tuple[Path | None, ...] = ()
     try:
         locks = ExitStack()
         config.add_cleanup(locks.close)
         _lock_out(config, locks)
-        folders = selection.folders(config)
-        plan = plan_of(load_suite(*folders))
-        target = selection.target(plan, option)
-        named = selection.rows_named(plan, config, layers(folders[1], cases_folder()))
+        folders = spec, cases = selection.folders(config)
+        plan = plan_of(load_suite(spec, cases))
+        target = selection.target(plan, config.option)
+        named = selection.rows_named(plan, config, layers(cases, cases_folder()))
+        order = order_of(config, plan, target, (spec, cases))
+        waivers = load_waivers(order)  # before anything is started
         with contain():
-            isolation = isolation_of(option.conformance_adapter)
-            adapter = open_backend(option.conformance_adapter, isolation)
-            session = ConformanceSession(config, plan, target, named, adapter, isolation)
+            adapter = open_backend(order.backend, order.isolation, order.limits)
+            try:
+                session = ConformanceSession(config, order, named, adapter, check_backend(order, adapter, waivers))
+            except BaseException:
+                close_backend(adapter)
+                raise
     except Malformed as malformed:
         raise pytest.UsageError(*(plain(str(locate(problem, folders))) for problem in malformed.problems)) from None
+    except ClaimsDiffer as differs:
+        raise pytest.UsageError(plain(f"--conformance-claims {config.option.conformance_claims}: {differs}")) from None
     except (CannotStart, Usage, InUse) as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
+    register_reporters(config)
+    sections = FailureSections(config)
+    config.pluginmanager.register(sections)
+    config.pluginmanager.register(sections.around_pytest)
 
 
 def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
@@ -113,32 +124,35 @@ class ConformanceSession:
     """The suite's part in a session: one backend, the rows to run, and their results."""
 
     def __init__(
-        self, config: pytest.Config, plan: Plan, target: Target, named: frozenset[str] | None, adapter: Adapter,
-        isolation: Isolation,
-    ) -> None:  # fmt: skip
-        self.config, self.plan, self.target, self.named = config, plan, target, named
-        self.adapter, self.claims = adapter, resolve_claims(adapter, plan.suite.spec.operations)
-        self.backend: str = config.option.conformance_adapter
+        self, config: pytest.Config, order: Order, named: frozenset[str] | None, adapter: Adapter, setup: BackendSetup
+    ) -> None:
+        self.config, self.order, self.named, self.adapter, self.setup = config, order, named, adapter, setup
+        self.plan, self.target, self.claims, self.backend = order.plan, order.target, setup.claims, order.backend
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.describe_backend()
-        self.reports_phases = any(config.getoption(name, None) for name in _PHASE_OPTIONS)
+        self.reports_phases = needs_phases(config)
         self.folder = os.getcwd()
-        self.next: deque[Row] = deque()
-        self.running = self.run_next()
-        self.rows = {row.id: row for row in plan.rows}
-        everything = Claims(tuple(plan.suite.spec.operations))
+        self.calls = RowCalls(order, adapter, setup.claims)
+        self.rows = {row.id: row for row in self.plan.rows}
+        everything = Claims(tuple(self.plan.suite.spec.operations))
         self.wanted = [
-            row for row in plan.rows if any(in_target(row, document, target, everything) for document in row.documents)
+            row
+            for row in self.plan.rows
+            if any(in_target(row, document, self.target, everything) for document in row.documents)
         ]
-        self.conclusion = SessionConclusion(config, plan, target, adapter, isolation, self.wanted, named is not None)
+        self.conclusion = SessionConclusion(config, order, adapter, setup, self.wanted, named is not None)
 
     def describe_backend(self) -> str:
         """Name the backend and the suite in one line; two processes with the same line give the same verdicts."""
         identity = self.adapter.identity
-        parts = (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest
+        waived, order = records_of(self.setup.waivers), self.order
+        parts = (
+            (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest,
+            (waived, order.isolation, order.limits),
+        )  # fmt: skip
         short = [hashlib.sha256(repr(part).encode()).hexdigest()[:12] for part in parts]
         name = plain(f"{identity.name} {identity.version}")
-        return "{} (detail and claims {}, adapter {}, suite {})".format(name, *short)
+        return "{} (detail and claims {}, adapter {}, suite {}, waivers and limits {})".format(name, *short)
 
     # ── collecting ──
 
@@ -159,8 +173,10 @@ class ConformanceSession:
         for file, rows in by_file.items():
             yield CaseFile.from_parent(session, name=file, nodeid=file, rows=rows, conformance=self)
 
-    def pytest_collection_finish(self) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         gc.freeze()  # thousands of rows and items that the garbage collector would visit again and again
+        if not self.config.option.collectonly:
+            self.calls.call_ahead(item.row for item in session.items if isinstance(item, CaseRow))
 
     # ── running ──
 
@@ -179,20 +195,11 @@ class ConformanceSession:
         hook.pytest_runtest_logfinish(**place)
         return True
 
-    def run_next(self) -> Iterator[Result]:
-        """Run the rows in `self.next`, one for each result that is taken."""
-        return run(iter(self.next.popleft, None), self.adapter, self.claims)
-
     def call(self, row: Row) -> Result:
         """Run a row as `conformance run` does, whatever warning filters the repository has."""
         began = time.perf_counter()
-        self.next.append(row)
-        try:
-            with keep_warning_filters_out():
-                result = next(self.running)
-        except BaseException:
-            self.running = self.run_next()  # the exception has ended the one before
-            raise
+        with keep_warning_filters_out():
+            result = self.setup.apply_waivers(row, self.calls.call(row))
         self.conclusion.seconds += time.perf_counter() - began
         with contextlib.suppress(OSError):
             if os.getcwd() != self.folder:
@@ -216,14 +223,14 @@ class ConformanceSession:
         record = vars(report).get("conformance")
         if record is None or not self.concludes:
             return
-        fields, pin = record
+        fields, pin, extras = record
         if pin != self.pin:
             self.conclusion.rejected = True
             worker = getattr(report, "worker_id", "a worker")
             raise pytest.UsageError(
                 f"{worker} runs {pin}, and this process {self.pin}: give all workers of pytest-xdist the same"
             )
-        result = result_of(fields)
+        result = result_of(fields)._replace(**extras)
         row = self.rows[result.row]
         self.conclusion.record(result)
         if report.failed and isinstance(report.longrepr, str):  # from a worker of xdist, which sends text only
@@ -238,21 +245,35 @@ class ConformanceSession:
 
     def failure(self, row: Row, result: Result) -> Failure:
         """Describe a failing row for a person, with the command that repeats it."""
-        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option)]
+        shown = pair_row(row, result)
+        rule = self.plan.suite.spec.rules[row.case.rule]
+        return Failure(format_failure(shown, rule, self.repeat_command(row)), format_headline(shown))
+
+    def repeat_command(self, row: Row) -> str:
+        """Return the command that calls a row again."""
+        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option), *limit_words(self.order)]
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:
             words.append("--large")
-        shown = pair_row(row, result)
-        command = shlex.join([*words, row.node_id])
-        rule = self.plan.suite.spec.rules[row.case.rule]
-        return Failure(format_failure(shown, rule, command), format_headline(shown))
+        return shlex.join([*words, row.node_id])
 
-    def skip_reason(self, row: Row) -> str:
-        """Say what of a row the backend does not claim."""
+    def skip_reason(self, row: Row, result: Result) -> str:
+        """Say what of a row the backend does not claim, or why the row was not called."""
+        if result.detail == AFTER_HANGS:
+            command = shlex.join(["conformance", "run", self.backend, "--maxhang", "0", "-k", row.id])
+            return f"{result.detail}; to call it: {command}"
+        if NOT_RUN in result.verdicts.values():
+            return "; ".join(["not run", *process_notes(self.adapter)])
         if row.operation not in self.claims.operations:
             return f"not claimed: {row.operation}"
         return f"not claimed: {', '.join(sorted(facet for facet in row.facets if self.claims.leaves(facet)))}"
+
+    def waiver_reason(self, result: Result) -> str:
+        """Name the waiver of a row, with its reason and its end."""
+        waiver = next(waiver for waiver in self.setup.waivers if waiver.number == result.waiver)
+        entry = waiver.entry
+        return f"waived until {entry['expires']}: {entry['reason']} ({waiver.place})"
 
     # ── concluding ──
 
@@ -260,12 +281,14 @@ class ConformanceSession:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Conclude and write; replace exit status 0 if the target was not shown to conform."""
         if self.concludes and not self.config.option.collectonly:
+            self.calls.close()
             code = self.conclusion.conclude()
             if session.exitstatus == 0:
                 session.exitstatus = code
 
     def pytest_unconfigure(self) -> None:
-        self.conclusion.close()
+        self.calls.close()
+        close_backend(self.adapter)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        self.conclusion.summarize(terminalreporter)
+        self.conclusion.summarize(terminalreporter, self.repeat_command)

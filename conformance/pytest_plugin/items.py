@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pytest
 
 from ..certify.evidence import row_record
-from ..model import BAD, RIGHT, Result, Verdict
+from ..model import BAD, RIGHT, WAIVED, Result, Verdict
 from ..plan.rows import Row
 from ..system.terminal import plain
 
@@ -32,8 +32,8 @@ def safe(text: str) -> str:
     return "\n".join(map(plain, text.splitlines())) + "\n" * text.endswith("\n")
 
 
-class RowFailed(Exception):
-    """A row failed or erred; it is shown without a traceback."""
+class RowFailed(AssertionError):
+    """A row failed or erred; it is shown without a traceback. Reports call an assertion failed, and others broken."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.text)
@@ -49,7 +49,8 @@ class Runs(Protocol):
     def call(self, row: Row) -> Result: ...
     def verdicts(self, result: Result) -> set[Verdict]: ...
     def failure(self, row: Row, result: Result) -> Failure: ...
-    def skip_reason(self, row: Row) -> str: ...
+    def skip_reason(self, row: Row, result: Result) -> str: ...
+    def waiver_reason(self, result: Result) -> str: ...
 
 
 class CaseFile(pytest.Collector):
@@ -82,16 +83,19 @@ class CaseRow(pytest.Item):
     def runtest(self) -> None:
         self.result = result = self.conformance.call(self.row)
         verdicts = self.conformance.verdicts(result)
-        if not verdicts.isdisjoint(BAD):
+        if verdicts.isdisjoint(BAD) and WAIVED in verdicts:
+            pytest.xfail(plain(self.conformance.waiver_reason(result)))  # does nothing under --runxfail
+        if not verdicts.isdisjoint({*BAD, WAIVED}):
             raise RowFailed(self.conformance.failure(self.row, result))
         if verdicts.isdisjoint(RIGHT):
-            pytest.skip(self.conformance.skip_reason(self.row))
+            pytest.skip(plain(self.conformance.skip_reason(self.row, result)))
         self.row.free_steps()  # its calls take most memory, and a row that passes needs them no more
 
     def attach(self, report: pytest.TestReport) -> None:
         """Attach the result to a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
-            vars(report)["conformance"] = (row_record(result), self.conformance.pin)
+            extras = {"detail": result.detail, "milliseconds": result.milliseconds}  # not always in the record
+            vars(report)["conformance"] = (row_record(result), self.conformance.pin, extras)
         report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

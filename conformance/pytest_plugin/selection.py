@@ -57,11 +57,10 @@ def target(plan: Plan, option: Any) -> Target:
 
 
 def rows_named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozenset[str] | None:
-    """Return the ids of the rows that arguments name, and remove these arguments from pytest's; None if none do."""
+    """Return the ids of the rows that arguments name; None if none do. Leave pytest the arguments that name tests."""
     here = config.invocation_params.dir
-    if config.args_source.name == "TESTPATHS":
-        own = Path(__file__).parents[1] / "tests"
-        config.args[:] = [arg for arg in config.args if not _same(here / arg, own)]
+    if config.args_source.name != "ARGS":  # nobody named tests, so `testpaths` and the working directory do not count
+        config.args[:] = []
         return None
     files = {row.case.file for row in plan.rows}
     rows: set[str] = set()

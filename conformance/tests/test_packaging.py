@@ -283,12 +283,14 @@ def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, strang
     assert "1 passed" in printed
 
 
-def test_one_line_says_what_hides_the_suite(guest: Environment, stranger: Path) -> None:
+def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Environment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
-    printed = run(guest.python, "-m", "pytest", "--adapter", "numpy", cwd=stranger, code=4)
+    words = "--type", "f32", "--operation", "StaticReshape", "-q"
+    assert "the whole target conforms" in run(guest.python, "-m", "pytest", "--adapter", "numpy", *words, cwd=stranger)
+    printed = run(guest.python, "-m", "pytest", "--adapter", "numpy", "test_theirs.py", cwd=stranger, code=4)
     assert [line for line in printed.splitlines() if line] == [
-        f"ERROR: --adapter needs the package conformance of reshape-conformance, and "
-        f"{stranger / 'conformance' / '__init__.py'} hides it: run pytest from another directory"
+        f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
+        "test_theirs.py in a session of their own, without --adapter"
     ]
 
 

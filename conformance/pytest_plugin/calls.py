@@ -1,0 +1,61 @@
+"""Call the rows of a session: each when its item runs, or ahead of it in several processes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from typing import cast
+
+from ..certify.certify import Order
+from ..isolate.backend import run_in_parallel, run_rows
+from ..model import Adapter, Claims, Result
+from ..plan.rows import Row
+
+
+class RowCalls:
+    """Calls rows on a backend, with the limits of `conformance run` on hangs and on lost time."""
+
+    def __init__(self, order: Order, adapter: Adapter, claims: Claims) -> None:
+        self._order, self._adapter, self._claims = order, adapter, claims
+        self._next: deque[Row] = deque()
+        self._running = self._run_next()
+        self._ahead: Generator[Result] | None = None
+        self._done: dict[str, Result] = {}
+
+    def call_ahead(self, rows: Iterable[Row]) -> None:
+        """With several jobs: call these rows in their order, from the first `call` on."""
+        order, rows = self._order, list(rows)
+        if order.jobs > 1 and rows:
+            results = run_in_parallel(
+                rows, self._adapter, self._claims, order.backend, order.isolation, order.limits, order.jobs
+            )
+            self._ahead = cast("Generator[Result]", results)
+
+    def call(self, row: Row) -> Result:
+        """Return the result of a row. A row that was called ahead and is asked for again is called again."""
+        while self._ahead is not None and row.id not in self._done:
+            result = next(self._ahead, None)
+            if result is None:
+                self._ahead = None
+            else:
+                self._done[result.row] = result
+        return self._done.pop(row.id, None) or self._call_now(row)
+
+    def _call_now(self, row: Row) -> Result:
+        self._next.append(row)
+        try:
+            return next(self._running)
+        except BaseException:
+            self._running = self._run_next()  # the exception has ended the one before
+            raise
+
+    def _run_next(self) -> Iterator[Result]:
+        """Run the rows in `self._next`, one for each result that is taken."""
+        rows = iter(self._next.popleft, None)
+        return run_rows(rows, self._adapter, self._claims, self._order.isolation)
+
+    def close(self) -> None:
+        """Call no further row ahead, and end the processes that did."""
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None

@@ -1,0 +1,114 @@
+"""Read how a pytest session calls the backend: as `conformance run` does, with the same limits, waivers and claims.
+
+Each of these options is called `--conformance-NAME`, because other plugins have `--timeout` and the like. It may also
+stand in the configuration of pytest as `conformance_NAME`; the command line wins. Paths there are relative to the file
+of the configuration.
+
+`--conformance-jobs N` is the number of processes of the backend. They call the rows ahead of pytest, which goes on in
+one process. This is faster than `-n N`, in which each worker loads the suite and its plan. The two exclude each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import pytest
+
+from ..certify.certify import Order
+from ..certify.command import limits_of
+from ..certify.evidence import Target
+from ..cli.arguments import Usage, unknown
+from ..cli.parser import path, positive, seconds
+from ..cli.run import read_claims
+from ..cli.run_summary import relative
+from ..explore.write_drawn import write_drawn
+from ..isolate.backend import Isolation, isolation_of
+from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..plan.rows import Plan
+
+Value = TypeVar("Value")
+
+
+def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[Path | None, Path | None]) -> Order:
+    """Return the order for `certify`; Usage if an option or the configuration cannot be carried out."""
+    backend = config.option.conformance_adapter
+    claims = _read_file_name(config, "claims")
+    isolation = isolation_of(backend, _read(config, "isolation", _isolation))
+    timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
+    return Order(
+        backend=backend,
+        plan=plan,
+        target=target,
+        chosen=lambda row: True,
+        isolation=isolation,
+        limits=Limits(
+            seconds=timeout or DEFAULT_LIMITS.seconds, memory=DEFAULT_LIMITS.memory if memory is None else memory << 20
+        ),
+        jobs=_read_jobs(config, backend, isolation),
+        waivers=_read_file_name(config, "waivers"),
+        pinned=None if claims is None else read_claims(claims),
+        spec=folders[0],
+        cases=folders[1],
+        drawn=config.option.conformance_hunt or 0,
+        write=write_drawn,
+    )
+
+
+def limit_words(order: Order) -> list[str]:
+    """Return the options for the isolation and the limits, where they are not the usual ones."""
+    options: dict[str, str] = {"isolation": order.isolation} if order.isolation != isolation_of(order.backend) else {}
+    options |= {name: str(value).removesuffix(".0") for name, value in limits_of(order.limits).items()}
+    return [word for name, value in options.items() for word in (f"--conformance-{name}", value)]
+
+
+def _read(config: pytest.Config, name: str, read: Callable[[str], Value]) -> Value | None:
+    """Read a value of the command line or else of the configuration; None if neither has it."""
+    text = getattr(config.option, f"conformance_{name}")
+    place = f"--conformance-{name}"
+    if text is None:
+        text, place = config.getini(f"conformance_{name}"), f"{config.inipath}: conformance_{name}"
+        if not text:
+            return None
+        setattr(config.option, f"conformance_{name}", text)  # the workers of xdist read it there
+    try:
+        return read(text)
+    except argparse.ArgumentTypeError as error:
+        raise Usage(f"{place}: {str(error).replace('OPTION', f'--conformance-{name}')}") from None
+
+
+def _isolation(text: str) -> Isolation:
+    if text not in get_args(Isolation):
+        raise argparse.ArgumentTypeError(unknown("isolation", text, get_args(Isolation)))
+    isolation: Any = text
+    return isolation  # type: ignore[no-any-return]
+
+
+def _read_file_name(config: pytest.Config, name: str) -> Path | None:
+    """Return the file that an option names, relative to the working directory if it lies below."""
+    is_option = getattr(config.option, f"conformance_{name}") is not None
+    file = _read(config, name, path)
+    if file is None:
+        return None
+    folder = config.invocation_params.dir if is_option or config.inipath is None else config.inipath.parent
+    file = (folder / file).absolute()
+    setattr(config.option, f"conformance_{name}", str(file))  # for workers of xdist, which may run elsewhere
+    if not file.is_file():
+        place = f"--conformance-{name}" if is_option else f"{config.inipath}: conformance_{name}"
+        what = "is not a file" if file.exists() else "does not exist"
+        raise Usage(f"{place}: {str(file)!r} {what}; name the file of {name}")
+    return Path(relative(file))
+
+
+def _read_jobs(config: pytest.Config, backend: str, isolation: Isolation) -> int:
+    jobs = _read(config, "jobs", positive) or 1
+    if jobs > 1 and isolation == "none":
+        raise Usage(
+            f"--conformance-jobs {jobs} needs processes, and {backend} runs in this one; "
+            "add --conformance-isolation worker"
+        )
+    if jobs > 1 and getattr(config.option, "dist", "no") != "no":
+        raise Usage(f"--conformance-jobs {jobs} and -n of pytest-xdist both start processes; drop one of them")
+    return jobs
