@@ -72,8 +72,8 @@ AUDIT_FORM = {
     "predicate": {
         "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": is_time, "properties": [str],
         EXTENSION: {
-            "level": frozenset(("re-run",)), "by": OneOf((_NAME, type(None))), "validUntil": is_time,
-            "statement": SHA256, "rows": range(1, 1 << 31), "differences": range(1),
+            "level": frozenset(("re-run", "re-run in part")), "by": OneOf((_NAME, type(None))), "validUntil": is_time,
+            "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
         },
     },
 }  # fmt: skip
@@ -177,8 +177,8 @@ def statement_of(
     }  # fmt: skip
 
 
-def audit_of(statement: Record, digest: str, suite: str, rows: int, by: str | None) -> dict[str, Any]:
-    """Make an issuer's summary: it ran the files of a statement again, and no row differed."""
+def audit_of(statement: Record, digest: str, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:
+    """Make an issuer's summary: it called so many of the rows again, on the files of a statement, and none differed."""
     own = statement["predicate"][EXTENSION]
     conforming = [f"CONFORMS_{name}" for name in statement["predicate"]["passedTests"]]
     return {
@@ -190,8 +190,9 @@ def audit_of(statement: Record, digest: str, suite: str, rows: int, by: str | No
             "timeCreated": in_days(0),
             "properties": [f"RESHAPE_{name}" for name in conforming],
             EXTENSION: {
-                "level": "re-run", "by": by, "validUntil": own["validUntil"], "statement": digest, "rows": rows,
-                "differences": 0,
+                "level": "re-run" if rows >= called else "re-run in part", "by": by,
+                "validUntil": own["validUntil"], "statement": digest, "rows": rows,
+                "called": called, "differences": 0,
             },
         },
     }  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from ..adapter import CannotStart
+from ..adapter import CannotStart, digest_of_adapter
 from ..certify.evidence import Refused
 from ..certify.repeat import Repetition, repeat
 from ..certify.signature import ISSUER, sign
 from ..certify.statement import AUDIT, STATEMENT, audit_of, digest_of_file, encode_record
-from ..report.certificate import PAGE, Certificate, Trust, check_certificate, render_certificate
+from ..report.certificate import PAGE, Certificate, Trust, called_rows, check_certificate, render_certificate
 from ..report.verify import OtherSuite
 from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
@@ -26,7 +26,9 @@ def run(args: argparse.Namespace) -> int:
     trust = Trust(args.allowed, args.revoked, args.challenge)
     try:
         certificate = check_certificate(args.folder, plan, trust, audited=False)
-        rows = args.rows or len(certificate.evidence.results)
+        if (due := certificate.evidence.header["backend"]["digest"]) != digest_of_adapter(args.backend):
+            raise Refused(f"{args.backend}: is another adapter than the one certified, whose SHA-256 is {due}")
+        rows = args.rows or called_rows(certificate.evidence)
         repetition = repeat(certificate.evidence, plan, args.backend, rows)
         _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
     except (Refused, OtherSuite) as refused:
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(repetition._asdict())
     else:
-        _show(args, repetition)
+        _show(args, repetition, called_rows(certificate.evidence))
     return FAILS if repetition.differences else 0
 
 
@@ -53,7 +55,8 @@ def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) ->
 def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> None:
     digest = digest_of_file(args.folder / STATEMENT)
     suite = certificate.evidence.header["suite"]["digest"]
-    record = audit_of(certificate.statement, digest, suite, repetition.rows, args.by)
+    called = called_rows(certificate.evidence)
+    record = audit_of(certificate.statement, digest, suite, repetition.rows, called, args.by)
     replace_text(args.folder / AUDIT, encode_record(record))
     try:
         if args.key is not None:
@@ -63,13 +66,14 @@ def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repet
     replace_text(args.folder / PAGE, render_certificate(args.folder, certificate.statement))
 
 
-def _show(args: argparse.Namespace, repetition: Repetition) -> None:
+def _show(args: argparse.Namespace, repetition: Repetition, called: int) -> None:
     number = len(repetition.differences)
     if number:
         say(f"{number:,} of {repetition.rows:,} rows gave other answers here; nothing is signed")
         for difference in repetition.differences[:_MOST_SHOWN]:
             say(f"  {difference}")
         return
-    say(f"{repetition.rows:,} rows gave the same answers here; the certificate is now at level re-run")
+    whole = "the certificate is now at level re-run" if repetition.rows >= called else "without --rows it is a re-run"
+    say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; {whole}")
     say(f"audit: {args.folder / AUDIT}{'' if args.key else ' (not signed; sign with --key FILE)'}")
     say(f"next: conformance verify {args.folder} --certificate --allowed FILE")

@@ -228,7 +228,9 @@ def _challenge(parser: Parser) -> None:
 def _audit(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="FOLDER", help="the folder of a certificate")
     parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
-    parser.add_argument("--rows", type=positive, metavar="N", help="run only so many rows, chosen at random (all)")
+    parser.add_argument(
+        "--rows", type=positive, metavar="N", help="call only so many rows, drawn at random (all); that is no re-run"
+    )
     _add_trust(parser)
     _add_signing(parser)
     _add_cases(parser)
@@ -242,13 +244,17 @@ def _site(parser: Parser) -> None:
 
 def _register(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help="a folder with a folder for each certificate")
-    _add_trust(parser)
+    _add_keys(parser)
     _add_cases(parser)
 
 
-def _add_trust(parser: Parser) -> None:
+def _add_keys(parser: Parser) -> None:
     parser.path("--allowed", "FILE", "the keys that may sign: allowed_signers, as ssh-keygen reads it")
     parser.path("--revoked", "FILE", "revoked keys, or digests of revoked statements")
+
+
+def _add_trust(parser: Parser) -> None:
+    _add_keys(parser)
     parser.path("--challenge", "FILE", "the challenge that the issuer gave")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certify.evidence import Refused
-from ..certify.statement import CHALLENGE, STATEMENT
+from ..certify.statement import STATEMENT
 from ..plan.rows import Plan
 from ..report.certificate import PAGE, Trust, check_certificate
 from ..report.render import render_page
@@ -43,9 +43,8 @@ def run(args: argparse.Namespace) -> int:
 def _entry(folder: Path, plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     entry: dict[str, Any] = dict.fromkeys(("backend", "level", "scope", "by", "issuer", "until", "link", "why"))
     entry["folder"] = folder.name
-    challenge = args.challenge or (folder / CHALLENGE if (folder / CHALLENGE).is_file() else None)
     try:
-        certificate = check_certificate(folder, plan, Trust(args.allowed, args.revoked, challenge))
+        certificate = check_certificate(folder, plan, Trust(args.allowed, args.revoked))
     except (Refused, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     own, predicate = certificate.own, certificate.statement["predicate"]

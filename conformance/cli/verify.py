@@ -86,7 +86,7 @@ def _verify_certificate(args: argparse.Namespace, plan: Plan) -> int:
     signer = certificate.signer or f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
     say(f"  tested by {signer}; valid until {own['validUntil'][:10]}")
     if certificate.issuer:
-        say(f"  run again by {certificate.issuer}")
+        say(f"  {certificate.audited_rows:,} rows run again by {certificate.issuer}")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else certificate.conclusion.why
     say(with_sign(good, f"the certificate is true; {lacks}"))
     return CONFORMS if good else FAILS

@@ -67,6 +67,8 @@ class Certificate:
     """The name of the key that signed the statement; None if nobody asked."""
     issuer: str | None
     """The same for the audit, if there is one."""
+    audited_rows: int
+    """The rows that the issuer called again."""
 
     @property
     def own(self) -> Record:
@@ -88,11 +90,11 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     evidence, conclusion = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, trust)
     _check_subject(evidence, trust)
-    issuer = _check_audit(folder, statement, signer, trust) if audited else None
-    level = "re-run" if issuer else own["level"]
+    issuer, rows = _check_audit(folder, statement, evidence, signer, trust) if audited else (None, 0)
+    level = "re-run" if issuer and rows >= called_rows(evidence) else own["level"]
     if audited:
         _check_page(folder, statement)
-    return Certificate(statement, evidence, conclusion, level, signer, issuer)
+    return Certificate(statement, evidence, conclusion, level, signer, issuer, rows)
 
 
 def _check_revoked(folder: Path, trust: Trust) -> None:
@@ -210,21 +212,30 @@ def _check_subject(evidence: Evidence, trust: Trust) -> None:
             raise Refused(f"{trust.subject}: is none of the files that were tested; its SHA-256 is not among theirs")
 
 
-def _check_audit(folder: Path, statement: Record, signer: str | None, trust: Trust) -> str | None:
-    """Return who signed the audit, if there is one and the reader says whose word counts."""
+def called_rows(evidence: Evidence) -> int:
+    """Return the number of rows that were called; an audit of all of them is a re-run."""
+    return sum(result.outcome.kind != "none" for result in evidence.results)
+
+
+def _check_audit(
+    folder: Path, statement: Record, evidence: Evidence, signer: str | None, trust: Trust
+) -> tuple[str | None, int]:
+    """Return who signed the audit and its number of rows, if there is one and the reader says whose word counts."""
     path = folder / AUDIT
     if not path.is_file() or trust.allowed is None:
-        return None
+        return None, 0
     audit = read_record(path, AUDIT_FORM)
     own = audit["predicate"][EXTENSION]
     if own["statement"] != digest_of_file(folder / STATEMENT) or audit["subject"] != statement["subject"]:
         raise Refused(f"{path}: is the audit of another statement")
+    if own["called"] != called_rows(evidence):
+        raise Refused(f"{path}: is the audit of other evidence, with {own['called']:,} rows that were called")
     if time_of(own["validUntil"]) < datetime.now(timezone.utc):
         raise Refused(f"{path}: has expired")
     issuer = signer_of(path, ISSUER, trust.allowed, _keys_in(trust.revoked))
     if issuer == signer:
         raise Refused(f"{path}: is signed by {issuer}, who signed the statement too; an audit is by somebody else")
-    return issuer
+    return issuer, own["rows"]
 
 
 def _check_page(folder: Path, statement: Record) -> None:
@@ -239,18 +250,18 @@ def _check_page(folder: Path, statement: Record) -> None:
 def render_certificate(folder: Path, statement: Record) -> str:
     """Render the page of a certificate: one sheet of A4, for print."""
     own, predicate = statement["predicate"][EXTENSION], statement["predicate"]
-    audited = (folder / AUDIT).is_file()
     files = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
     scope: dict[str, list[str]] = {}
     for name in (*predicate["passedTests"], *predicate["warnedTests"]):
         document, _, type_ = name.partition("/")
         scope.setdefault(document, []).append(type_)
-    level = "re-run" if audited else own["level"]
+    audit = read_record(folder / AUDIT, AUDIT_FORM)["predicate"][EXTENSION] if (folder / AUDIT).is_file() else None
+    level = "re-run" if audit and audit["rows"] >= audit["called"] else own["level"]
     return render_page(
         "certificate.html",
         style="certificate.css",
         statement=statement, own=own, predicate=predicate, scope=scope, configuration=files,
-        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS, audited=audited,
+        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS, audit=audit,
         digest=hashlib.sha256((folder / STATEMENT).read_bytes()).hexdigest(),
         signed=(folder / f"{STATEMENT}{SUFFIX}").is_file(),
     )  # fmt: skip

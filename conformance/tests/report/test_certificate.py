@@ -20,6 +20,7 @@ from conformance.certify.evidence import Refused, read
 from conformance.certify.folder import REPORTS, RESULTS
 from conformance.certify.signature import ISSUER, TESTER, sign
 from conformance.certify.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT, digest_of_file
+from conformance.cli import audit
 from conformance.cli.main import main
 from conformance.plan.rows import Plan
 from conformance.report import certificate
@@ -124,7 +125,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     assert lab.command("challenge", lab.folder / COMMITMENT, *issuer_key, "--out", lab.challenge) == 0
     more = ("--key", lab.key("vendor"), "--by", "Mine Ltd", "--challenge", lab.challenge)
     assert lab.command("certify", backend, *more, *out) == 0
-    assert lab.command("audit", lab.folder, backend, *trust, "--rows", 300, *issuer_key) == 0
+    assert lab.command("audit", lab.folder, backend, *trust, *issuer_key) == 0
     return lab
 
 
@@ -169,6 +170,16 @@ def test_without_the_issuers_word_it_is_challenged_and_without_a_challenge_self_
     assert "not signed: anybody can have written this page" in " ".join((out / PAGE).read_text().split())
 
 
+def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
+    lab.change_record(AUDIT, lambda record: record["predicate"][EXTENSION].update(rows=50))
+    sign(lab.folder / AUDIT, lab.key("issuer"), ISSUER)
+    page = render_certificate(lab.folder, json.loads((lab.folder / STATEMENT).read_text()))
+    assert "50 of " in page
+    (lab.folder / PAGE).write_text(page)
+    checked = check_certificate(lab.folder, lab.plan, lab.trust())
+    assert (checked.level, checked.issuer, checked.audited_rows) == ("challenged", "lab@example.com", 50)
+
+
 def test_the_signed_challenge_beside_it_serves_those_who_did_not_give_it(lab: Lab) -> None:
     assert check_certificate(lab.folder, lab.plan, lab.trust(challenge=None)).level == "re-run"
 
@@ -188,7 +199,7 @@ def test_each_record_is_small(lab: Lab, name: str) -> None:
 
 def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None:
     words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
-    cli(*words).expect(0, out=(": re-run", "run again by lab@example.com", "the certificate is true"))
+    cli(*words).expect(0, out=(": re-run", "rows run again by lab@example.com", "the certificate is true"))
     cli(*words, "--conforms", "static-2022").expect(1, out="not shown: static-2022/")
 
 
@@ -217,9 +228,17 @@ def test_an_audit_of_another_file_under_the_same_name_is_refused(lab: Lab, cli: 
     cli("audit", lab.folder, backend, "--rows", 1, "--cases", lab.cases).expect(1, err="is another file here")
 
 
-def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli) -> None:
+def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
+    (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
+    words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err="is another adapter than the one")
+
+
+def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     source = (lab.home / "mine.py").read_text()
     (lab.home / "mine.py").write_text(source + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    due = read(lab.folder / RESULTS).header["backend"]["digest"]
+    monkeypatch.setattr(audit, "digest_of_adapter", lambda backend: due)
     (lab.folder / AUDIT).unlink()
     trust = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
     said = cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *trust).expect(1)
@@ -246,7 +265,7 @@ NO_CHECK: dict[str, Callable[..., Any]] = {
     "_check_challenge": lambda *_: None,
     "_check_revoked": lambda *_: None,
     "_check_subject": lambda *_: None,
-    "_check_audit": lambda *_: "anybody",
+    "_check_audit": lambda *_: ("anybody", 1 << 30),
     "_check_page": lambda *_: None,
     "signer_of": lambda path, *_: path.name,
     "read_record": lambda path, _: json.loads(path.read_bytes().decode(errors="replace")),
