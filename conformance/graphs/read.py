@@ -1,0 +1,22 @@
+"""Choose the reader of a model file by the ending of its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..model import Spec
+from .nodes import Answer, Model, Unreadable
+from .onednn_json import read_onednn_json
+
+
+def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
+    """Return the model of a file; Unreadable if it is none that we know."""
+    kinds = {name.partition("-")[0]: operation for name, operation in spec.operations.items()}
+    match path.suffix.lower():
+        case ".json":
+            return read_onednn_json(path, answer, kinds)
+        case _:
+            raise Unreadable(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
+
+
+ENDINGS = (".json (oneDNN Graph)",)
