@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
 from ..graphs.decide import Judge
-from ..graphs.nodes import Model, ReshapeNode, Unreadable
+from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
 from ..graphs.read import read_model
 from ..model import Spec
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.terminal import count_noun, paint, say, table, wrap
+from ..system.text import shorten
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import standing
 from .graph_lengths import trials_of
 from .meaning import describe_standing, format_dims
 
+_MOST_INPUTS = 8
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
 
 
@@ -28,6 +30,7 @@ class CheckedFile(NamedTuple):
 
     path: Path
     nodes: Sequence[CheckedNode]
+    inputs: Mapping[str, Dims | None]
     why_unreadable: str = ""
 
 
@@ -51,9 +54,9 @@ def _check(path: Path, judge: Judge, trials: Sequence[Trial]) -> CheckedFile:
     try:
         model = read_model(path, judge.spec, judge.answer)
         _require_inputs(path, model, trials)
-        return CheckedFile(path, check_model(model, judge, trials))
+        return CheckedFile(path, check_model(model, judge, trials), model.inputs)
     except Unreadable as unreadable:
-        return CheckedFile(path, [], str(unreadable))
+        return CheckedFile(path, [], {}, str(unreadable))
 
 
 def _require_inputs(path: Path, model: Model, trials: Sequence[Trial]) -> None:
@@ -78,6 +81,7 @@ def _data(file: CheckedFile, trials: Sequence[Trial]) -> dict[str, Any]:
     return {
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
+        "inputs": {name: _listed(dims) for name, dims in file.inputs.items()},
         "nodes": [_data_of_node(node, trials) for node in file.nodes],
     }
 
@@ -118,7 +122,8 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
         if file.why_unreadable:
             say(f"{paint('bold', str(file.path))}: {paint('red', 'unreadable')}: {file.why_unreadable}")
             continue
-        say(f"{paint('bold', str(file.path))}: {count_noun(len(file.nodes), 'reshape')}")
+        number = count_noun(len(file.nodes), "reshape")
+        say(f"{paint('bold', str(file.path))}: {number}; {_describe_inputs(file.inputs)}")
         say(table([row for node in file.nodes for row in _rows(node, trials)]))
     _show_rules(spec, files)
     counts = Counter(node.kind for file in files for node in file.nodes)
@@ -126,6 +131,13 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
     say()
     say(f"{count_noun(total, 'reshape')}: " + (", ".join(f"{counts[k]} {k}" for k in KINDS if counts[k]) or "none"))
     say(f"exit {code}: {_EXITS[code]}")
+
+
+def _describe_inputs(inputs: Mapping[str, Dims | None]) -> str:
+    """Name the inputs that --input takes, so that nobody has to open the file for that."""
+    named = [f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in inputs.items()]
+    more = f" and {len(named) - _MOST_INPUTS} more" if len(named) > _MOST_INPUTS else ""
+    return f"inputs: {', '.join(named[:_MOST_INPUTS]) or 'none'}{more}"
 
 
 _EXITS = {
@@ -139,7 +151,7 @@ _EXITS = {
 def _rows(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, ...]]:
     """Return a row for a node, or one for each group of documents if they differ."""
     first = node.first
-    where = ("", first.place, first.name or "(no name)", describe_call(first))
+    where = ("", first.place, shorten(first.name, 48) or "(no name)", describe_call(node.variants))
     rows: list[tuple[str, ...]] = []
     for text, documents in format_findings(node, trials):
         kind = next(kind for kind in KINDS if text.startswith(kind))
@@ -148,12 +160,27 @@ def _rows(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, ...]]:
     return rows
 
 
-def describe_call(node: ReshapeNode) -> str:
-    """Write `f32[1, 3] by [1, -1]`, with `?` for what is not known."""
-    src = "[…]" if node.src is None else format_dims(node.src)
-    shape = "[…]" if node.shape is None else format_dims(node.shape)
-    zero = " special_zero" if node.special_zero else ""
-    return f"{node.src_type or '?'}{src} by {shape}{zero}"
+def describe_call(variants: Sequence[ReshapeNode]) -> str:
+    """Write `f32[1..8, 3] by [1, -1]`: lengths that differ between trials as a range, `?` for what is not known."""
+    first = variants[0]
+    src, shape = (_describe_dims([getattr(node, name) for node in variants]) for name in ("src", "shape"))
+    return f"{first.src_type or '?'}{src} by {shape}{' special_zero' if first.special_zero else ''}"
+
+
+def _describe_dims(dims: Sequence[Dims | None]) -> str:
+    known = [each for each in dims if each is not None]
+    if not known:
+        return "[…]"
+    if len({len(each) for each in known}) > 1:
+        return format_dims(known[0])
+    return f"[{', '.join(map(_describe_lengths, zip(*known, strict=True)))}]"
+
+
+def _describe_lengths(lengths: Sequence[int | None]) -> str:
+    known = [length for length in lengths if length is not None]
+    if len(known) < len(lengths):
+        return "?"
+    return str(known[0]) if min(known) == max(known) else f"{min(known)}..{max(known)}"
 
 
 def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from ..model import Spec
 from .nodes import Answer, Model, Unreadable
 from .onednn_json import read_onednn_json
+from .onnx_model import read_onnx
 
 
 def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
@@ -15,8 +16,10 @@ def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
     match path.suffix.lower():
         case ".json":
             return read_onednn_json(path, answer, kinds)
+        case ".onnx":
+            return read_onnx(path)
         case _:
             raise Unreadable(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
 
 
-ENDINGS = (".json (oneDNN Graph)",)
+ENDINGS = (".json (oneDNN Graph)", ".onnx")
