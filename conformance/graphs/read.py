@@ -8,6 +8,8 @@ from ..model import Spec
 from .nodes import Answer, Model, Unreadable
 from .onednn_json import read_onednn_json
 from .onnx_model import read_onnx
+from .openvino_ir import read_openvino_ir
+from .pt2 import read_pt2
 
 
 def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
@@ -18,8 +20,12 @@ def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
             return read_onednn_json(path, answer, kinds)
         case ".onnx":
             return read_onnx(path)
+        case ".xml":
+            return read_openvino_ir(path, answer)
+        case ".pt2":
+            return read_pt2(path, answer)
         case _:
             raise Unreadable(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
 
 
-ENDINGS = (".json (oneDNN Graph)", ".onnx")
+ENDINGS = (".json (oneDNN Graph)", ".onnx", ".xml (OpenVINO IR)", ".pt2 (PyTorch)")
