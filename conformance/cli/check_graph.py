@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,14 +13,19 @@ from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_fin
 from ..graphs.decide import Judge
 from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
 from ..graphs.read import read_model
+from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..model import Spec
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
+from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import shorten
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import standing
 from .graph_lengths import trials_of
 from .meaning import describe_standing, format_dims
+from .options import build_parsers
+from .run import DEFAULT_OUT
+from .run import run as run_suite
 
 _MOST_INPUTS = 8
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
@@ -36,6 +42,8 @@ class CheckedFile(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     """Decide every reshape of every file and print a line for each; 0 if none is illegal and all are decided."""
+    if args.json and args.run is not None:
+        raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
     spec = load_spec_of(args)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
@@ -46,7 +54,36 @@ def run(args: argparse.Namespace) -> int:
         emit({"exit": code, "files": [_data(file, trials) for file in files]})
     else:
         _show(spec, files, trials, code)
-    return code
+    if args.cases is None and args.run is None:
+        return code
+    written = write_cases([node for file in files for node in file.nodes], judge)
+    if args.cases is not None:
+        replace_text(args.cases, written.text)
+        _tell(args, f"wrote {count_noun(written.number, 'case')} to {args.cases}; {_describe_left_out(written)}")
+    return _run_backend(args, written) or code if args.run is not None else code
+
+
+def _tell(args: argparse.Namespace, text: str) -> None:
+    """Print a line beside the answer; with --json on the standard error, so that the answer stays JSON."""
+    say(text, sys.stderr if args.json else None)
+
+
+def _describe_left_out(written: Written) -> str:
+    return f"{count_noun(written.left_out, 'call')} left out: not decided, too large, or of a type without a width"
+
+
+def _run_backend(args: argparse.Namespace, written: Written) -> int:
+    """Run the calls on a backend and print the verdict of `conformance run`; 0 unless it fails or cannot start."""
+    if not written.number:
+        _tell(args, f"nothing to run on {args.run}: {_describe_left_out(written)}")
+        return INCOMPLETE
+    out = Path(DEFAULT_OUT) / "check-graph"
+    cases = Path(DEFAULT_OUT) / "check-graph-cases"
+    replace_text(cases / "calls.yaml", written.text)
+    words = ["run", args.run, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--hunt", "0"]
+    words += ["--spec", str(args.spec)] if args.spec else []
+    code = run_suite(build_parsers(["run"])[0].parse_args(words))
+    return 0 if code == INCOMPLETE else code
 
 
 def _check(path: Path, judge: Judge, trials: Sequence[Trial]) -> CheckedFile:

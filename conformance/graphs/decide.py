@@ -38,6 +38,16 @@ class Judge:
         about = [document for document in self.documents if self._covers(document, node)]
         return {document: self._decide(node, document) for document in about or self.documents}
 
+    def decide_everywhere(self, node: ReshapeNode) -> dict[str, Decision]:
+        """Return the decision in every document, whichever the user asks about."""
+        return {document: self._decide(node, document) for document in self.spec.documents}
+
+    def rule_of_entries(self, node: ReshapeNode) -> str:
+        """Return a rule that gives an entry of shape its length; of an empty shape, the first rule of all."""
+        document = next(iter(self.spec.documents))
+        entries = self._contracts[document].entries(node.src, node.shape, node.special_zero)
+        return next((entry.rule for entry in entries if entry.rule), next(iter(self.spec.rules)))
+
     def answer(self, node: ReshapeNode) -> Dims | None:
         """Return dst if a document gives it and no document gives another one or forbids the call."""
         found = [self._decide(node, document) for document in self.spec.documents if self._covers(document, node)]
