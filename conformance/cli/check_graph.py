@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
 from ..graphs.decide import Judge
 from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
+from ..graphs.page import FileSection, make_entry, render_graphs
 from ..graphs.read import read_model
 from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..model import Spec
@@ -54,6 +55,10 @@ def run(args: argparse.Namespace) -> int:
         emit({"exit": code, "files": [_data(file, trials) for file in files]})
     else:
         _show(spec, files, trials, code)
+    if args.out is not None:
+        sections = (_section(file, trials, judge) for file in files)
+        replace_text(args.out, render_graphs(sections, _summarise(files)))
+        _tell(args, f"page: {args.out}")
     if args.cases is None and args.run is None:
         return code
     written = write_cases([node for file in files for node in file.nodes], judge)
@@ -61,6 +66,19 @@ def run(args: argparse.Namespace) -> int:
         replace_text(args.cases, written.text)
         _tell(args, f"wrote {count_noun(written.number, 'case')} to {args.cases}; {_describe_left_out(written)}")
     return _run_backend(args, written) or code if args.run is not None else code
+
+
+def _section(file: CheckedFile, trials: Sequence[Trial], judge: Judge) -> FileSection:
+    entries = [make_entry(node, describe_call(node.variants), trials, judge) for node in file.nodes]
+    return FileSection(str(file.path), entries, file.why_unreadable)
+
+
+def _summarise(files: Sequence[CheckedFile]) -> str:
+    counts = Counter(node.kind for file in files for node in file.nodes)
+    parts = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
+    unreadable = sum(bool(file.why_unreadable) for file in files)
+    more = f"; {count_noun(unreadable, 'file')} unreadable" if unreadable else ""
+    return f"{count_noun(sum(counts.values()), 'reshape')}: {parts or 'none'}{more}"
 
 
 def _tell(args: argparse.Namespace, text: str) -> None:
@@ -163,10 +181,8 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
         say(f"{paint('bold', str(file.path))}: {number}; {_describe_inputs(file.inputs)}")
         say(table([row for node in file.nodes for row in _rows(node, trials)]))
     _show_rules(spec, files)
-    counts = Counter(node.kind for file in files for node in file.nodes)
-    total = sum(counts.values())
     say()
-    say(f"{count_noun(total, 'reshape')}: " + (", ".join(f"{counts[k]} {k}" for k in KINDS if counts[k]) or "none"))
+    say(_summarise(files))
     say(f"exit {code}: {_EXITS[code]}")
 
 

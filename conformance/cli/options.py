@@ -245,6 +245,7 @@ def _check_graph(parser: Parser) -> None:
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
     parser.once("--document", "ID", "only in that document")
+    parser.path("--out", "PAGE", "write a page with a picture of each reshape")
     parser.path("--cases", "FILE", "write the calls as cases, for `conformance run BACKEND --cases DIR`")
     parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {_BACKEND}")
 

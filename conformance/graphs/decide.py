@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from ..meaning.contract import Contract, contracts
 from ..model import Form, Operation, Rule, Spec
-from .nodes import Dims, ReshapeNode
+from .nodes import Dims, ReshapeNode, whole
 
 Kind = Literal["legal", "illegal", "unspecified", "not decided"]
 
@@ -42,6 +42,10 @@ class Judge:
         """Return the decision in every document, whichever the user asks about."""
         return {document: self._decide(node, document) for document in self.spec.documents}
 
+    def contract(self, document: str) -> Contract:
+        """Return the contract of a document."""
+        return self._contracts[document]
+
     def rule_of_entries(self, node: ReshapeNode) -> str:
         """Return a rule that gives an entry of shape its length; of an empty shape, the first rule of all."""
         document = next(iter(self.spec.documents))
@@ -63,13 +67,12 @@ class Judge:
             return Decision("not decided", (), (f"the document is not about {node.operation}",))
         missing = tuple(_find_missing(node))
         form = _form_of(node, self.spec.operations[self.spec.documents[document].operation])
-        src, shape, special_zero = node.src, node.shape, node.special_zero
+        src, shape = whole(node.src), whole(node.shape)
         if src is not None and shape is not None and not missing:
-            meaning = self._contracts[document].meaning(src, shape, special_zero, form)
+            meaning = self._contracts[document].meaning(src, shape, node.special_zero, form)
             return Decision(meaning.kind, meaning.rules, (), meaning.dst)
         unknown = frozenset(_find_unknown_names(node))
-        known_src, known_shape = (() if part is None or None in part else part for part in (src, shape))
-        meaning = self._of_part(document, unknown).meaning(known_src, known_shape, bool(special_zero), form)
+        meaning = self._of_part(document, unknown).meaning(src or (), shape or (), bool(node.special_zero), form)
         if meaning.kind == "illegal":
             return Decision("illegal", meaning.rules)
         return Decision("not decided", (), missing)
@@ -90,9 +93,9 @@ def _reads_none(rule: Rule, unknown: frozenset[str]) -> bool:
 
 def _find_unknown_names(node: ReshapeNode) -> Iterator[str]:
     """Yield the names of the language of contracts whose values are not known."""
-    if node.src is None or None in node.src:
+    if whole(node.src) is None:
         yield "src"
-    if node.shape is None or None in node.shape:
+    if whole(node.shape) is None:
         yield "shape"
     if node.special_zero is None:
         yield "special_zero"

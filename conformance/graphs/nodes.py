@@ -55,6 +55,14 @@ Answer = Callable[[ReshapeNode], Dims | None]
 """Return the dims of dst of a node, if they are known and undisputed."""
 
 
+def whole(dims: Dims | None) -> tuple[int, ...] | None:
+    """Return dims of which every length is known, or None."""
+    if dims is None:
+        return None
+    known = tuple(length for length in dims if length is not None)
+    return known if len(known) == len(dims) else None
+
+
 def content_of(path: Path, most: int) -> bytes:
     """Return the bytes of a file; Unreadable if it is none, or larger than `most`."""
     try:

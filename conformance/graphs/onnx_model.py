@@ -129,7 +129,7 @@ def _forget_dims(graph: Any) -> None:
     """Forget what the file declares of the dims behind its inputs."""
     for inner, _ in _graphs(graph, "graph"):
         del inner.value_info[:]
-        for value in inner.output:
+        for value in (*inner.output, *(inner.input if inner is not graph else ())):
             value.type.tensor_type.ClearField("shape")
 
 
@@ -196,6 +196,7 @@ class _Scope:
         for value in (*graph.input, *graph.value_info, *graph.output):
             type_ = value.type.tensor_type.elem_type
             self._tensors[value.name] = _Names(_dims_of(value.type), _TYPES.get(names(type_)) if type_ else None)
+            self._values[value.name] = None  # hides a value of that name in the graph around this one
         for tensor in graph.initializer:
             known_type = _TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())
             self._tensors[tensor.name] = _Names(tuple(tensor.dims), known_type)

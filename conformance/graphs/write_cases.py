@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..model.types import WIDTH
 from .conclude import CheckedNode
 from .decide import Decision, Judge
-from .nodes import Dims
+from .nodes import Dims, whole
 
 MOST_BYTES = 1 << 28
 """Bytes of src or dst in a case; larger tensors would make a run slow."""
@@ -48,17 +48,18 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
 def _case_lines(node: CheckedNode, number: int, judge: Judge) -> Iterator[str]:
     """Yield the keys of a case but its id; nothing if no case can hold the call."""
     call = node.variants[number]
-    if call.src is None or call.shape is None or call.special_zero is None or call.src_type not in WIDTH:
+    src, shape = whole(call.src), whole(call.shape)
+    if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
         return
     plain = call._replace(operation=None, declared=None, form=None, missing="")
     decisions = judge.decide_everywhere(plain)
-    tensors = [call.src, *(each.dst for each in decisions.values())]
-    if None in call.src or None in call.shape or max(map(_volume, tensors)) * WIDTH[call.src_type] > MOST_BYTES:
+    tensors = [src, *(each.dst for each in decisions.values())]
+    if max(map(_volume, tensors)) * WIDTH[call.src_type] > MOST_BYTES:
         return
     rules = [rule for each in decisions.values() for rule in each.rules]
     yield f"    rule: {rules[0] if rules else judge.rule_of_entries(plain)}"
-    yield f'    src: "{call.src_type}{list(call.src)}"'
-    yield f"    shape: {list(call.shape)}"
+    yield f'    src: "{call.src_type}{list(src)}"'
+    yield f"    shape: {list(shape)}"
     yield f"    special_zero: {str(call.special_zero).lower()}"
     expected = {document: _expect(call.src_type, decision) for document, decision in decisions.items()}
     common = Counter(expected.values()).most_common(1)[0][0]

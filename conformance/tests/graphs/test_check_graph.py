@@ -192,4 +192,4 @@ def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cli: Cli) -> None
     good = dump(tmp_path, static(tensor(0, 6), [7], tensor(1, 7)))
     said = cli("check-graph", good, str(tmp_path / "nowhere.json"), str(tmp_path)).expect(2).out
     assert "same-volume" in said
-    assert said.count("unreadable") == 2
+    assert said.count("unreadable:") == 2
