@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from ..system.files import open_regular
 from ..system.text import short
 from .flow import Flow, Operation
-from .nodes import MOST_NODES, Answer, Dims, ReshapeNode, Unreadable
+from .nodes import MOST_NODES, Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
 
 _MOST_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
@@ -22,7 +22,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def read_pt2(path: Path, answer: Answer) -> Flow:
+def read_pt2(path: Path, answer: Answer) -> Pt2Program:
     """Return the graph of a file; Unreadable if its JSON is not there, too large or not what torch.export writes."""
     name, content = _program(path)
     try:
@@ -34,7 +34,7 @@ def read_pt2(path: Path, answer: Answer) -> Flow:
         raise Unreadable(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
     if not isinstance(graph, dict):
         _fail(f"{name}: graph", graph, "an object is wanted")
-    return _Reader(name, graph).flow(answer)
+    return Pt2Program(name, graph, answer)
 
 
 def _program(path: Path) -> tuple[str, bytes]:
@@ -62,11 +62,35 @@ def _is_program(name: str) -> bool:
     )
 
 
-class _Reader:
-    """Reads the nodes of a graph."""
+class Pt2Program:
+    """An exported graph. Its symbols, such as `s0`, have one length everywhere."""
 
-    def __init__(self, file: str, graph: Mapping[str, Any]) -> None:
-        self._file, self._graph = file, graph
+    def __init__(self, file: str, graph: Mapping[str, Any], answer: Answer) -> None:
+        self._file, self._graph, self._answer = file, graph, answer
+        self.inputs: Mapping[str, Dims | None] = _Reader(file, graph, {}).flow(answer).inputs
+
+    def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
+        """Return the reshapes. A length that replaces a number, not a symbol, reaches as far as reshapes lead it."""
+        symbols: dict[str, int] = {}
+        for name, given in binding.items():
+            if why := describe_fit(name, self.inputs[name], given):
+                raise Unreadable(why)
+            sizes = self._graph["tensor_values"].get(name, {}).get("sizes", [])
+            for k, (size, length) in enumerate(zip(sizes, given, strict=False)):
+                symbol = _symbol(size)
+                if symbol is not None and symbols.setdefault(symbol, length) != length:
+                    other = symbols[symbol]
+                    raise Unreadable(f"--input gives {short(symbol)} two lengths: {other}, and {length} in {name}[{k}]")
+        return _Reader(self._file, self._graph, symbols).flow(self._answer).nodes(binding)
+
+
+class _Reader:
+    """Reads the nodes of a graph, with lengths for some of its symbols."""
+
+    def __init__(self, file: str, graph: Mapping[str, Any], symbols: Mapping[str, int]) -> None:
+        self._file, self._graph, self._symbols = file, graph, symbols
+        named = graph.get("sym_int_values")
+        self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
         values = self._part("tensor_values", dict)
         self._types = {
             name: _TYPES.get(each.get("dtype", 0)) for name, each in values.items() if isinstance(each, dict)
@@ -121,10 +145,26 @@ class _Reader:
         """Return lengths; one that is an expression of symbols is not known."""
         if not isinstance(value, list) or len(value) > 1000:
             _fail(f"{self._file}: {place}", value, "a list of at most 1000 lengths is wanted")
-        lengths = [each.get("as_int") if isinstance(each, dict) else each for each in value]
+        lengths = [self._length(each) for each in value]
         if any(length is not None and type(length) is not int for length in lengths):
             _fail(f"{self._file}: {place}", value, "lengths are whole numbers")
         return tuple(lengths)
+
+    def _length(self, size: Any) -> Any:
+        """Return a length, or None for an expression of symbols without a length."""
+        if not isinstance(size, dict):
+            return size
+        if isinstance(size.get("as_name"), str):
+            size = self._expressions.get(size["as_name"], {})
+        symbol = _symbol(size)
+        return size.get("as_int") if symbol is None else self._symbols.get(symbol)
+
+
+def _symbol(size: Any) -> str | None:
+    """Return the symbol that stands for a length; None for a number."""
+    inner = size.get("as_expr") if isinstance(size, dict) else None
+    text = inner.get("expr_str") if isinstance(inner, dict) else None
+    return text if isinstance(text, str) else None
 
 
 def _tensors(value: Any) -> Iterator[str]:

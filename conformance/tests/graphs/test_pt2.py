@@ -68,6 +68,27 @@ def test_a_zero_is_a_length(tmp_path: Path, cli: Cli) -> None:
     assert decisions(cli, 0, archive(tmp_path, program([0, 12], (0, 12)))) == ["legal"]
 
 
+def test_a_symbol_has_one_length_in_every_tensor_and_shape(tmp_path: Path, cli: Cli) -> None:
+    data = program([1, 12], ("s0", 3, 4))
+    graph = data["graph_module"]["graph"]
+    (node,) = graph["nodes"]
+    graph["tensor_values"] |= {"h": value("s0", 12), "view": value("s0", 6, 2)}
+    graph["sym_int_values"] = {"size": {"as_expr": {"expr_str": "s0"}}}
+    entries = [{"as_name": "size"}, {"as_int": 6}, {"as_int": 2}]
+    other = {
+        "target": "torch.ops.aten.linear.default",
+        "inputs": node["inputs"],
+        "outputs": [{"as_tensor": {"name": "h"}}],
+    }
+    node["inputs"] = [{"arg": {"as_tensor": {"name": "h"}}}, {"arg": {"as_sym_ints": entries}}]
+    graph["nodes"] = [other, node]
+    path = archive(tmp_path, data)
+    assert decisions(cli, 4, path) == ["not decided"]
+    assert "f32[1..4, 12] by [1..4, 6, 2]" in cli("check-graph", path, "--input", "x=1..4,3,4").expect(0).out
+    said = cli("check-graph", path, "--input", "x=1..4,3,5").expect(4).out
+    assert "the dims of src are not inferred for this length" in said
+
+
 def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
     assert decisions(cli, 0, archive(tmp_path, program([1], (1, 12), target="permute"))) == []
 
