@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
-from ..system.files import leaves_its_folder, open_regular
-from ..system.text import short
 from .flow import Flow, Operation
 from .nodes import Answer, Dims, ReshapeNode, Unreadable, content_of
-from .xml_tree import Element, read_xml
+from .openvino_values import Port, Values
+from .xml_tree import Element, dims_of, fail, read_xml
 
 _MOST_BYTES = 1 << 28
-_MOST_ENTRIES = 1024
 _TYPES = {"fp32": "f32", "fp16": "f16", "fp64": "f64", "boolean": "bool"} | {
     f"{long}{bits}": f"{kind}{bits}" for long, kind in (("i", "s"), ("u", "u")) for bits in (8, 16, 32, 64)
 }
-_CODES = {"i64": "q", "i32": "i", "i16": "h", "i8": "b", "u64": "Q", "u32": "I", "u16": "H", "u8": "B"}
 _BODIES = ("body", "then_body", "else_body")
 
 
@@ -52,17 +46,18 @@ class _Reader:
             )
             for edge in net.find("edges", "edge")
         }
+        values = Values(layers, edges, self._weights)
         for number, layer in layers.items():
             makes = tuple(self._outputs(layer, prefix))
             sources = [edges.get((number, port.attributes.get("id", ""))) for port in layer.find("input", "port")]
             for source in sources:
                 if source is not None and source[0] not in layers:
-                    _fail(layer, source[0], "an edge comes from a layer that is not there")
+                    fail(layer, source[0], "an edge comes from a layer that is not there")
             takes = tuple(_tensor_name(layers[at[0]], at[1], prefix) for at in sources if at is not None)
             is_input = layer.attributes.get("type") == "Parameter"
             if is_input and not prefix:
                 self.inputs |= {name: self.dims[name] for name in makes}
-            node = self._reshape(layer, sources, layers) if layer.attributes.get("type") == "Reshape" else None
+            node = self._reshape(layer, sources, values) if layer.attributes.get("type") == "Reshape" else None
             if not (is_input and not prefix):
                 self.operations.append(Operation(outer if is_input else takes, makes, node))
             for body in (child for child in layer.children if child.tag in _BODIES):
@@ -71,12 +66,10 @@ class _Reader:
     def _outputs(self, layer: Element, prefix: str) -> Iterator[str]:
         for port in layer.find("output", "port"):
             name = _tensor_name(layer, port.attributes.get("id", ""), prefix)
-            self.dims[name] = _dims(port)
+            self.dims[name] = dims_of(port)
             yield name
 
-    def _reshape(
-        self, layer: Element, sources: list[tuple[str, str] | None], layers: dict[str, Element]
-    ) -> ReshapeNode:
+    def _reshape(self, layer: Element, sources: list[Port | None], values: Values) -> ReshapeNode:
         ports = [*layer.find("input", "port")]
         outputs = [*layer.find("output", "port")]
         place, name = f"line {layer.line}", layer.attributes.get("name", "")
@@ -84,36 +77,11 @@ class _Reader:
         flag = {"true": True, "1": True, "false": False, "0": False}.get(str(flags[0]) if flags else "")
         if len(ports) != 2 or len(sources) != 2 or sources[1] is None:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
-        shape, why = self._shape(layers[sources[1][0]])
-        declared = _dims(outputs[0]) if outputs else None
-        return ReshapeNode(name, place, None, _type(ports[0]), _dims(ports[0]), shape, flag, declared, missing=why)
-
-    def _shape(self, layer: Element) -> tuple[Dims | None, str]:
-        """Return the entries of a constant, or why they are not known."""
-        data = next(layer.find("data"), None)
-        if layer.attributes.get("type") != "Const" or data is None:
-            return None, "shape is computed while it runs"
-        code = _CODES.get(data.attributes.get("element_type", ""))
-        offset, size = (_whole(layer, data.attributes.get(name, "")) for name in ("offset", "size"))
-        lengths = [_whole(layer, part) for part in data.attributes.get("shape", "").split(",") if part.strip()]
-        if code is None:
-            return None, f"shape has the type {short(data.attributes.get('element_type'))}"
-        count = math.prod(lengths)
-        if len(lengths) != 1 or count > _MOST_ENTRIES or size != count * struct.calcsize(f"<{code}"):
-            return None, f"line {layer.line}: {size:,} bytes are no shape of {count:,} entries"
-        if count == 0:
-            return (), ""
-        try:
-            if leaves_its_folder(self._weights):
-                return None, f"shape is in {self._weights.name}, a link to another folder"
-            with open_regular(self._weights) as stream:
-                stream.seek(offset)
-                content = stream.read(size)
-        except (OSError, ValueError, OverflowError):
-            return None, f"shape is in {self._weights.name}, which cannot be read"
-        if len(content) < size:
-            return None, f"shape is past the end of {self._weights.name}, at byte {offset:,}"
-        return struct.unpack(f"<{count}{code}", content), ""
+        value, why = values.of(sources[1])
+        shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
+        why = why or ("" if shape is not None else "shape has no dimension of its own")
+        declared = dims_of(outputs[0]) if outputs else None
+        return ReshapeNode(name, place, None, _type(ports[0]), dims_of(ports[0]), shape, flag, declared, missing=why)
 
 
 def _tensor_name(layer: Element, port: str, prefix: str) -> str:
@@ -123,25 +91,6 @@ def _tensor_name(layer: Element, port: str, prefix: str) -> str:
     return f"\0{prefix}{layer.attributes.get('id', '')}:{port}"
 
 
-def _dims(port: Element) -> Dims:
-    lengths = [_whole(dim, dim.text.strip(), -1) for dim in port.find("dim")]
-    return tuple(length if length >= 0 else None for length in lengths)
-
-
 def _type(port: Element) -> str | None:
     precision = port.attributes.get("precision", "").lower()
     return _TYPES.get(precision, precision or None)
-
-
-def _whole(element: Element, text: str, least: int = 0) -> int:
-    try:
-        number = int(text) if len(text) < 20 else -2
-    except ValueError:
-        number = -2
-    if number < least:
-        _fail(element, text, "a whole number is wanted")
-    return number
-
-
-def _fail(element: Element, value: object, why: str) -> NoReturn:
-    raise Unreadable(f"line {element.line}: {short(value)}: {why}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 
-from .nodes import Unreadable
+from ..system.text import short
+from .nodes import Dims, Unreadable
 
 _DEEPEST = 100
 _MOST_ELEMENTS = 5_000_000
@@ -68,3 +69,25 @@ def read_xml(content: bytes) -> Element:
     except (ValueError, LookupError) as error:  # an encoding that is not known
         raise Unreadable(f"line {parser.CurrentLineNumber}: not XML: {error}") from None
     return top.children[0]
+
+
+def dims_of(port: Element) -> Dims:
+    """Return the dims of a port; -1 is a length that is not known."""
+    lengths = [read_whole(dim, dim.text.strip(), -1) for dim in port.find("dim")]
+    return tuple(length if length >= 0 else None for length in lengths)
+
+
+def read_whole(element: Element, text: str, least: int = 0) -> int:
+    """Return a whole number of at least `least`; Unreadable names the element's line."""
+    try:
+        number = int(text) if len(text) < 20 else least - 1
+    except ValueError:
+        number = least - 1
+    if number < least:
+        fail(element, text, "a whole number is wanted")
+    return number
+
+
+def fail(element: Element, value: object, why: str) -> NoReturn:
+    """Report a value of an element with its line."""
+    raise Unreadable(f"line {element.line}: {short(value)}: {why}")

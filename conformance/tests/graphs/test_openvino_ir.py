@@ -106,6 +106,39 @@ def test_dims_inside_a_body_are_not_known_when_an_outer_length_changes(tmp_path:
     assert decisions(cli, 1, path, "--input", "x=2,3,4") == ["illegal", "not decided"]
 
 
+def test_a_shape_that_is_computed_from_known_dims_is_followed(tmp_path: Path, cli: Cli) -> None:
+    """A constant [1] and the second half of ShapeOf of src, multiplied by a constant, put together."""
+    path = Path(ir(tmp_path, 1, 12))
+    two = "<dim>1</dim>"
+    layers = f"""
+  <layer id="10" name="dims" type="ShapeOf" version="opset3"><data output_type="i64"/>
+   <input><port id="0" precision="FP32"><dim>1</dim><dim>3</dim><dim>4</dim></port></input>
+   <output><port id="1" precision="I64"><dim>3</dim></port></output></layer>
+  <layer id="11" name="axis" type="Const"><data element_type="i64" shape="" offset="24" size="8"/>
+   <output><port id="0"/></output></layer>
+  <layer id="12" name="lengths" type="Const"><data element_type="i64" shape="3" offset="32" size="24"/>
+   <output><port id="0"/></output></layer>
+  <layer id="13" name="split" type="VariadicSplit"><input><port id="0"/><port id="1"/><port id="2"/></input>
+   <output><port id="3">{two}</port><port id="4">{two}</port><port id="5">{two}</port></output></layer>
+  <layer id="14" name="product" type="Multiply"><input><port id="0"/><port id="1"/></input>
+   <output><port id="2">{two}</port></output></layer>
+  <layer id="15" name="together" type="Concat"><data axis="0"/><input><port id="0"/><port id="1"/></input>
+   <output><port id="2"><dim>2</dim></port></output></layer>"""
+    edges = "".join(
+        f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>'
+        for a, b, c, d in [
+            (0, 0, 10, 0), (10, 1, 13, 0), (11, 0, 13, 1), (12, 0, 13, 2), (13, 4, 14, 0), (13, 5, 14, 1),
+            (13, 3, 15, 0), (14, 2, 15, 1), (15, 2, 2, 1),
+        ]
+    )  # fmt: skip
+    text = path.read_text("utf-8").replace('<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>', edges)
+    path.write_text(text.replace(" </layers>", f"{layers}\n </layers>"), encoding="utf-8")
+    (tmp_path / "model.bin").write_bytes(struct.pack("<8q", 0, 1, 12, 0, 1, -1, 1, 0))
+    assert "by [1, 12] special_zero  legal" in cli("check-graph", str(path)).expect(0).out
+    said = cli("check-graph", str(path), "--input", "x=2,3,4").expect(4).out
+    assert "shape is computed from an input" in said
+
+
 BAD = {
     "entities": ('<!DOCTYPE a [<!ENTITY b "c">]><net/>', "line 1: a DOCTYPE, which can hold entities, is not read"),
     "cut short": ("<net><layers>", "byte 13: not XML: no element found"),
