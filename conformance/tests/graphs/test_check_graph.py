@@ -102,6 +102,11 @@ def test_rules_that_do_not_read_src_decide_without_it(tmp_path: Path, cli: Cli) 
     assert "not decided: src is not known" in cli("check-graph", path).out
 
 
+def test_a_rule_that_reads_an_unknown_src_decides_nothing(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, *UNKNOWN), [0, 2], tensor(1, *UNKNOWN)))
+    assert kinds(cli, 4, path) == ["not decided"]  # zero-empties would want a src without elements
+
+
 def test_a_shape_that_arrives_with_run_is_not_decided(tmp_path: Path, cli: Cli) -> None:
     entry = static(tensor(0, 6), [], tensor(1, 6), kind="DynamicReshape")
     del entry["attrs"]["shape"]
