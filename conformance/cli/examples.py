@@ -10,7 +10,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
-    "ask what the documents say": ("meaning", "explain", "list", "diff-documents", "site"),
+    "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
 """Commands by purpose; a command that is in no group is listed at the end."""
@@ -100,6 +100,10 @@ docs/certify.md has the whole conversation of vendor and issuer""",
     "meaning": """\
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
   conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-2021""",
+    "check-graph": """\
+  conformance check-graph graph.json                  the reshapes of a dump of oneDNN Graph
+  conformance check-graph graph.json --input 0=1..8,3,32,32   with each batch from 1 to 8
+exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided""",
     "diff-documents": """\
   conformance diff-documents static-2021 static-2022""",
     "completion": """\

@@ -315,6 +315,16 @@ def _meaning(parser: Parser) -> None:
     parser.once("--extra-operands", "NAMES", "inputs or outputs that the operation does not have")
 
 
+def _check_graph(parser: Parser) -> None:
+    text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR) or .pt2 (PyTorch)"
+    parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
+    parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
+    parser.once("--document", "ID", "only in that document")
+    parser.path("--out", "PAGE", "write a page with a picture of each reshape")
+    parser.path("--cases", "FILE", "write the calls as cases, for `conformance run BACKEND --cases DIR`")
+    parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {_BACKEND}")
+
+
 def _diff_documents(parser: Parser) -> None:
     parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
     parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
@@ -349,6 +359,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "list": ("listing", "list rules, documents, operations, findings, cases, cells or backends", _list),
     "explain": ("explain", "explain one of them fully", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
+    "check-graph": ("check_graph", "say what the reshapes of a model file mean, for each length", _check_graph),
     "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),
     "completion": ("completion", "print a script that completes all this in bash, zsh or fish", _completion),
 }

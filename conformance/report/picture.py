@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from ..meaning.chains import fill_unknown
 from ..meaning.contract import Contract
-from ..model import Meaning, Outcome, Step
+from ..model import Call, Meaning, Outcome, Step
 from ..plan.memory import volume_of
 from .wording import format_dims
 
@@ -92,6 +92,18 @@ def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome
         last = [Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning))]
     label += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in last]
     return Picture("; ".join(label), tuple(_place_lines([*lines, *last])))
+
+
+def draw_reading(call: Call, contract: Contract, meaning: Meaning) -> Picture:
+    """Draw how the contract of a document reads a call that nobody made."""
+    entries, lengths = _read_shape(contract, call.src, call.shape, call.special_zero, volume_of(call.src))
+    dst = (Box("illegal", "words"),) if meaning.kind == "illegal" else _draw_want(meaning)
+    label = (
+        f"src {format_dims(call.src)}; shape {format_dims(call.shape)}{_describe(entries, lengths)}; "
+        f"dst {', '.join(box.text for box in dst) or 'no dims'}"
+    )
+    lines = (Line("src", _draw_lengths(call.src)), Line("shape", entries), Line("dst", dst))
+    return Picture(label, tuple(_place_lines(lines)))
 
 
 # ── what becomes of each entry ────────────────────────────────────────────────────────────────────

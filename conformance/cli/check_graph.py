@@ -1,0 +1,249 @@
+"""`conformance check-graph FILE…`: say what the reshapes of model files mean in the documents, for each length."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
+from ..graphs.decide import Judge
+from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
+from ..graphs.page import FileSection, make_entry, render_graphs
+from ..graphs.read import read_model
+from ..graphs.write_cases import PREFIX, Written, write_cases
+from ..model import Spec
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
+from ..system.files import replace_text
+from ..system.terminal import count_noun, paint, say, table, wrap
+from ..system.text import shorten
+from .arguments import Usage, emit, load_spec_of, pick
+from .facts import standing
+from .graph_lengths import trials_of
+from .meaning import describe_standing, format_dims
+from .options import build_parsers
+from .run import DEFAULT_OUT
+from .run import run as run_suite
+
+_MOST_INPUTS = 8
+_COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
+
+
+class CheckedFile(NamedTuple):
+    """A model file, and its reshapes; or why it cannot be read."""
+
+    path: Path
+    nodes: Sequence[CheckedNode]
+    inputs: Mapping[str, Dims | None]
+    why_unreadable: str = ""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decide every reshape of every file and print a line for each; 0 if none is illegal and all are decided."""
+    if args.json and args.run is not None:
+        raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
+    spec = load_spec_of(args)
+    documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
+    judge = Judge(spec, documents)
+    trials = trials_of(args.input or ())
+    files = [_check(path, judge, trials) for path in args.files]
+    code = _exit_code(files)
+    if args.json:
+        emit({"exit": code, "files": [_data(file, trials) for file in files]})
+    else:
+        _show(spec, files, trials, code)
+    if args.out is not None:
+        sections = (_section(file, trials, judge) for file in files)
+        replace_text(args.out, render_graphs(sections, _summarise(files)))
+        _tell(args, f"page: {args.out}")
+    if args.cases is None and args.run is None:
+        return code
+    written = write_cases([node for file in files for node in file.nodes], judge)
+    if args.cases is not None:
+        replace_text(args.cases, written.text)
+        _tell(args, f"wrote {count_noun(written.number, 'case')} to {args.cases}; {_describe_left_out(written)}")
+    return _run_backend(args, written) or code if args.run is not None else code
+
+
+def _section(file: CheckedFile, trials: Sequence[Trial], judge: Judge) -> FileSection:
+    entries = [make_entry(node, describe_call(node.variants), trials, judge) for node in file.nodes]
+    return FileSection(str(file.path), entries, file.why_unreadable)
+
+
+def _summarise(files: Sequence[CheckedFile]) -> str:
+    counts = Counter(node.kind for file in files for node in file.nodes)
+    parts = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
+    unreadable = sum(bool(file.why_unreadable) for file in files)
+    more = f"; {count_noun(unreadable, 'file')} unreadable" if unreadable else ""
+    return f"{count_noun(sum(counts.values()), 'reshape')}: {parts or 'none'}{more}"
+
+
+def _tell(args: argparse.Namespace, text: str) -> None:
+    """Print a line beside the answer; with --json on the standard error, so that the answer stays JSON."""
+    say(text, sys.stderr if args.json else None)
+
+
+def _describe_left_out(written: Written) -> str:
+    return f"{count_noun(written.left_out, 'call')} left out: not decided, too large, or of a type without a width"
+
+
+def _run_backend(args: argparse.Namespace, written: Written) -> int:
+    """Run the calls on a backend and print the verdict of `conformance run`; 0 unless it fails or cannot start."""
+    if not written.number:
+        _tell(args, f"nothing to run on {args.run}: {_describe_left_out(written)}")
+        return INCOMPLETE
+    out = Path(DEFAULT_OUT) / "check-graph"
+    cases = Path(DEFAULT_OUT) / "check-graph-cases"
+    replace_text(cases / "calls.yaml", written.text)
+    words = ["run", args.run, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--hunt", "0"]
+    words += ["--spec", str(args.spec)] if args.spec else []
+    code = run_suite(build_parsers(["run"])[0].parse_args(words))
+    return 0 if code == INCOMPLETE else code
+
+
+def _check(path: Path, judge: Judge, trials: Sequence[Trial]) -> CheckedFile:
+    """Check one file; a mistake in --input is the user's, and one in the file is reported of the file."""
+    try:
+        model = read_model(path, judge.spec, judge.answer)
+        _require_inputs(path, model, trials)
+        return CheckedFile(path, check_model(model, judge, trials), model.inputs)
+    except Unreadable as unreadable:
+        return CheckedFile(path, [], {}, str(unreadable))
+
+
+def _require_inputs(path: Path, model: Model, trials: Sequence[Trial]) -> None:
+    inputs = model.inputs
+    for name in trials[0].binding:
+        if name not in inputs:
+            known = ", ".join(list(inputs)[:20]) or "none"
+            raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {known}")
+
+
+def _exit_code(files: Sequence[CheckedFile]) -> int:
+    if any(file.why_unreadable for file in files):
+        return USAGE
+    kinds = {node.kind for file in files for node in file.nodes}
+    return FAILS if "illegal" in kinds else INCOMPLETE if "not decided" in kinds else CONFORMS
+
+
+# ── for machines ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _data(file: CheckedFile, trials: Sequence[Trial]) -> dict[str, Any]:
+    return {
+        "file": str(file.path),
+        "unreadable": file.why_unreadable or None,
+        "inputs": {name: _listed(dims) for name, dims in file.inputs.items()},
+        "nodes": [_data_of_node(node, trials) for node in file.nodes],
+    }
+
+
+def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
+    first = node.first
+    return {
+        "name": first.name,
+        "place": first.place,
+        "kind": node.kind,
+        "trials": [
+            {
+                "lengths": dict(trial.lengths),
+                "src": _listed(variant.src),
+                "shape": _listed(variant.shape),
+                "special_zero": variant.special_zero,
+                "type": variant.src_type,
+                "declared": _listed(variant.declared),
+                "documents": {
+                    name: {**decisions[number]._asdict(), "dst": _listed(decisions[number].dst)}
+                    for name, decisions in node.decisions.items()
+                },
+            }
+            for number, (trial, variant) in enumerate(zip(trials, node.variants, strict=True))
+        ],
+    }
+
+
+def _listed(dims: Sequence[int | None] | None) -> list[int | None] | None:
+    return None if dims is None else list(dims)
+
+
+# ── for people ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], code: int) -> None:
+    for file in files:
+        if file.why_unreadable:
+            say(f"{paint('bold', str(file.path))}: {paint('red', 'unreadable')}: {file.why_unreadable}")
+            continue
+        number = count_noun(len(file.nodes), "reshape")
+        say(f"{paint('bold', str(file.path))}: {number}; {_describe_inputs(file.inputs)}")
+        say(table([row for node in file.nodes for row in _rows(node, trials)]))
+    _show_rules(spec, files)
+    say()
+    say(_summarise(files))
+    say(f"exit {code}: {_EXITS[code]}")
+
+
+def _describe_inputs(inputs: Mapping[str, Dims | None]) -> str:
+    """Name the inputs that --input takes, so that nobody has to open the file for that."""
+    named = [f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in inputs.items()]
+    more = f" and {len(named) - _MOST_INPUTS} more" if len(named) > _MOST_INPUTS else ""
+    return f"inputs: {', '.join(named[:_MOST_INPUTS]) or 'none'}{more}"
+
+
+_EXITS = {
+    CONFORMS: "no reshape is illegal, for the lengths tried",
+    FAILS: "a reshape is illegal",
+    USAGE: "a file cannot be read",
+    INCOMPLETE: "a reshape is not decided; give the dims of the inputs with --input NAME=DIMS",
+}
+
+
+def _rows(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, ...]]:
+    """Return a row for a node, or one for each group of documents if they differ."""
+    first = node.first
+    where = ("", first.place, shorten(first.name, 48) or "(no name)", describe_call(node.variants))
+    rows: list[tuple[str, ...]] = []
+    for text, documents in format_findings(node, trials):
+        kind = next(kind for kind in KINDS if text.startswith(kind))
+        named = f" ({', '.join(documents)})" if documents else ""
+        rows.append((*(where if not rows else ("", "", "", "")), paint(_COLOURS[kind], text) + named))
+    return rows
+
+
+def describe_call(variants: Sequence[ReshapeNode]) -> str:
+    """Write `f32[1..8, 3] by [1, -1]`: lengths that differ between trials as a range, `?` for what is not known."""
+    first = variants[0]
+    src, shape = (_describe_dims([getattr(node, name) for node in variants]) for name in ("src", "shape"))
+    return f"{first.src_type or '?'}{src} by {shape}{' special_zero' if first.special_zero else ''}"
+
+
+def _describe_dims(dims: Sequence[Dims | None]) -> str:
+    known = [each for each in dims if each is not None]
+    if not known:
+        return "[…]"
+    if len({len(each) for each in known}) > 1:
+        return format_dims(known[0])
+    return f"[{', '.join(map(_describe_lengths, zip(*known, strict=True)))}]"
+
+
+def _describe_lengths(lengths: Sequence[int | None]) -> str:
+    known = [length for length in lengths if length is not None]
+    if len(known) < len(lengths):
+        return "?"
+    return str(known[0]) if min(known) == max(known) else f"{min(known)}..{max(known)}"
+
+
+def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:
+    """Print each rule that a node breaks or that is silent about one, and where the documents have it."""
+    named: dict[str, dict[str, None]] = {}
+    for node in (node for file in files for node in file.nodes):
+        for rule, documents in node.rules.items():
+            named.setdefault(rule, {}).update(dict.fromkeys(documents))
+    for rule, of_rule in named.items():
+        say()
+        say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
+        say(wrap(spec.rules[rule].sentence, 2))
+        say(table([("", name, *describe_standing(standing(spec.rules[rule], name))) for name in of_rule]))

@@ -1,0 +1,82 @@
+"""A graph of operations whose dims the file declares. Other dims of an input reach as far as reshapes lead them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
+
+from .nodes import Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
+
+
+class Operation(NamedTuple):
+    """One operation: the names of its tensors, and its reshape if it is one. The first input of a reshape is src."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    node: ReshapeNode | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A graph in the order of its file. The dims of tensors that nobody declares are None."""
+
+    operations: Sequence[Operation]
+    dims: Mapping[str, Dims | None]
+    inputs: Mapping[str, Dims | None]
+    answer: Answer
+
+    def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
+        """Return the reshapes. Behind an input with other dims than declared, only reshapes tell theirs."""
+        for name, given in binding.items():
+            if why := describe_fit(name, self.inputs[name], given):
+                raise Unreadable(why)
+        changed: dict[str, Dims | None] = {
+            name: given for name, given in binding.items() if given != self.dims.get(name)
+        }
+        nodes: dict[int, ReshapeNode] = {}
+        for number in self._order:
+            operation = self.operations[number]
+            node = operation.node
+            stale = [name for name in operation.inputs if name in changed]
+            if node is not None:
+                node = self._read(node, operation, changed) if stale else node
+                nodes[number] = node
+            if stale:
+                dst = self.answer(node) if node is not None else None
+                changed |= dict.fromkeys(operation.outputs, dst)
+        return tuple(nodes[number] for number in sorted(nodes))
+
+    def _read(self, node: ReshapeNode, operation: Operation, changed: Mapping[str, Dims | None]) -> ReshapeNode:
+        """Return the node as it is behind changed inputs. What the file declares of dst held for other lengths."""
+        form = node.form._replace(declared=None) if node.form else None
+        node = node._replace(declared=None, form=form)
+        if operation.inputs[0] in changed:
+            src = changed[operation.inputs[0]]
+            why = "" if src is not None else "the dims of src are not inferred for this length"
+            node = node._replace(src=src, missing=why)
+        if any(name in changed for name in operation.inputs[1:]):
+            node = node._replace(shape=None, missing="shape is computed from an input")
+        return node
+
+    @cached_property
+    def _order(self) -> tuple[int, ...]:
+        """Operations, each after those whose outputs it takes."""
+        maker = {name: number for number, operation in enumerate(self.operations) for name in operation.outputs}
+        graph = {
+            number: {maker[name] for name in operation.inputs if name in maker}
+            for number, operation in enumerate(self.operations)
+        }
+        try:
+            return tuple(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            circle = " → ".join(f"operation {number}" for number in error.args[1][:5])
+            raise Unreadable(f"the graph is a circle: {circle}") from None
+
+
+def find_inputs(operations: Sequence[Operation], dims: Mapping[str, Dims | None]) -> dict[str, Dims | None]:
+    """Return the tensors that no operation makes, with their dims."""
+    made = {name for operation in operations for name in operation.outputs}
+    return {name: dims.get(name) for operation in operations for name in operation.inputs if name not in made}

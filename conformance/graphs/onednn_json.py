@@ -1,0 +1,131 @@
+"""oneDNN Graph JSON: what ONEDNN_GRAPH_DUMP=graph writes, and what benchdnn reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..model import INTEGERS, Form
+from ..model import Operation as Signature
+from ..system.text import short
+from .flow import Flow, Operation, find_inputs
+from .nodes import MOST_NODES, Answer, Dims, ReshapeNode, Unreadable, content_of
+
+_MOST_BYTES = 1 << 26
+_UNKNOWN = -(2**63)
+_MOST_DIMS = 1000
+
+
+def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Signature]) -> Flow:
+    """Return the graph of a file; `kinds` are the operations that are reshapes, by their names there."""
+    try:
+        data = json.loads(content_of(path, _MOST_BYTES))
+    except json.JSONDecodeError as error:
+        raise Unreadable(
+            f"byte {error.pos}: not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise Unreadable(f"not JSON: {why}") from None
+    graph = data.get("graph") if isinstance(data, dict) else None
+    if not isinstance(graph, list):
+        raise Unreadable("there is no list `graph` in it; a dump of oneDNN Graph has one")
+    if len(graph) > MOST_NODES:
+        raise Unreadable(f"graph: {len(graph):,} operations, at most {MOST_NODES:,} are read")
+    reader = _Reader(kinds)
+    operations = [reader.operation(entry, f"graph[{number}]") for number, entry in enumerate(graph)]
+    return Flow(operations, reader.dims, find_inputs(operations, reader.dims), answer)
+
+
+class _Reader:
+    """Reads operations and collects the dims of their tensors."""
+
+    def __init__(self, kinds: Mapping[str, Signature]) -> None:
+        self._kinds = kinds
+        self.dims: dict[str, Dims | None] = {}
+
+    def operation(self, entry: Any, place: str) -> Operation:
+        if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
+            _fail(place, entry, "an operation is an object with a text `kind`")
+        inputs, outputs = (list(self._tensors(entry, place, key)) for key in ("inputs", "outputs"))
+        takes, makes = (tuple(str(tensor["id"]) for tensor in tensors) for tensors in (inputs, outputs))
+        node = self._node(entry, place, inputs, outputs) if entry["kind"] in self._kinds else None
+        return Operation(takes, makes, node)
+
+    def _tensors(self, entry: dict[str, Any], place: str, key: str) -> Iterator[dict[str, Any]]:
+        tensors = entry.get(key, [])
+        if not isinstance(tensors, list):
+            _fail(f"{place}.{key}", tensors, "a list of tensors is wanted")
+        for number, tensor in enumerate(tensors):
+            at = f"{place}.{key}[{number}]"
+            if not isinstance(tensor, dict) or type(tensor.get("id")) is not int:
+                _fail(at, tensor, "a tensor is an object with a whole number `id`")
+            dims = _dims(tensor.get("shape"), f"{at}.shape")
+            if self.dims.get(str(tensor["id"])) is None:
+                self.dims[str(tensor["id"])] = dims
+            yield {**tensor, "shape": dims}
+
+    def _node(self, entry: dict[str, Any], place: str, inputs: list[Any], outputs: list[Any]) -> ReshapeNode:
+        attributes = entry.get("attrs", {})
+        if not isinstance(attributes, dict):
+            _fail(f"{place}.attrs", attributes, "an object is wanted")
+        values = {name: _attribute(value, f"{place}.attrs.{name}") for name, value in attributes.items()}
+        takes_shape = "attribute" in self._kinds[entry["kind"]].given
+        wanted = ("special_zero", "shape") if takes_shape else ("special_zero",)
+        operands = ("src",) if takes_shape else ("src", "shape")
+        zero = values.get("special_zero")
+        shape = _entries(values.get("shape"), f"{place}.attrs.shape") if takes_shape else None
+        src = inputs[0] if inputs else {}
+        dst = outputs[0] if outputs else {}
+        src_type = str(src.get("dtype", "undef"))
+        form = Form(
+            src_type, str(dst.get("dtype", src_type)), _shape_type(takes_shape, values, inputs),
+            special_zero_type="bool" if zero is None or zero[0] in ("bool", "boolean") else str(zero[0]),
+            special_zero_is_exact=zero is None or (zero[0] in ("bool", "boolean", *INTEGERS) and zero[1] in (0, 1)),
+            missing_attributes=tuple(name for name in wanted if name not in values),
+            missing_operands=(*operands[len(inputs) :], *(() if outputs else ("dst",))),
+            extra_attributes=tuple(sorted(values.keys() - set(wanted))),
+            extra_operands=("input",) * max(0, len(inputs) - len(operands)) + ("output",) * max(0, len(outputs) - 1),
+            declared=dst.get("shape"),
+        )  # fmt: skip
+        flag = bool(zero[1]) if zero is not None and zero[1] in (0, 1) else None
+        return ReshapeNode(
+            str(entry.get("name") or entry.get("id", "")), place, entry["kind"], src_type, src.get("shape"), shape,
+            flag, form.declared, form, "" if takes_shape else "shape arrives with run",
+        )  # fmt: skip
+
+
+def _shape_type(takes_shape: bool, values: dict[str, tuple[str, Any]], inputs: list[Any]) -> str:
+    if takes_shape:
+        return values["shape"][0].removesuffix("[]") if "shape" in values else "s64"
+    return str(inputs[1].get("dtype", "s64")) if len(inputs) > 1 else "s64"
+
+
+def _attribute(value: Any, place: str) -> tuple[str, Any]:
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "value" not in value:
+        _fail(place, value, "an attribute has a type and a value")
+    return value["type"], value["value"]
+
+
+def _entries(value: tuple[str, Any] | None, place: str) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    entries = value[1] if isinstance(value[1], list) else [value[1]]
+    if len(entries) > _MOST_DIMS or not all(type(entry) is int for entry in entries):
+        _fail(place, value[1], f"a list of at most {_MOST_DIMS} whole numbers is wanted")
+    return tuple(entries)
+
+
+def _dims(value: Any, place: str) -> Dims | None:
+    """Return dims; a single INT64_MIN is how the library writes a shape in which any length is unknown."""
+    if value is None or value in ([_UNKNOWN], ""):
+        return None
+    if not isinstance(value, list) or len(value) > _MOST_DIMS or not all(type(entry) is int for entry in value):
+        _fail(place, value, f"a list of at most {_MOST_DIMS} whole numbers is wanted")
+    return tuple(length if length >= 0 else None for length in value)
+
+
+def _fail(place: str, value: Any, why: str) -> NoReturn:
+    raise Unreadable(f"{place}: {short(value)}: {why}")

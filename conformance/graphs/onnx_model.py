@@ -1,0 +1,314 @@
+"""ONNX models. Weights in external files are never read; dims are inferred by the package onnx."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..system.text import short
+from .nodes import MOST_NODES, Binding, Dims, ReshapeNode, Unreadable, content_of, describe_fit
+from .onnx_values import MOST_ELEMENTS, Value, compute, compute_shape
+
+_MOST_BYTES = 1 << 30
+_ROUNDS = 8
+"""Times that values are computed and dims inferred from them, in turn."""
+_TYPES = {
+    "FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "DOUBLE": "f64", "BOOL": "bool", "STRING": "string",
+    **{f"{long}INT{bits}": f"{kind}{bits}" for long, kind in (("", "s"), ("U", "u")) for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+_NO_SYMBOL = ("", "?")
+"""Symbols that stand for another length each time."""
+_DATA = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+
+
+def read_onnx(path: Path) -> OnnxModel:
+    """Return the model of a file; Unreadable if the package onnx is missing or the file is no ONNX."""
+    try:
+        onnx = importlib.import_module("onnx")
+        importlib.import_module("onnx.shape_inference")
+        importlib.import_module("onnx.inliner")
+    except ImportError:
+        raise Unreadable("ONNX is read with the package onnx; pip install 'reshape-conformance[graphs]'") from None
+    content = content_of(path, _MOST_BYTES)
+    try:
+        proto = onnx.ModelProto.FromString(content)
+    except Exception as error:  # the exception's class depends on the version of protobuf
+        raise Unreadable(f"not ONNX, or cut short after byte {len(content):,}: {short(str(error))}") from None
+    if not proto.graph.node and not proto.graph.input:
+        raise Unreadable("not ONNX: there is no graph in it")
+    if len(proto.graph.node) > MOST_NODES:
+        raise Unreadable(f"graph.node: {len(proto.graph.node):,} nodes, at most {MOST_NODES:,} are read")
+    for graph, _ in _graphs(proto.graph, "graph"):
+        _drop_weights(graph)
+    if proto.functions:
+        proto = onnx.inliner.inline_local_functions(proto)
+    return OnnxModel(proto, onnx)
+
+
+class OnnxModel:
+    """A model without its weights."""
+
+    def __init__(self, proto: Any, onnx: Any) -> None:
+        self._proto, self._onnx = proto, onnx
+        held = {tensor.name for tensor in proto.graph.initializer}
+        self.inputs: dict[str, Dims | None] = {
+            value.name: _dims_of(value.type) for value in proto.graph.input if value.name not in held
+        }
+
+    def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
+        """Return the reshapes, of subgraphs too, with dims inferred from those of the inputs."""
+        proto = type(self._proto)()
+        proto.CopyFrom(self._proto)
+        _bind(proto.graph, binding)
+        declared = {
+            (place, value.name): _dims_of(value.type)
+            for graph, place in _graphs(proto.graph, "graph")
+            for value in (*graph.value_info, *graph.output)
+        }
+        values: dict[tuple[str, str], Value] = {}
+        for _ in range(_ROUNDS):
+            inferred = self._infer(proto)
+            known = len(values)
+            _Scope(self._onnx, "graph").compute(inferred.graph, values)
+            if len(values) == known:
+                break
+            _store(self._onnx, proto.graph, values)
+        opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
+        return tuple(_reshapes(_Scope(self._onnx, "graph"), inferred.graph, declared, opset))
+
+    def _infer(self, proto: Any) -> Any:
+        try:
+            return self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
+        except Exception as error:  # onnx raises RuntimeError, ValueError and classes of its own
+            raise Unreadable(f"onnx cannot infer its shapes: {short(str(error))}") from None
+
+
+# ── dims ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _dims_of(type_: Any) -> Dims | None:
+    tensor = type_.tensor_type
+    if not type_.HasField("tensor_type") or not tensor.HasField("shape"):
+        return None
+    return tuple(
+        each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in tensor.shape.dim
+    )
+
+
+def _bind(graph: Any, binding: Binding) -> None:
+    """Set the dims of inputs. A symbol stands for one length everywhere; other declared dims go if one is replaced."""
+    symbols: dict[str, int] = {}
+    replaced = False
+    for value in graph.input:
+        given = binding.get(value.name)
+        if given is None:
+            continue
+        if why := describe_fit(value.name, _dims_of(value.type), given):
+            raise Unreadable(why)
+        if not value.type.tensor_type.HasField("shape"):
+            value.type.tensor_type.shape.dim.extend([value.type.tensor_type.shape.Dimension() for _ in given])
+        for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):
+            if dim.dim_param not in _NO_SYMBOL and symbols.setdefault(dim.dim_param, length) != length:
+                other = symbols[dim.dim_param]
+                raise Unreadable(
+                    f"--input gives {short(dim.dim_param)} two lengths: {other}, and {length} in {value.name}[{k}]"
+                )
+            replaced = replaced or (dim.HasField("dim_value") and dim.dim_value != length)
+            dim.dim_value = length
+    if replaced:
+        _forget_dims(graph)
+    _set_symbols(graph, symbols)
+
+
+def _forget_dims(graph: Any) -> None:
+    """Forget what the file declares of the dims behind its inputs."""
+    for inner, _ in _graphs(graph, "graph"):
+        del inner.value_info[:]
+        for value in (*inner.output, *(inner.input if inner is not graph else ())):
+            value.type.tensor_type.ClearField("shape")
+
+
+def _set_symbols(graph: Any, symbols: Mapping[str, int]) -> None:
+    for inner, _ in _graphs(graph, "graph"):
+        for value in (*inner.input, *inner.output, *inner.value_info):
+            for dim in value.type.tensor_type.shape.dim if value.type.tensor_type.HasField("shape") else ():
+                if dim.dim_param in symbols:
+                    dim.dim_value = symbols[dim.dim_param]
+
+
+# ── graphs, constants and values ──────────────────────────────────────────────────────────────────
+
+
+def _graphs(graph: Any, place: str) -> Iterator[tuple[Any, str]]:
+    """Yield a graph and the graphs inside its nodes, with their places."""
+    yield graph, place
+    for number, node in enumerate(graph.node):
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _graphs(attribute.g, f"{place}.node[{number}].{attribute.name}")
+
+
+def _drop_weights(graph: Any) -> None:
+    """Keep the dims of large tensors, and let their elements go: dims do not follow from them."""
+    constants = [attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t")]
+    for tensor in (*graph.initializer, *constants):
+        if math.prod(tensor.dims) > MOST_ELEMENTS:
+            for name in _DATA:
+                tensor.ClearField(name)
+
+
+def _store(onnx: Any, graph: Any, values: Mapping[tuple[str, str], Value]) -> None:
+    """Put computed values into the graph as constants, in the place of the nodes that compute them."""
+    for inner, place in [*_graphs(graph, "graph")]:
+        held = {tensor.name for tensor in inner.initializer}
+        for node in inner.node:
+            for name in node.output:
+                if node.op_type != "Constant" and name not in held and (place, name) in values:
+                    node.CopyFrom(
+                        onnx.helper.make_node(
+                            "Constant", [], [name], value=onnx.numpy_helper.from_array(values[place, name])
+                        )
+                    )
+
+
+class _Names(NamedTuple):
+    dims: Dims | None
+    type: str | None
+
+
+class _Scope:
+    """The names that the nodes of a graph see: those of the graph itself and of the graphs around it."""
+
+    def __init__(self, onnx: Any, place: str, outer: _Scope | None = None) -> None:
+        self.onnx, self.place, self._outer = onnx, place, outer
+        self._tensors: dict[str, _Names] = {}
+        self._values: dict[str, Value | None] = {}
+        self.external: set[str] = set()
+
+    def _enter(self, graph: Any) -> None:
+        """Read what a graph declares."""
+        names = self.onnx.TensorProto.DataType.Name
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            type_ = value.type.tensor_type.elem_type
+            self._tensors[value.name] = _Names(_dims_of(value.type), _TYPES.get(names(type_)) if type_ else None)
+            self._values[value.name] = None  # hides a value of that name in the graph around this one
+        for tensor in graph.initializer:
+            known_type = _TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())
+            self._tensors[tensor.name] = _Names(tuple(tensor.dims), known_type)
+            self._values[tensor.name] = self._read(tensor)
+            if tensor.data_location == tensor.EXTERNAL:
+                self.external.add(tensor.name)
+
+    def tensor(self, name: str) -> _Names:
+        if name in self._tensors or self._outer is None:
+            return self._tensors.get(name, _Names(None, None))
+        return self._outer.tensor(name)
+
+    def value(self, name: str) -> Value | None:
+        if name in self._values or self._outer is None:
+            return self._values.get(name)
+        return self._outer.value(name)
+
+    def compute(self, graph: Any, values: dict[tuple[str, str], Value]) -> None:
+        """Add to `values` what the nodes of a graph compute from what is known, subgraphs too."""
+        self._enter(graph)
+        for number, node in enumerate(graph.node):
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    inner = _Scope(self.onnx, f"{self.place}.node[{number}].{attribute.name}", self)
+                    inner.compute(attribute.g, values)
+            if node.domain in ("", "ai.onnx") and len(node.output) == 1:
+                self._compute_node(node, values)
+
+    def _compute_node(self, node: Any, values: dict[tuple[str, str], Value]) -> None:
+        attributes = self.attributes(node)
+        if node.op_type == "Constant":
+            result = attributes.get("value", attributes.get("value_ints", attributes.get("value_int")))
+            result = np.asarray(result) if result is not None else None
+        elif node.op_type == "Shape":
+            result = compute_shape(attributes, self.tensor(node.input[0]).dims) if node.input else None
+        else:
+            result = compute(node.op_type, attributes, [self.value(name) for name in node.input])
+        self._values[node.output[0]] = result
+        if result is not None:
+            values[self.place, node.output[0]] = result
+
+    def attributes(self, node: Any) -> dict[str, Any]:
+        """Return the attributes that are numbers, lists of numbers or small tensors."""
+        found: dict[str, Any] = {}
+        for attribute in node.attribute:
+            match attribute.type:
+                case attribute.INT:
+                    found[attribute.name] = attribute.i
+                case attribute.INTS:
+                    found[attribute.name] = list(attribute.ints)
+                case attribute.TENSOR:
+                    found[attribute.name] = self._read(attribute.t)
+        if node.op_type == "Cast" and "to" in found:
+            found["to"] = self._dtype(found["to"])
+        return found
+
+    def _dtype(self, number: int) -> Any:
+        try:
+            return self.onnx.helper.tensor_dtype_to_np_dtype(number)
+        except (KeyError, ValueError):
+            return None
+
+    def _read(self, tensor: Any) -> Value | None:
+        """Return the elements of a small tensor; None if they are elsewhere, too many or too few."""
+        if tensor.data_location == tensor.EXTERNAL or any(length < 0 for length in tensor.dims):
+            return None
+        if math.prod(tensor.dims) > MOST_ELEMENTS:
+            return None
+        try:
+            value: Value = self.onnx.numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, KeyError):
+            return None
+        return value
+
+
+# ── reshapes ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _reshapes(
+    scope: _Scope, graph: Any, declared: Mapping[tuple[str, str], Dims | None], opset: int
+) -> Iterator[ReshapeNode]:
+    scope.compute(graph, {})
+    for number, node in enumerate(graph.node):
+        place = f"{scope.place}.node[{number}]"
+        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx"):
+            yield _reshape(scope, node, place, declared, opset)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                inner = _Scope(scope.onnx, f"{place}.{attribute.name}", scope)
+                yield from _reshapes(inner, attribute.g, declared, opset)
+
+
+def _reshape(
+    scope: _Scope, node: Any, place: str, declared: Mapping[tuple[str, str], Dims | None], opset: int
+) -> ReshapeNode:
+    name = node.name or (node.output[0] if node.output else "")
+    if opset < 5 or len(node.input) < 2:
+        why = f"Reshape of opset {opset} is not read, from 5 it is" if opset < 5 else "the node has no input `shape`"
+        return ReshapeNode(name, place, None, None, None, None, None, missing=why)
+    src = scope.tensor(node.input[0])
+    value = scope.value(node.input[1])
+    shape: Dims | None = None
+    missing = ""
+    if value is not None and value.ndim == 1:
+        shape = tuple(int(entry) for entry in value)
+    elif value is not None:
+        missing = f"shape has rank {value.ndim}, and 1 is wanted"
+    else:
+        external = node.input[1] in scope.external
+        missing = "shape is in an external file, which is not read" if external else "shape is computed while it runs"
+    if src.dims is None and not missing:
+        missing = "the dims of src are not inferred"
+    allow_zero = scope.attributes(node).get("allowzero", 0)
+    dst = declared.get((scope.place, node.output[0])) if node.output else None
+    return ReshapeNode(name, place, None, src.type, src.dims, shape, not allow_zero, dst, missing=missing)

@@ -1,0 +1,118 @@
+"""Small values that an ONNX graph computes from constants and dims, such as the shape of a reshape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .nodes import Dims
+
+Value = NDArray[Any]
+MOST_ELEMENTS = 1024
+"""Elements of a value that is followed; shapes and indices are far smaller."""
+_MISTAKES = (IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError, KeyError)
+
+
+def compute(operation: str, attributes: Mapping[str, Any], inputs: Sequence[Value | None]) -> Value | None:
+    """Return the output of an operation; None if it is not one of those that compute shapes, or too large."""
+    function = _OPERATIONS.get(operation)
+    if function is None or any(value is None for value in inputs):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(function(attributes, *inputs))
+    except _MISTAKES:
+        return None
+    return result if result.size <= MOST_ELEMENTS and result.dtype.kind in "biuf" else None
+
+
+def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | None:
+    """Return what the operation Shape gives; None if a dim that it gives is not known."""
+    if dims is None:
+        return None
+    part = dims[slice(attributes.get("start", 0), attributes.get("end"))]
+    return None if None in part else np.array(part, np.int64)
+
+
+def _gather(attributes: Mapping[str, Any], data: Value, indices: Value) -> Value:
+    return np.take(data, indices, attributes.get("axis", 0))
+
+
+def _unsqueeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
+    return np.expand_dims(data, tuple(attributes["axes"] if axes is None else axes.tolist()))
+
+
+def _squeeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
+    chosen = attributes.get("axes") if axes is None else axes.tolist()
+    return np.squeeze(data, None if chosen is None else tuple(chosen))
+
+
+def _concat(attributes: Mapping[str, Any], *parts: Value) -> Value:
+    return np.concatenate(parts, attributes["axis"])
+
+
+def _slice(attributes: Mapping[str, Any], data: Value, *bounds: Value) -> Value:
+    given = [each.tolist() for each in bounds] or [attributes["starts"], attributes["ends"]]
+    starts, ends = given[:2]
+    axes = given[2] if len(given) > 2 else attributes.get("axes", range(len(starts)))
+    steps = given[3] if len(given) > 3 else [1] * len(starts)
+    chosen: list[slice] = [slice(None)] * data.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step < 0:
+            raise ValueError("not followed")
+        chosen[axis] = slice(start, end, step)
+    return data[tuple(chosen)]
+
+
+def _divide(_: Mapping[str, Any], a: Value, b: Value) -> Value:
+    """Divide; whole numbers only where all ways to round agree."""
+    if a.dtype.kind == "f":
+        return np.asarray(a / b)
+    if (a < 0).any() or (b <= 0).any():
+        raise ValueError("not followed")
+    return np.asarray(a // b)
+
+
+def _where(_: Mapping[str, Any], condition: Value, a: Value, b: Value) -> Value:
+    return np.asarray(np.where(condition, a, b))
+
+
+def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
+    value = attributes.get("value", np.zeros(1, np.float32))
+    if not isinstance(value, np.ndarray) or math.prod(shape.tolist()) > MOST_ELEMENTS:
+        raise ValueError("not followed")
+    return np.full(tuple(shape.tolist()), value.reshape(-1)[0])
+
+
+def _cast(attributes: Mapping[str, Any], data: Value) -> Value:
+    return data.astype(attributes["to"])
+
+
+def _reduce_product(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
+    chosen = attributes.get("axes") if axes is None else axes.tolist()
+    return np.asarray(data.prod(None if not chosen else tuple(chosen), keepdims=bool(attributes.get("keepdims", 1))))
+
+
+_OPERATIONS: Mapping[str, Callable[..., Value]] = {
+    "Identity": lambda _, data: data,
+    "Gather": _gather,
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Cast": _cast,
+    "Add": lambda _, a, b: a + b,
+    "Sub": lambda _, a, b: a - b,
+    "Mul": lambda _, a, b: a * b,
+    "Div": _divide,
+    "Equal": lambda _, a, b: a == b,
+    "Where": _where,
+    "Floor": lambda _, data: np.floor(data),
+    "Ceil": lambda _, data: np.ceil(data),
+    "ConstantOfShape": _constant_of_shape,
+    "ReduceProd": _reduce_product,
+}

@@ -1,0 +1,190 @@
+"""PyTorch .pt2: a zip file whose JSON holds the exported graph. No tensor is loaded and no pickle is read."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..system.files import open_regular
+from ..system.text import short
+from .flow import Flow, Operation
+from .nodes import MOST_NODES, Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
+
+_MOST_BYTES = 1 << 28
+"""Bytes of JSON that are read, however small the zip file is."""
+_TARGETS = ("view", "_unsafe_view", "reshape", "view_copy")
+_TYPES = {
+    1: "u8", 2: "s8", 3: "s16", 4: "s32", 5: "s64", 6: "f16", 7: "f32", 8: "f64", 12: "bool", 13: "bf16",
+}  # fmt: skip
+
+
+def read_pt2(path: Path, answer: Answer) -> Pt2Program:
+    """Return the graph of a file; Unreadable if its JSON is not there, too large or not what torch.export writes."""
+    name, content = _program(path)
+    try:
+        graph = json.loads(content)["graph_module"]["graph"]
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise Unreadable(f"{name}: not JSON: {why}") from None
+    except (KeyError, TypeError):
+        raise Unreadable(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
+    if not isinstance(graph, dict):
+        _fail(f"{name}: graph", graph, "an object is wanted")
+    return Pt2Program(name, graph, answer)
+
+
+def _program(path: Path) -> tuple[str, bytes]:
+    """Return the name and the bytes of the JSON in the zip file; at most _MOST_BYTES are unpacked."""
+    try:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+            name = next((each for each in archive.namelist() if _is_program(each)), None)
+            if name is None:
+                raise Unreadable("there is no serialized_exported_program.json or models/*.json in the zip file")
+            with archive.open(name) as member:
+                content = member.read(_MOST_BYTES + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise Unreadable(f"not a zip file, or cut short: {error}") from None
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror or error}; check the path") from None
+    if len(content) > _MOST_BYTES:
+        raise Unreadable(f"{name}: it unpacks to more than {_MOST_BYTES:,} bytes")
+    return name, content
+
+
+def _is_program(name: str) -> bool:
+    parts = name.split("/")
+    return parts[-1] == "serialized_exported_program.json" or (
+        len(parts) > 1 and parts[-2] == "models" and parts[-1].endswith(".json")
+    )
+
+
+class Pt2Program:
+    """An exported graph. Its symbols, such as `s0`, have one length everywhere."""
+
+    def __init__(self, file: str, graph: Mapping[str, Any], answer: Answer) -> None:
+        self._file, self._graph, self._answer = file, graph, answer
+        self.inputs: Mapping[str, Dims | None] = _Reader(file, graph, {}).flow(answer).inputs
+
+    def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
+        """Return the reshapes. A length that replaces a number, not a symbol, reaches as far as reshapes lead it."""
+        symbols: dict[str, int] = {}
+        for name, given in binding.items():
+            if why := describe_fit(name, self.inputs[name], given):
+                raise Unreadable(why)
+            sizes = self._graph["tensor_values"].get(name, {}).get("sizes", [])
+            for k, (size, length) in enumerate(zip(sizes, given, strict=False)):
+                symbol = _symbol(size)
+                if symbol is not None and symbols.setdefault(symbol, length) != length:
+                    other = symbols[symbol]
+                    raise Unreadable(f"--input gives {short(symbol)} two lengths: {other}, and {length} in {name}[{k}]")
+        return _Reader(self._file, self._graph, symbols).flow(self._answer).nodes(binding)
+
+
+class _Reader:
+    """Reads the nodes of a graph, with lengths for some of its symbols."""
+
+    def __init__(self, file: str, graph: Mapping[str, Any], symbols: Mapping[str, int]) -> None:
+        self._file, self._graph, self._symbols = file, graph, symbols
+        named = graph.get("sym_int_values")
+        self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
+        values = self._part("tensor_values", dict)
+        self._types = {
+            name: _TYPES.get(each.get("dtype", 0)) for name, each in values.items() if isinstance(each, dict)
+        }
+        self.dims: dict[str, Dims | None] = {
+            name: self._sizes(each.get("sizes"), f"tensor_values[{short(name)}]")
+            for name, each in values.items()
+            if isinstance(each, dict)
+        }
+
+    def flow(self, answer: Answer) -> Flow:
+        nodes = self._part("nodes", list)
+        if len(nodes) > MOST_NODES:
+            raise Unreadable(f"{self._file}: {len(nodes):,} nodes, at most {MOST_NODES:,} are read")
+        operations = [self._operation(node, f"nodes[{number}]") for number, node in enumerate(nodes)]
+        inputs = [name for entry in self._part("inputs", list) for name in _tensors(entry)]
+        return Flow(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)
+
+    def _part(self, name: str, kind: type) -> Any:
+        value = self._graph.get(name)
+        if not isinstance(value, kind):
+            _fail(f"{self._file}: graph.{name}", value, "torch.export writes something else there")
+        return value
+
+    def _operation(self, node: Any, place: str) -> Operation:
+        if not isinstance(node, dict) or not isinstance(node.get("inputs"), list):
+            _fail(f"{self._file}: {place}", node, "a node is an object with a list `inputs`")
+        takes, makes = tuple(_tensors(node["inputs"])), tuple(_tensors(node.get("outputs")))
+        parts = str(node.get("target", "")).split(".")
+        is_reshape = parts[:3] == ["torch", "ops", "aten"] and len(parts) > 3 and parts[3] in _TARGETS
+        return Operation(takes, makes, self._reshape(node, place, takes, makes) if is_reshape and takes else None)
+
+    def _reshape(
+        self, node: Mapping[str, Any], place: str, takes: tuple[str, ...], makes: tuple[str, ...]
+    ) -> ReshapeNode:
+        arguments = [each.get("arg") for each in node["inputs"] if isinstance(each, dict)]
+        shape = next((self._entries(each, place) for each in arguments[1:2] if isinstance(each, dict)), None)
+        dst = self.dims.get(makes[0]) if makes else None
+        why = "" if shape is not None else "shape is computed while it runs"
+        return ReshapeNode(
+            makes[0] if makes else "", place, None, self._types.get(takes[0]), self.dims.get(takes[0]), shape, False,
+            dst, missing=why,
+        )  # fmt: skip
+
+    def _entries(self, argument: Mapping[str, Any], place: str) -> Dims | None:
+        for key in ("as_ints", "as_sym_ints"):
+            if isinstance(argument.get(key), list):
+                return self._sizes(argument[key], f"{place}.{key}")
+        return None
+
+    def _sizes(self, value: Any, place: str) -> Dims | None:
+        """Return lengths; one that is an expression of symbols is not known."""
+        if not isinstance(value, list) or len(value) > 1000:
+            _fail(f"{self._file}: {place}", value, "a list of at most 1000 lengths is wanted")
+        lengths = [self._length(each) for each in value]
+        if any(length is not None and type(length) is not int for length in lengths):
+            _fail(f"{self._file}: {place}", value, "lengths are whole numbers")
+        return tuple(lengths)
+
+    def _length(self, size: Any) -> Any:
+        """Return a length, or None for an expression of symbols without a length."""
+        if not isinstance(size, dict):
+            return size
+        if isinstance(size.get("as_name"), str):
+            size = self._expressions.get(size["as_name"], {})
+        symbol = _symbol(size)
+        return size.get("as_int") if symbol is None else self._symbols.get(symbol)
+
+
+def _symbol(size: Any) -> str | None:
+    """Return the symbol that stands for a length; None for a number."""
+    inner = size.get("as_expr") if isinstance(size, dict) else None
+    text = inner.get("expr_str") if isinstance(inner, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def _tensors(value: Any) -> Iterator[str]:
+    """Yield the names of the tensors, and of the lengths, anywhere in an argument."""
+    open_values = [value]
+    while open_values:
+        value = open_values.pop()
+        if isinstance(value, list):
+            open_values += reversed(value)
+        elif isinstance(value, dict):
+            for key in ("as_tensor", "as_sym_int"):
+                inner = value.get(key)
+                name = inner.get("name", inner.get("as_name")) if isinstance(inner, dict) else None
+                if isinstance(name, str):
+                    yield name
+            open_values += [value[key] for key in ("arg", "as_tensors", "as_optional_tensors") if key in value]
+            if isinstance(value.get("as_sym_ints"), list):
+                names = (each.get("as_name") for each in value["as_sym_ints"] if isinstance(each, dict))
+                yield from (name for name in names if isinstance(name, str))
+
+
+def _fail(place: str, value: Any, why: str) -> NoReturn:
+    raise Unreadable(f"{place}: {short(value)}: {why}")

@@ -1,0 +1,31 @@
+"""Choose the reader of a model file by the ending of its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..model import Spec
+from .nodes import Answer, Model, Unreadable
+from .onednn_json import read_onednn_json
+from .onnx_model import read_onnx
+from .openvino_ir import read_openvino_ir
+from .pt2 import read_pt2
+
+
+def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
+    """Return the model of a file; Unreadable if it is none that we know."""
+    kinds = {name.partition("-")[0]: operation for name, operation in spec.operations.items()}
+    match path.suffix.lower():
+        case ".json":
+            return read_onednn_json(path, answer, kinds)
+        case ".onnx":
+            return read_onnx(path)
+        case ".xml":
+            return read_openvino_ir(path, answer)
+        case ".pt2":
+            return read_pt2(path, answer)
+        case _:
+            raise Unreadable(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
+
+
+ENDINGS = (".json (oneDNN Graph)", ".onnx", ".xml (OpenVINO IR)", ".pt2 (PyTorch)")

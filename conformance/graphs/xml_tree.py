@@ -1,0 +1,93 @@
+"""Read XML into a small tree with line numbers. Documents with a DOCTYPE, and so with entities, are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+from ..system.text import short
+from .nodes import Dims, Unreadable
+
+_DEEPEST = 100
+_MOST_ELEMENTS = 5_000_000
+
+
+class Element:
+    """An element, its attributes, its text and its line."""
+
+    __slots__ = ("attributes", "children", "line", "tag", "text")
+
+    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+        self.tag, self.attributes, self.line = tag, attributes, line
+        self.children: list[Element] = []
+        self.text = ""
+
+    def find(self, *tags: str) -> Iterator[Element]:
+        """Yield the elements below by the tags on the way to them."""
+        for child in self.children:
+            if child.tag == tags[0]:
+                if len(tags) == 1:
+                    yield child
+                else:
+                    yield from child.find(*tags[1:])
+
+
+def read_xml(content: bytes) -> Element:
+    """Return the root; Unreadable names the line and the byte of a mistake."""
+    parser = expat.ParserCreate()
+    top = Element("", {}, 0)
+    open_elements = [top]
+    count = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > _MOST_ELEMENTS or len(open_elements) > _DEEPEST:
+            limit = f"more than {_MOST_ELEMENTS:,} elements" if count > _MOST_ELEMENTS else "nested too deep"
+            raise Unreadable(f"line {parser.CurrentLineNumber}: {limit}")
+        element = Element(tag, attributes, parser.CurrentLineNumber)
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
+
+    def text(data: str) -> None:
+        if open_elements[-1].tag == "dim":
+            open_elements[-1].text += data
+
+    def reject(*_: Any) -> None:
+        raise Unreadable(f"line {parser.CurrentLineNumber}: a DOCTYPE, which can hold entities, is not read")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: open_elements.pop()
+    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = reject
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        why = f"line {error.lineno}, byte {parser.ErrorByteIndex}: not XML: {expat.ErrorString(error.code)}"
+        raise Unreadable(why) from None
+    except (ValueError, LookupError) as error:  # an encoding that is not known
+        raise Unreadable(f"line {parser.CurrentLineNumber}: not XML: {error}") from None
+    return top.children[0]
+
+
+def dims_of(port: Element) -> Dims:
+    """Return the dims of a port; -1 is a length that is not known."""
+    lengths = [read_whole(dim, dim.text.strip(), -1) for dim in port.find("dim")]
+    return tuple(length if length >= 0 else None for length in lengths)
+
+
+def read_whole(element: Element, text: str, least: int = 0) -> int:
+    """Return a whole number of at least `least`; Unreadable names the element's line."""
+    try:
+        number = int(text) if len(text) < 20 else least - 1
+    except ValueError:
+        number = least - 1
+    if number < least:
+        fail(element, text, "a whole number is wanted")
+    return number
+
+
+def fail(element: Element, value: object, why: str) -> NoReturn:
+    """Report a value of an element with its line."""
+    raise Unreadable(f"line {element.line}: {short(value)}: {why}")

@@ -1,0 +1,137 @@
+"""PyTorch .pt2: the exported graph is read from JSON, and a zip bomb or a bad one is reported."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.tests.small import Cli
+
+NAME = "m/models/model.json"
+
+
+def sizes(*lengths: int | str) -> list[dict[str, Any]]:
+    return [{"as_int": n} if isinstance(n, int) else {"as_expr": {"expr_str": n}} for n in lengths]
+
+
+def value(*lengths: int | str, dtype: int = 7) -> dict[str, Any]:
+    return {"dtype": dtype, "sizes": sizes(*lengths)}
+
+
+def program(shape: list[int], src: tuple[int | str, ...], target: str = "view") -> dict[str, Any]:
+    """An exported graph of one node, after the schema of torch.export."""
+    node = {
+        "target": f"torch.ops.aten.{target}.default",
+        "inputs": [
+            {"name": "self", "arg": {"as_tensor": {"name": "x"}}, "kind": 1},
+            {"name": "size", "arg": {"as_ints": shape}, "kind": 1},
+        ],
+        "outputs": [{"as_tensor": {"name": "view"}}],
+        "metadata": {},
+    }
+    graph = {
+        "inputs": [{"as_tensor": {"name": "x"}}],
+        "nodes": [node],
+        "tensor_values": {"x": value(*src), "view": value("s9", "s9")},
+    }
+    return {"graph_module": {"graph": graph}, "schema_version": {"major": 8}}
+
+
+def archive(folder: Path, data: Any, name: str = NAME) -> str:
+    path = folder / "model.pt2"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("m/version", "0")
+        file.writestr(name, data if isinstance(data, str | bytes) else json.dumps(data))
+    return str(path)
+
+
+def decisions(cli: Cli, code: int, *words: str) -> list[str]:
+    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
+    return [node["kind"] for node in data["files"][0]["nodes"]]
+
+
+@pytest.mark.parametrize("name", [NAME, "serialized_exported_program.json"])
+def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli, name: str) -> None:
+    path = archive(tmp_path, program([1, 12], ("s0", 3, 4)), name)
+    assert "not decided: src[0] is not known" in cli("check-graph", path).expect(4).out
+    said = cli("check-graph", path, "--input", "x=1..4,3,4").expect(1).out
+    assert "nodes[0]  view  f32[1..4, 3, 4] by [1, 12]" in said
+    assert "illegal for x[0] = 2..4: same-volume" in said
+
+
+def test_a_zero_is_a_length(tmp_path: Path, cli: Cli) -> None:
+    assert decisions(cli, 1, archive(tmp_path, program([0, 12], (1, 12)))) == ["illegal"]
+    assert decisions(cli, 0, archive(tmp_path, program([0, 12], (0, 12)))) == ["legal"]
+
+
+def test_a_symbol_has_one_length_in_every_tensor_and_shape(tmp_path: Path, cli: Cli) -> None:
+    data = program([1, 12], ("s0", 3, 4))
+    graph = data["graph_module"]["graph"]
+    (node,) = graph["nodes"]
+    graph["tensor_values"] |= {"h": value("s0", 12), "view": value("s0", 6, 2)}
+    graph["sym_int_values"] = {"size": {"as_expr": {"expr_str": "s0"}}}
+    entries = [{"as_name": "size"}, {"as_int": 6}, {"as_int": 2}]
+    other = {
+        "target": "torch.ops.aten.linear.default",
+        "inputs": node["inputs"],
+        "outputs": [{"as_tensor": {"name": "h"}}],
+    }
+    node["inputs"] = [{"arg": {"as_tensor": {"name": "h"}}}, {"arg": {"as_sym_ints": entries}}]
+    graph["nodes"] = [other, node]
+    path = archive(tmp_path, data)
+    assert decisions(cli, 4, path) == ["not decided"]
+    assert "f32[1..4, 12] by [1..4, 6, 2]" in cli("check-graph", path, "--input", "x=1..4,3,4").expect(0).out
+    said = cli("check-graph", path, "--input", "x=1..4,3,5").expect(4).out
+    assert "the dims of src are not inferred for this length" in said
+
+
+def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
+    assert decisions(cli, 0, archive(tmp_path, program([1], (1, 12), target="permute"))) == []
+
+
+def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, cli: Cli) -> None:
+    path = archive(tmp_path, b" " * ((1 << 28) + 1))
+    assert Path(path).stat().st_size < 1 << 20
+    assert "it unpacks to more than 268,435,456 bytes" in cli("check-graph", path).expect(2).out
+
+
+BAD = {
+    "no JSON": ("{", "not JSON"),
+    "another JSON": ({"a": 1}, "there is no graph_module.graph"),
+    "no nodes": ({"graph_module": {"graph": {"tensor_values": {}}}}, "graph.nodes: None"),
+    "a node of text": (
+        {"graph_module": {"graph": {"tensor_values": {}, "nodes": ["a"], "inputs": []}}},
+        "nodes[0]: 'a'",
+    ),
+    "a length of text": (
+        {"graph_module": {"graph": {"tensor_values": {"x": {"sizes": ["a"]}}, "nodes": [], "inputs": []}}},
+        "lengths are whole numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_json_is_reported(tmp_path: Path, cli: Cli, what: str) -> None:
+    data, why = BAD[what]
+    assert why in cli("check-graph", archive(tmp_path, data)).expect(2).out
+
+
+def test_a_zip_file_that_is_cut_or_changed_is_reported(tmp_path: Path, cli: Cli) -> None:
+    path = Path(archive(tmp_path, program([1, 12], (1, 12))))
+    whole = path.read_bytes()
+    for end in range(0, len(whole), 7):
+        path.write_bytes(whole[:end])
+        assert "not a zip file, or cut short" in cli("check-graph", str(path)).expect(2).out
+    for at in range(0, len(whole), 3):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        said = cli("check-graph", str(path))
+        assert "Traceback" not in said.out + said.err
+
+
+def test_a_zip_file_without_a_program_is_reported(tmp_path: Path, cli: Cli) -> None:
+    path = archive(tmp_path, "{}", "data.pkl")
+    assert "there is no serialized_exported_program.json" in cli("check-graph", path).expect(2).out
