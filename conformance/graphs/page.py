@@ -61,4 +61,4 @@ def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
 
 def render_graphs(files: Iterable[FileSection], summary: str) -> str:
     """Return the page, which loads nothing from elsewhere."""
-    return render_page("graphs.html", files=tuple(files), summary=summary, styles=_STYLES, signs=_SIGNS)
+    return render_page("graphs.html", models=tuple(files), summary=summary, styles=_STYLES, signs=_SIGNS)
