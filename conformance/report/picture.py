@@ -85,8 +85,7 @@ def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome
         dims = step.src if step.shared_src else result
         if number < len(step.shapes) and not step.shared_src:
             lines.append(Line("between", _draw_lengths(result)))
-    rejected = outcome.kind == "rejected" and meaning.kind == "illegal"
-    if rejected or (outcome.kind == "tensor" and outcome.dims == meaning.dst):
+    if outcome.kind == "tensor" and outcome.dims == meaning.dst:
         last = [Line("dst", _draw_want(meaning))]
     else:
         last = [Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning))]

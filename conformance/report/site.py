@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from ..certify.folder import PAGE
 from ..meaning.contract import Contract
-from ..model import LEVELS, WEIGHTS, Document, Finding, Meaning, Outcome, Rule, Spec, fails
+from ..model import LEVELS, WEIGHTS, Call, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
 from ..system.files import replace_text
 from .finished_run import FinishedRun
-from .picture import Picture, draw_call
+from .picture import Picture, draw_reading
 from .render import render_page
 from .wording import format_call, format_want
 
@@ -146,12 +146,11 @@ def _size(row: Row) -> tuple[bool, int]:
 
 
 def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
-    """Draw a call as it should go; None for a node that is not well formed, of which the shape says little."""
-    case = row.case
-    if case.attributes or case.inputs or case.outputs or case.shape_rank != 1:
+    """Draw a call of one node; None for a node that is not well formed, of which the shape says little."""
+    case, step = row.case, row.case.steps[0]
+    if case.attributes or case.inputs or case.outputs or case.shape_rank != 1 or len(step.shapes) > 1:
         return None
-    kind = {"illegal": "rejected"}.get(meaning.kind, "tensor")
-    return draw_call(case.steps[0], contract, meaning, Outcome(kind, dims=meaning.dst))  # type: ignore[arg-type]
+    return draw_reading(Call(step.src, step.shapes[0], step.special_zero[0]), contract, meaning)
 
 
 def _rows_by_rule(plan: Plan) -> dict[str, list[Row]]:
