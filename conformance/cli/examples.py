@@ -102,7 +102,8 @@ docs/certify.md has the whole conversation of vendor and issuer""",
   conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-2021""",
     "check-graph": """\
   conformance check-graph graph.json                  the reshapes of a dump of oneDNN Graph
-  conformance check-graph graph.json --input 0=1..8,3,32,32   with each batch from 1 to 8
+  conformance check-graph model.onnx --input x=1..8,3,32,32   with each batch from 1 to 8
+  conformance check-graph model.xml --run openvino    make the same calls on a backend
 exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided""",
     "diff-documents": """\
   conformance diff-documents static-2021 static-2022""",

@@ -316,7 +316,7 @@ def _meaning(parser: Parser) -> None:
 
 
 def _check_graph(parser: Parser) -> None:
-    text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR) or .pt2 (PyTorch)"
+    text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
     parser.once("--document", "ID", "only in that document")

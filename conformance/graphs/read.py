@@ -10,6 +10,7 @@ from .onednn_json import read_onednn_json
 from .onnx_model import read_onnx
 from .openvino_ir import read_openvino_ir
 from .pt2 import read_pt2
+from .tflite import read_tflite
 
 
 def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
@@ -24,8 +25,10 @@ def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
             return read_openvino_ir(path, answer)
         case ".pt2":
             return read_pt2(path, answer)
+        case ".tflite":
+            return read_tflite(path, answer)
         case _:
             raise Unreadable(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
 
 
-ENDINGS = (".json (oneDNN Graph)", ".onnx", ".xml (OpenVINO IR)", ".pt2 (PyTorch)")
+ENDINGS = (".json (oneDNN Graph)", ".onnx", ".xml (OpenVINO IR)", ".pt2 (PyTorch)", ".tflite")

@@ -1,0 +1,92 @@
+"""Read tables of a FlatBuffer. Every offset is checked, so that a bad file ends with the byte of the mistake."""
+
+from __future__ import annotations
+
+import struct
+
+from .nodes import Unreadable
+
+MOST_ENTRIES = 1_000_000
+
+
+class Buffer:
+    """The bytes of a file."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def number(self, at: int, code: str) -> int:
+        """Return the number at a byte; `code` is one of struct's letters."""
+        size = struct.calcsize(f"<{code}")
+        if not 0 <= at <= len(self._content) - size:
+            raise Unreadable(f"byte {at:,}: past the end of the file, which has {len(self._content):,} bytes")
+        number: int = struct.unpack_from(f"<{code}", self._content, at)[0]
+        return number
+
+    def bytes_at(self, at: int, size: int) -> bytes:
+        """Return some bytes."""
+        if not 0 <= at <= len(self._content) - size:
+            raise Unreadable(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
+        return self._content[at : at + size]
+
+    def root(self) -> Table:
+        """Return the table that holds all others."""
+        return Table(self, self.number(0, "I"))
+
+
+class Table:
+    """A table; its fields are numbered as in the schema."""
+
+    def __init__(self, buffer: Buffer, at: int) -> None:
+        self._buffer, self.at = buffer, at
+        self._fields = at - buffer.number(at, "i")
+        self._size = buffer.number(self._fields, "H")
+
+    def _place(self, field: int) -> int | None:
+        slot = 4 + 2 * field
+        offset = self._buffer.number(self._fields + slot, "H") if slot + 2 <= self._size else 0
+        return self.at + offset if offset else None
+
+    def number(self, field: int, code: str, default: int = 0) -> int:
+        """Return a number, or its default where the table leaves it out."""
+        place = self._place(field)
+        return default if place is None else self._buffer.number(place, code)
+
+    def table(self, field: int) -> Table | None:
+        """Return a table inside; None if there is none."""
+        place = self._place(field)
+        return None if place is None else Table(self._buffer, place + self._buffer.number(place, "I"))
+
+    def _vector(self, field: int, width: int) -> tuple[int, int]:
+        """Return the first byte and the number of entries of a list."""
+        place = self._place(field)
+        if place is None:
+            return 0, 0
+        start = place + self._buffer.number(place, "I")
+        count = self._buffer.number(start, "I")
+        if count * width > MOST_ENTRIES * 8 and width > 1:
+            raise Unreadable(f"byte {start:,}: a list of {count:,} entries, at most {MOST_ENTRIES:,} are read")
+        return start + 4, count
+
+    def numbers(self, field: int, code: str = "i") -> tuple[int, ...]:
+        """Return a list of numbers."""
+        width = struct.calcsize(f"<{code}")
+        start, count = self._vector(field, width)
+        return struct.unpack(f"<{count}{code}", self._buffer.bytes_at(start, count * width)) if count else ()
+
+    def tables(self, field: int) -> list[Table]:
+        """Return a list of tables."""
+        start, count = self._vector(field, 4)
+        self._buffer.bytes_at(start, 4 * count)
+        places = range(start, start + 4 * count, 4)
+        return [Table(self._buffer, place + self._buffer.number(place, "I")) for place in places]
+
+    def content(self, field: int, most: int) -> bytes | None:
+        """Return a list of bytes; None if it is longer than `most`."""
+        start, count = self._vector(field, 1)
+        return self._buffer.bytes_at(start, count) if count <= most else None
+
+    def text(self, field: int) -> str:
+        """Return a text, cut if it is long."""
+        start, count = self._vector(field, 1)
+        return self._buffer.bytes_at(start, min(count, 1000)).decode("utf-8", "replace")

@@ -1,0 +1,95 @@
+"""TFLite models. No weight is decoded; of the constants only shapes are."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from .flatbuffer import Buffer, Table
+from .flow import Flow, Operation
+from .nodes import Answer, Dims, ReshapeNode, Unreadable, content_of
+
+_MOST_BYTES = 1 << 30
+_RESHAPE = 22
+_LONGEST_SHAPE = 1000
+_TYPES = {
+    0: "f32", 1: "f16", 2: "s32", 3: "u8", 4: "s64", 5: "string", 6: "bool", 7: "s16", 9: "s8", 10: "f64", 12: "u64",
+    15: "u32", 16: "u16", 18: "bf16",
+}  # fmt: skip
+
+
+def read_tflite(path: Path, answer: Answer) -> Flow:
+    """Return the graphs of a file; names of inputs are those of the first."""
+    content = content_of(path, _MOST_BYTES)
+    if content[4:8] != b"TFL3":
+        raise Unreadable(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
+    model = Buffer(content).root()
+    codes = [max(code.number(0, "b"), code.number(3, "i")) for code in model.tables(1)]
+    buffers = model.tables(4)
+    graphs = [_Graph(table, f"subgraphs[{k}]", codes, buffers) for k, table in enumerate(model.tables(2))]
+    if not graphs:
+        raise Unreadable("there is no graph in it")
+    operations = [operation for graph in graphs for operation in graph.operations()]
+    dims = {name: each for graph in graphs for name, each in graph.dims.items()}
+    return Flow(operations, dims, graphs[0].inputs, answer)
+
+
+class _Graph:
+    """One graph of a model. Dims of the others are taken as declared."""
+
+    def __init__(self, table: Table, place: str, codes: list[int], buffers: list[Table]) -> None:
+        self._table, self._place, self._codes, self._buffers = table, place, codes, buffers
+        self._tensors = table.tables(0)
+        inputs = table.numbers(1)
+        self._names = {k: f"\0{place}:{k}" for k in range(len(self._tensors))}
+        if place == "subgraphs[0]":
+            self._names |= {k: self._tensors[k].text(3) for k in inputs if 0 <= k < len(self._tensors)}
+        self.dims: dict[str, Dims | None] = {name: _dims(self._tensors[k]) for k, name in self._names.items()}
+        self.inputs = {self._names[k]: self.dims[self._names[k]] for k in inputs if k in self._names}
+
+    def operations(self) -> Iterator[Operation]:
+        for number, operator in enumerate(self._table.tables(3)):
+            place = f"{self._place}.operators[{number}]"
+            takes, makes = (self._known(operator.numbers(field), place) for field in (1, 2))
+            index = operator.number(0, "I")
+            if index >= len(self._codes):
+                raise Unreadable(f"byte {operator.at:,}: {place} has the code {index:,} of {len(self._codes):,}")
+            node = self._reshape(operator, place, takes, makes) if self._codes[index] == _RESHAPE and takes else None
+            yield Operation(tuple(self._names[k] for k in takes), tuple(self._names[k] for k in makes), node)
+
+    def _known(self, indices: tuple[int, ...], place: str) -> tuple[int, ...]:
+        if bad := next((k for k in indices if k >= len(self._tensors) or k < -1), None):
+            raise Unreadable(f"{place}: there is no tensor {bad:,}; the graph has {len(self._tensors):,}")
+        return tuple(k for k in indices if k >= 0)
+
+    def _reshape(self, operator: Table, place: str, takes: tuple[int, ...], makes: tuple[int, ...]) -> ReshapeNode:
+        """Read the shape from the second input, or from the options where there is none. A 0 is a length."""
+        options = operator.table(4)
+        shape: Dims | None = None
+        if len(takes) > 1:
+            shape = self._constant(self._tensors[takes[1]])
+        elif options is not None:
+            shape = options.numbers(0)
+        src = self._tensors[takes[0]]
+        declared = _dims(self._tensors[makes[0]]) if makes else None
+        why = "" if shape is not None else "shape is computed while it runs"
+        name = self._tensors[makes[0]].text(3) if makes else ""
+        return ReshapeNode(
+            name, place, None, _TYPES.get(src.number(1, "b")), _dims(src), shape, False, declared, missing=why
+        )
+
+    def _constant(self, tensor: Table) -> Dims | None:
+        number = tensor.number(2, "I")
+        content = self._buffers[number].content(0, 4 * _LONGEST_SHAPE) if number < len(self._buffers) else None
+        if not content or len(content) % 4 or _TYPES.get(tensor.number(1, "b")) != "s32":
+            return None
+        return struct.unpack(f"<{len(content) // 4}i", content)
+
+
+def _dims(tensor: Table) -> Dims | None:
+    """Return dims; the signature, where there is one, says which lengths are not known. [] may be any rank."""
+    lengths = tensor.numbers(7) or tensor.numbers(0)
+    if not lengths and not tensor.number(8, "b"):
+        return None
+    return tuple(length if length >= 0 else None for length in lengths)
