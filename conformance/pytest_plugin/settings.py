@@ -5,7 +5,8 @@ stand in the configuration of pytest as `conformance_NAME`; the command line win
 of the configuration.
 
 `--conformance-jobs N` is the number of processes of the backend. They call the rows ahead of pytest, which goes on in
-one process. This is faster than `-n N`, in which each worker loads the suite and its plan. The two exclude each other.
+one process. This needs less time of the processor than `-n N`, in which each worker loads the suite and makes its plan.
+The two exclude each other, since together they would start N times as many processes as either says.
 """
 
 from __future__ import annotations

@@ -119,6 +119,13 @@ def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: 
     Done(here, *options, adapter="numpy").expect(6, "expired on")
     write_waivers(here, date.today() + timedelta(days=1))
     Done(here, *options, adapter="numpy").expect(6, "is stale, nothing that it is for fails")
+
+
+def test_a_waiver_is_not_stale_if_rows_that_it_may_be_for_were_not_run(here: Path) -> None:
+    waivers = here / "waivers.yaml"
+    text = waivers.read_text(encoding="utf-8").replace("case: minus-two", "breaks: lower-bound")
+    waivers.write_text(text, encoding="utf-8")
+    options = *QUIET, "--conformance-waivers", "waivers.yaml"
     Done(here, *options, "cases/few0.yaml::stays", adapter="numpy").expect(4, "incomplete", never="stale")
 
 
