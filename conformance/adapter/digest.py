@@ -16,14 +16,20 @@ def digest_of_adapter(backend: str) -> str | None:
     path = file_of(backend)
     if path is None or not path.is_file():
         return None
-    return hashlib.sha256(b"".join(file.read_bytes() for file in _with_imports(path))).hexdigest()
+    own = ".py:" in backend  # its folder is on the path of imports
+    return hashlib.sha256(b"".join(file.read_bytes() for file in _with_imports(path, own))).hexdigest()
 
 
-def _with_imports(path: Path) -> list[Path]:
-    """Return a file, then the files that it and they import relatively, by name."""
+def _with_imports(path: Path, own: bool) -> list[Path]:
+    """Return a file, then the files that it and they import from their folders, by name.
+
+    `own`: the file stands alone, so that a plain import finds the files beside it too.
+    """
     files, rest = {path}, [path] if path.suffix == ".py" else []
     while rest:
-        new = {file for file in set(_relative_imports(rest.pop())) - files if file.is_file()}
+        file = rest.pop()
+        beside = _imports_from(path.parent, file) if own else ()
+        new = {found for found in {*_relative_imports(file), *beside} - files if found.is_file()}
         rest += new
         files |= new
     return [path, *sorted(files - {path})]
@@ -31,23 +37,33 @@ def _with_imports(path: Path) -> list[Path]:
 
 def _relative_imports(path: Path) -> Iterator[Path]:
     """Yield the files that a module may import from its own folder or from one above."""
-    for level, name in _relative_names(path.read_bytes()):
-        yield from (folder / f"{name}.py" for folder in path.parents[level - 1 : level])
+    for level, name in _imported_names(path.read_bytes()):
+        if level:
+            yield from (folder / f"{name}.py" for folder in path.parents[level - 1 : level])
+
+
+def _imports_from(folder: Path, path: Path) -> Iterator[Path]:
+    """Yield the files of a folder that a module may import by their names alone."""
+    for level, name in _imported_names(path.read_bytes()):
+        if not level:
+            yield from (folder / f"{name}.py", folder / name / "__init__.py")
 
 
 @lru_cache(256)  # a run asks for the digests of several planted backends, which share most files
-def _relative_names(source: bytes) -> tuple[tuple[int, str], ...]:
-    """Return the level and the name of every relative import."""
+def _imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
+    """Return the first part of each name that is imported, with the level of a relative import, or 0."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # it cannot be imported either
         return ()
-    return tuple(
-        (node.level, name)
-        for node in _statements(tree)
-        if isinstance(node, ast.ImportFrom) and node.level
-        for name in ([node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names])
-    )
+    names: list[tuple[int, str]] = []
+    for node in _statements(tree):
+        if isinstance(node, ast.Import):
+            names += [(0, alias.name.partition(".")[0]) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names]
+            names += [(node.level, name) for name in modules]
+    return tuple(names)
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -34,11 +34,18 @@ def signer_of(path: Path, role: str, allowed: Path, revoked: Path | None = None)
     if not signature.is_file():
         raise Refused(f"{path}: is not signed; there is no {signature.name} beside it")
     found = ["-s", str(signature), "-f", str(allowed)]
-    names = _run("find-principals", found, f"{signature}: is not by a key that {allowed} allows")
-    name = names.splitlines()[0].split(",")[0]
-    more = ["-I", name, "-n", role, *(("-r", str(revoked)) if revoked else ())]
-    _run("verify", [*found, *more], f"{signature}: is not the signature of {name} on {path.name}", content=path)
-    return name
+    said = _run("find-principals", found, f"{signature}: is not by a key that {allowed} allows")
+    names = list(dict.fromkeys(name for line in said.splitlines() for name in line.split(",")))
+    for name in names:
+        more = ["-I", name, "-n", role, *(("-r", str(revoked)) if revoked else ())]
+        try:
+            _run("verify", [*found, *more], f"{signature}: is not the signature of {name} on {path.name}", content=path)
+        except Refused:
+            if name == names[-1]:
+                raise
+        else:
+            return name
+    raise Refused(f"{signature}: is not by a key that {allowed} allows")
 
 
 def _run(action: str, words: Sequence[str], what: str, content: Path | None = None, asks: bool = False) -> str:

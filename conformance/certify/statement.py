@@ -13,7 +13,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..model import WAIVED, Claims
 from ..plan.challenge import NONCE
 from ..system.exit_codes import CONFORMS
@@ -41,9 +40,9 @@ DAYS = 365
 _STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
 _TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 _SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
-_MOST = 1 << 16
-"""Bytes of a record; ours take some 3 KB."""
-_MOST_SUBJECTS = 8
+_MOST, _MOST_FILE = 1 << 16, 1 << 32
+"""Bytes of a record, ours take up to 3 KB; and of a file whose digest is taken."""
+_MOST_SUBJECTS = 6
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = {"sha256": SHA256}
 _FILE = {"name": _NAME, "digest": _DIGEST}
@@ -53,7 +52,8 @@ COMMITMENT_FORM = {
     "files": Named(SHA256),
 }  # fmt: skip
 CHALLENGE_FORM = {
-    "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "expires": is_time,
+    "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "issued": is_time,
+    "expires": is_time,
 }  # fmt: skip
 _OWN_FORM = {
     "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OneOf((_NAME, type(None))),
@@ -105,8 +105,11 @@ def encode_record(record: Record) -> str:
 
 
 def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the SHA-256 of a file's bytes; Refused if it cannot be read."""
+    try:
+        return hashlib.sha256(read_bytes(path, _MOST_FILE)).hexdigest()
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def time_of(text: str) -> datetime:
@@ -136,6 +139,7 @@ def challenge_of(nonce: str, commitment: Path, days: int) -> dict[str, Any]:
     """Make the record by which an issuer gives a nonce for a commitment."""
     return {
         "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": digest_of_file(commitment),
+        "issued": in_days(0),
         "expires": in_days(days),
     }  # fmt: skip
 
@@ -168,7 +172,8 @@ def statement_of(
                 "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header),
                 "by": header.get("by"),
                 "operations": list(claims.operations), "leavesOut": list(claims.leaves_out),
-                "started": header["started"], "validUntil": in_days(days, started), "version": __version__,
+                "started": header["started"], "validUntil": in_days(days, started),
+                "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
                 f"{header['environment']['processor']}",
                 "summary": [conclusion.why, *conclusion.sentences][:8], "challenge": challenge,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -9,10 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
+from .journal import Refused
+
 _PROC = Path("/proc")
 _STANDARD_LIBRARY = Path(os.__file__).parent
 _RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid))[-.].*")
 """The libraries of C and C++ that every program has, which differ from system to system."""
+_NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
+"""Memory that has a name and is no file, as compilers and shared memory make it."""
+_OF_SUITE = ("ml_dtypes/", "yaml/")
 _PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -21,19 +27,26 @@ def read_subject(pid: int) -> dict[str, str]:
 
     These are the files with code that a process and its children have mapped and this process has not; if there are
     none, because the library is one of ours such as NumPy, all that lie in a folder of packages. Of a package the file
-    RECORD is among them, which lists all its files with their digests. Empty where the system has no /proc.
+    RECORD is among them, which lists all its files with their digests; the Python files are compared with
+    it. Empty where the system has no /proc.
     """
     mapped = {path for process in _with_children(pid) for path in _mapped_files(process)}
-    mapped = {path for path in mapped if _in_package(path) or not _is_of_system(path)}
+    mapped = {path for path in mapped if not _is_of_suite(path) and (_in_package(path) or not _is_of_system(path))}
     tested = mapped - set(_mapped_files(os.getpid())) or {path for path in mapped if _in_package(path) is not None}
     names: dict[str, str] = {}
     for path in sorted({*tested, *_records(tested)}):
-        names[_free_name(_in_package(path) or path.name, names)] = _digest(path)
+        name = _free_name(_in_package(path) or path.name, names)
+        names[name] = _digest_of_package(path) if path.name == "RECORD" else _digest(path)
     return dict(sorted(names.items()))
 
 
 def _is_of_system(path: Path) -> bool:
     return path.is_relative_to(_STANDARD_LIBRARY) or _RUNTIME.fullmatch(path.name) is not None
+
+
+def _is_of_suite(path: Path) -> bool:
+    """True for a file of the packages that our workers load when a row asks for them."""
+    return (_in_package(path) or "").startswith(_OF_SUITE)
 
 
 def digest_of_subject(subject: Mapping[str, str]) -> str:
@@ -50,10 +63,13 @@ def _with_children(pid: int) -> Iterator[int]:
 
 
 def _mapped_files(pid: int) -> Iterator[Path]:
-    """Yield the files of which a process has mapped code."""
+    """Yield the files of which a process has mapped code; Refused if one of them is gone."""
     for line in _read(_PROC / str(pid) / "maps").splitlines():
         fields = line.split(maxsplit=5)
-        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/") and os.path.isfile(fields[5]):
+        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/") and not fields[5].startswith(_NO_FILES):
+            if not os.path.isfile(fields[5]):
+                name = os.path.basename(fields[5])
+                raise Refused(f"{name}: the backend runs code of this file, which is gone, so that nobody can name it")
             yield Path(fields[5])
 
 
@@ -82,6 +98,20 @@ def _records(paths: Iterable[Path]) -> Iterator[Path]:
         for record in folder.glob("*.dist-info/RECORD"):
             if names & {line.rsplit(",", 2)[0] for line in _read(record).splitlines()}:
                 yield record
+
+
+def _digest_of_package(record: Path) -> str:
+    """Return the SHA-256 of a RECORD, if the Python files of the package are those that it lists; otherwise another."""
+    changed = ""
+    for line in _read(record).splitlines():
+        name, _, rest = line.partition(",")
+        method, _, due = rest.partition(",")[0].partition("=")
+        if name.endswith(".py") and method == "sha256":
+            path = record.parent.parent / name
+            digest = _digest(path) if path.is_file() else ""
+            if base64.urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=").decode() != due:
+                changed += f"{digest}  {name}\n"
+    return hashlib.sha256(record.read_bytes() + changed.encode()).hexdigest()
 
 
 def _free_name(name: str, taken: Mapping[str, str]) -> str:

@@ -34,6 +34,14 @@ def check_folder(option: str, path: Path | None) -> Path | None:
     return path
 
 
+def check_key(path: Path | None) -> None:
+    """Raise Usage if a key is no file, before any work is done for a signature."""
+    if path is not None and not path.is_file():
+        raise Usage(
+            f"--key {str(path)!r} {'is no file' if path.exists() else 'does not exist'}; name a key of ssh-keygen"
+        )
+
+
 def load_spec_of(args: argparse.Namespace) -> Spec:
     """Load the bundled specification, or that of --spec."""
     from ..load.spec import load_spec

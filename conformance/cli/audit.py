@@ -15,13 +15,14 @@ from ..report.verify import OtherSuite
 from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
-from .arguments import Usage, emit, load_plan
+from .arguments import Usage, check_key, emit, load_plan
 
 _MOST_SHOWN = 10
 
 
 def run(args: argparse.Namespace) -> int:
     """Check the certificate, call its rows again here, and write audit.json if every answer is the same."""
+    check_key(args.key)
     plan = load_plan(args)
     trust = Trust(args.allowed, args.revoked, args.challenge)
     try:
@@ -45,10 +46,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) -> None:
-    """Refuse to speak of files that did not run here."""
-    for name, digest in certified.items():
-        if repetition.subject.get(name) != digest:
-            what = "is another file here" if name in repetition.subject else "was not used here"
+    """Refuse to speak of files that did not run here, or of others that did."""
+    if not certified:
+        raise Refused("the certificate names no file under test, so that a re-run would show nothing")
+    here = repetition.subject
+    for name in dict.fromkeys((*certified, *here)):
+        if here.get(name) != certified.get(name):
+            what = "is another file here" if name in here and name in certified else "was not used here"
+            what = what if name in certified else "was used here, and is not in the certificate"
             raise Refused(f"{name}: {what}; install what was certified, then audit again")
 
 

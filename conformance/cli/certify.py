@@ -35,7 +35,7 @@ from ..report.certificate import PAGE, refuse_uncommitted, render_certificate
 from ..system.exit_codes import CANNOT_START, FAILS, UNTRUSTED
 from ..system.files import InUse, lock_folder, replace_text
 from ..system.terminal import Progress, paint, say, wrap
-from .arguments import Usage, emit, load_plan
+from .arguments import Usage, check_key, emit, load_plan
 from .run import make_order
 from .run_summary import relative
 
@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the backend; write evidence, reports and certificate, or a commitment; return the exit code of the run."""
     if args.commit and (args.challenge or args.key or args.by):
         raise Usage("--commit names what will be tested; --challenge, --by and --key are for the run after that")
+    check_key(args.key)
     out: Path = args.out or DEFAULT_OUT
     out = out.resolve()
     try:
@@ -93,11 +94,13 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[dict[str, Any]
 def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
 
+    kept = [Path(f"{args.challenge}{suffix}").resolve() for suffix in ("", SUFFIX)] if args.challenge else []
+
     def folder_of(backend: str) -> Path:
         clear(out)
         for name in _WRITTEN:
             for path in (out / name, out / f"{name}{SUFFIX}"):
-                if args.challenge is None or not path.exists() or not path.samefile(args.challenge):
+                if path.resolve() not in kept:
                     path.unlink(missing_ok=True)
         return out
 

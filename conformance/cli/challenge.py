@@ -12,11 +12,20 @@ from ..certify.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, encode
 from ..system.exit_codes import FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
-from .arguments import Usage, emit, load_plan
+from .arguments import Usage, check_key, emit, load_plan
+
+
+def _sign(out: Path, key: Path) -> None:
+    try:
+        sign(out, key, ISSUER)
+    except Refused:
+        out.unlink()  # a challenge that nobody signed is not given
+        raise
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the challenge; Usage if the commitment is of another suite."""
+    check_key(args.key)
     out: Path = args.out or Path(CHALLENGE)
     if out.exists():
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
@@ -31,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         record = challenge_of(secrets.token_hex(32), args.commitment, args.days)
         replace_text(out, encode_record(record))
         if args.key is not None:
-            sign(out, args.key, ISSUER)
+            _sign(out, args.key)
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
     if args.json:

@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..system.terminal import say
 from .examples import EXAMPLES, story
-from .parser import Parser, nonce, one_line, path, positive, seconds, shard, whole
+from .parser import Parser, days, nonce, one_line, path, positive, seconds, shard, whole
 
 _BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
@@ -199,7 +199,7 @@ def _certify(parser: Parser) -> None:
     parser.add_argument("--commit", action="store_true", help=text)
     parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
     _add_signing(parser)
-    parser.add_argument("--days", type=positive, default=365, metavar="N", help="days of validity (365)")
+    parser.add_argument("--days", type=days, default=365, metavar="N", help="days of validity (365)")
     parser.path("--waivers", "FILE", "known failures that are waived")
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
@@ -219,7 +219,7 @@ def _certify(parser: Parser) -> None:
 
 def _challenge(parser: Parser) -> None:
     parser.add_argument("commitment", type=path, metavar="FILE", help="the commitment.json of a vendor")
-    parser.add_argument("--days", type=positive, default=14, metavar="N", help="days in which to answer (14)")
+    parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
     parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
     _add_cases(parser)

@@ -92,6 +92,13 @@ def shard(text: str) -> str:
     return f"{int(part)}/{int(count)}"
 
 
+def days(text: str) -> int:
+    """Read a number of days, up to three years."""
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= 1096 and len(text) <= 9):
+        raise argparse.ArgumentTypeError(f"{short(text)} is no number of days from 1 to 1096, which are three years")
+    return int(text)
+
+
 def nonce(text: str) -> str:
     """Read 32 bytes in hexadecimal."""
     if len(text) != 64 or set(text) - set("0123456789abcdef"):

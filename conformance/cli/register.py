@@ -21,7 +21,7 @@ INDEX, DATA = "register.html", "register.json"
 
 
 def run(args: argparse.Namespace) -> int:
-    """List every certificate below a folder; 1 if one of them cannot be relied on."""
+    """List every certificate below a folder; 1 if one of them cannot be relied on or does not conform."""
     folders = sorted(path.parent for path in args.folder.glob(f"*/{STATEMENT}"))
     if not folders:
         raise Usage(f"{args.folder} holds no certificate; each has a folder of its own with {STATEMENT}")
@@ -48,8 +48,11 @@ def _entry(folder: Path, plan: Plan, args: argparse.Namespace) -> dict[str, Any]
     except (Refused, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     own, predicate = certificate.own, certificate.statement["predicate"]
+    if predicate["result"] == "FAILED":
+        return {**entry, "why": f"it does not conform: {certificate.conclusion.why}"}
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
+        "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"], "by": certificate.signer or own["by"],
         "issuer": certificate.issuer, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
     }  # fmt: skip

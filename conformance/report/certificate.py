@@ -32,6 +32,7 @@ from ..certify.statement import (
     time_of,
 )
 from ..plan.rows import Plan
+from ..system.files import read_bytes
 from .render import render_page
 from .verify import verify, why_not
 
@@ -88,7 +89,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     signer = signer_of(folder / STATEMENT, TESTER, trust.allowed, _keys_in(trust.revoked)) if trust.allowed else None
     _check_times(folder, own)
     evidence, conclusion = _check_evidence(folder, plan, statement)
-    _check_challenge(folder, own, evidence, trust)
+    _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(folder, statement, evidence, signer, trust) if audited else (None, 0)
     level = "re-run" if issuer and rows >= called_rows(evidence) else own["level"]
@@ -98,6 +99,8 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
 
 
 def _check_revoked(folder: Path, trust: Trust) -> None:
+    if trust.revoked is not None and not _digests_in(trust.revoked) and trust.allowed is None:
+        raise Refused(f"{trust.revoked}: holds revoked keys, and no signature is checked without --allowed FILE")
     if trust.revoked is not None and (digests := _digests_in(trust.revoked)):
         for name in (STATEMENT, AUDIT):
             if (folder / name).is_file() and digest_of_file(folder / name) in digests:
@@ -107,11 +110,17 @@ def _check_revoked(folder: Path, trust: Trust) -> None:
 def _digests_in(path: Path) -> frozenset[str]:
     """Return the digests that a file lists at the beginnings of its lines; none if it is a list of keys."""
     try:
-        lines = path.read_bytes().decode("ascii", "replace").splitlines()
+        lines = read_bytes(path, _MOST_REVOKED).decode("ascii", "replace").lower().splitlines()
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
-    found = [match[0] for line in lines if (match := _DIGEST.match(line))]
-    return frozenset(found) if len(found) == sum(bool(line.strip()) for line in lines) else frozenset()
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    found = frozenset(match[0] for line in lines if (match := _DIGEST.match(line)))
+    if found and not all(map(_DIGEST.match, lines)):
+        raise Refused(f"{path}: has digests of statements and other lines; keep revoked keys in a file of their own")
+    return found
+
+
+_MOST_REVOKED = 1 << 24
 
 
 def _keys_in(path: Path | None) -> Path | None:
@@ -155,9 +164,9 @@ def _check_digest(path: Path, due: str) -> None:
 def _refuse_difference(folder: Path, statement: Record, due: Record) -> None:
     """Refuse a statement that says anything else than its evidence; the tester chooses how long it is valid."""
     said, wanted = (dict(_flatten(each)) for each in (statement, due))
-    free = [f"predicate.{EXTENSION}.{key}" for key in ("validUntil", "version")]
+    free = f"predicate.{EXTENSION}.validUntil"
     for key in dict.fromkeys((*said, *wanted)):
-        if said.get(key) != wanted.get(key) and key not in free:
+        if said.get(key) != wanted.get(key) and key != free:
             raise Refused(f"{folder / STATEMENT}: {key} does not follow from the evidence")
 
 
@@ -167,9 +176,9 @@ def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
     return [(prefix, value)]
 
 
-def _check_challenge(folder: Path, own: Record, evidence: Evidence, trust: Trust) -> None:
+def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str | None, trust: Trust) -> None:
     """Check that the nonce is the issuer's, and that what was tested had been named before."""
-    path = trust.challenge or _signed_challenge(folder, trust)
+    path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
     if path is None:
         if own["level"] == "challenged":
             raise Refused(f"{folder / STATEMENT}: is challenged, says the tester; give the issuer's --challenge FILE")
@@ -177,23 +186,30 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, trust: Trust
     challenge = read_record(path, CHALLENGE_FORM)
     if own["challenge"] != digest_of_file(path):
         raise Refused(f"{folder / STATEMENT}: answers another challenge than {path}")
+    if trust.allowed is not None:
+        _check_issuer(folder / CHALLENGE, digest_of_file(path), signer, trust)
     if evidence.header.get("nonce") != challenge["nonce"]:
         raise Refused(f"{folder / RESULTS}: was not run under the nonce of {path}")
-    if time_of(evidence.header["started"]) > time_of(challenge["expires"]):
+    started = time_of(evidence.header["started"])
+    if started > time_of(challenge["expires"]):
         raise Refused(f"{folder / RESULTS}: the run began after {path} had expired")
+    if started < time_of(challenge["issued"]):
+        raise Refused(f"{folder / RESULTS}: the run began before {path} was given")
     commitment = read_record(folder / COMMITMENT, COMMITMENT_FORM)
     if digest_of_file(folder / COMMITMENT) != challenge["commitment"]:
         raise Refused(f"{folder / COMMITMENT}: is not the commitment that {path} was given for")
     refuse_uncommitted(commitment, evidence, folder / COMMITMENT)
 
 
-def _signed_challenge(folder: Path, trust: Trust) -> Path | None:
-    """Return the challenge beside the statement if somebody signed it whose word counts."""
-    path = folder / CHALLENGE
-    if trust.allowed is None or not Path(f"{path}{SUFFIX}").is_file():
-        return None
-    signer_of(path, ISSUER, trust.allowed, _keys_in(trust.revoked))
-    return path
+def _check_issuer(path: Path, digest: str, signer: str | None, trust: Trust) -> str:
+    """Return who signed the challenge or the audit in a folder: an issuer, who is not the signer of the statement."""
+    assert trust.allowed is not None
+    if not path.is_file() or digest_of_file(path) != digest:
+        raise Refused(f"{path}: is not the file that was given; put it and its signature there")
+    issuer = signer_of(path, ISSUER, trust.allowed, _keys_in(trust.revoked))
+    if issuer == signer:
+        raise Refused(f"{path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else")
+    return issuer
 
 
 def refuse_uncommitted(commitment: Record, evidence: Evidence, path: Path) -> None:
@@ -222,7 +238,7 @@ def _check_audit(
 ) -> tuple[str | None, int]:
     """Return who signed the audit and its number of rows, if there is one and the reader says whose word counts."""
     path = folder / AUDIT
-    if not path.is_file() or trust.allowed is None:
+    if not path.is_file():
         return None, 0
     audit = read_record(path, AUDIT_FORM)
     own = audit["predicate"][EXTENSION]
@@ -232,15 +248,21 @@ def _check_audit(
         raise Refused(f"{path}: is the audit of other evidence, with {own['called']:,} rows that were called")
     if time_of(own["validUntil"]) < datetime.now(timezone.utc):
         raise Refused(f"{path}: has expired")
-    issuer = signer_of(path, ISSUER, trust.allowed, _keys_in(trust.revoked))
-    if issuer == signer:
-        raise Refused(f"{path}: is signed by {issuer}, who signed the statement too; an audit is by somebody else")
+    if trust.allowed is None:
+        return None, own["rows"]
+    issuer = _check_issuer(path, digest_of_file(path), signer, trust)
     return issuer, own["rows"]
 
 
 def _check_page(folder: Path, statement: Record) -> None:
     path = folder / PAGE
-    if path.exists() and path.read_text(encoding="utf-8") != render_certificate(folder, statement):
+    if not path.exists():
+        return
+    try:
+        text = read_bytes(path, _MOST_REVOKED).decode("utf-8", "replace")
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+    if text != render_certificate(folder, statement):
         raise Refused(f"{path}: does not say what {STATEMENT} says")
 
 

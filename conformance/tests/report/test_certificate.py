@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.adapter import digest_of_adapter
 from conformance.certify import statement as records
 from conformance.certify.conclude import conclude_evidence
 from conformance.certify.evidence import Refused, read
@@ -97,6 +99,13 @@ class Lab(NamedTuple):
         (self.folder / STATEMENT).write_text(records.encode_record(new))
         self.finish(new)
 
+    def change_challenge(self, **values: str) -> None:
+        """Change the challenge as an issuer can who errs: sign it, and state its digest."""
+        self.change_record(CHALLENGE, lambda record: record.update(values))
+        shutil.copy(self.folder / CHALLENGE, self.challenge)
+        sign(self.folder / CHALLENGE, self.key("issuer"), ISSUER)
+        self.change(partial(put_own, "challenge", digest_of_file(self.challenge)))
+
     def change_record(self, name: str, act: Callable[[Json], object]) -> None:
         path = self.folder / name
         content = json.loads(path.read_text())
@@ -167,7 +176,7 @@ def test_without_the_issuers_word_it_is_challenged_and_without_a_challenge_self_
     assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--out", out) == 0
     checked = check_certificate(out, lab.plan, Trust())
     assert (checked.level, checked.signer) == ("self-tested", None)
-    assert "not signed: anybody can have written this page" in " ".join((out / PAGE).read_text().split())
+    assert "Not signed: anybody can have written this page" in " ".join((out / PAGE).read_text().split())
 
 
 def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
@@ -265,6 +274,7 @@ NO_CHECK: dict[str, Callable[..., Any]] = {
     "_check_challenge": lambda *_: None,
     "_check_revoked": lambda *_: None,
     "_check_subject": lambda *_: None,
+    "_check_issuer": lambda *_: "lab",
     "_check_audit": lambda *_: ("anybody", 1 << 30),
     "_check_page": lambda *_: None,
     "signer_of": lambda path, *_: path.name,
@@ -299,6 +309,7 @@ says("names another operation", partial(put_own, "operations", ["StaticReshape",
 says("leaves nothing out", partial(put_own, "leavesOut", []))
 says("names another backend", partial(put_own, "backend", {"name": "other", "version": "1", "adapter": None}))
 says("names another version", lambda s: s["predicate"][EXTENSION]["backend"].update(version="99"))
+says("names another suite version", partial(put_own, "version", "99.0 certified by ISO"))
 says("names another tester", partial(put_own, "by", "Somebody Else"))
 says("names another machine", partial(put_own, "environment", "Linux, a better one"))
 says("sums up otherwise", partial(put_own, "summary", ["the whole target conforms", "conforms to everything"]))
@@ -365,9 +376,7 @@ def it_is_valid_for_ever(lab: Lab) -> None:
 def the_run_is_of_tomorrow(lab: Lab) -> None:
     rewrite(lab.folder / RESULTS, lambda records: records[0].update(started=NEXT_YEAR))
     lab.command("report", lab.folder)
-    lab.change_record(CHALLENGE, lambda record: record.update(expires="2028-01-01T00:00:00+00:00"))
-    shutil.copy(lab.folder / CHALLENGE, lab.challenge)
-    lab.change(partial(put_own, "challenge", digest_of_file(lab.challenge)))
+    lab.change_challenge(expires="2028-01-01T00:00:00+00:00")
     lab.state_anew()
 
 
@@ -418,9 +427,35 @@ def test_each_edited_report_is_refused(lab: Lab, name: str) -> None:
 
 
 @attack("give the issuer's --challenge FILE", "_check_challenge")
-def the_reader_has_no_challenge(lab: Lab) -> Trust:
+def the_reader_has_neither_challenge_nor_keys(lab: Lab) -> Trust:
+    return Trust()
+
+
+@attack("is not signed", "_check_issuer")
+def nobody_signed_the_challenge(lab: Lab) -> None:
     (lab.folder / f"{CHALLENGE}.sig").unlink()
-    return lab.trust(challenge=None)
+
+
+@attack("is not the signature of", "_check_issuer")
+def the_vendor_signed_the_challenge(lab: Lab) -> None:
+    sign(lab.folder / CHALLENGE, lab.key("vendor"), ISSUER)
+
+
+@attack("who signed the statement too", "_check_issuer")
+def the_vendor_is_allowed_everything_and_signs_the_challenge(lab: Lab) -> None:
+    allowed = lab.home / "allowed"
+    allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
+    sign(lab.folder / CHALLENGE, lab.key("vendor"), ISSUER)
+
+
+@attack("began before", "_check_challenge")
+def the_run_is_older_than_the_challenge(lab: Lab) -> None:
+    lab.change_challenge(issued=NEXT_YEAR)
+
+
+@attack("is not the file that was given", "_check_issuer")
+def another_challenge_lies_in_the_folder(lab: Lab) -> None:
+    lab.change_record(CHALLENGE, lambda record: record.update(nonce="0" * 64))
 
 
 @attack("answers another challenge", "_check_challenge")
@@ -432,16 +467,12 @@ def it_answers_another_challenge(lab: Lab) -> Trust:
 
 @attack("was not run under the nonce", "_check_challenge")
 def the_nonce_is_one_of_its_own(lab: Lab) -> None:
-    lab.change_record(CHALLENGE, lambda record: record.update(nonce="0" * 64))
-    shutil.copy(lab.folder / CHALLENGE, lab.challenge)
-    lab.change(partial(put_own, "challenge", digest_of_file(lab.challenge)))
+    lab.change_challenge(nonce="0" * 64)
 
 
 @attack("had expired", "_check_challenge")
 def the_challenge_had_expired(lab: Lab) -> None:
-    lab.change_record(CHALLENGE, lambda record: record.update(expires=LONG_AGO))
-    shutil.copy(lab.folder / CHALLENGE, lab.challenge)
-    lab.change(partial(put_own, "challenge", digest_of_file(lab.challenge)))
+    lab.change_challenge(expires=LONG_AGO)
 
 
 @attack("cannot be read", "_check_challenge")
@@ -458,9 +489,7 @@ def committed_to(key: str, value: Any) -> Callable[[Lab], None]:
     def act(lab: Lab) -> None:
         lab.change_record(COMMITMENT, lambda record: record.update({key: value}))
         commitment = digest_of_file(lab.folder / COMMITMENT)
-        lab.change_record(CHALLENGE, lambda record: record.update(commitment=commitment))
-        shutil.copy(lab.folder / CHALLENGE, lab.challenge)
-        lab.change(partial(put_own, "challenge", digest_of_file(lab.challenge)))
+        lab.change_challenge(commitment=commitment)
 
     return act
 
@@ -534,7 +563,80 @@ def written(name: str, text: Callable[[str], bytes], words: str) -> None:
 
 written("has a key twice", lambda text: text.replace('"result"', '"result":"FAILED","result"', 1).encode(), "twice")
 written("is too long", lambda text: (text + " " * 10**6).encode(), "cannot be read")
-written("is no UTF-8", lambda text: text.replace('"0.1.0"', '"\udcff"').encode(errors="surrogateescape"), "no JSON")
+
+
+def test_a_statement_that_is_no_text_is_refused(lab: Lab) -> None:
+    (lab.folder / STATEMENT).write_bytes(b"\xff\xfe{}")
+    with pytest.raises(Refused, match=r"statement\.json: is no JSON of ours"):
+        check_certificate(lab.folder, lab.plan, Trust())
+
+
+@pytest.mark.parametrize("name", [STATEMENT, RESULTS, PAGE, CHALLENGE, COMMITMENT])
+def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) -> None:
+    (lab.folder / name).unlink()
+    (lab.folder / name).mkdir()
+    words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    cli("verify", lab.folder, "--certificate", *words).expect(1, lines=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--certificate", "--claims", "claims.yaml"), "--claims does not go with --certificate"),
+        (("--certificate", "--require", "large"), "--require does not go with --certificate"),
+        (("--allowed", "signers"), "--allowed is about a certificate; add --certificate"),
+        (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
+    ],
+)
+def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:
+    cli("verify", lab.folder, *words, "--cases", lab.cases).expect(2, err=said)
+
+
+def test_revoked_keys_need_those_that_are_allowed(lab: Lab) -> None:
+    with pytest.raises(Refused, match="no signature is checked without --allowed"):
+        check_certificate(lab.folder, lab.plan, Trust(challenge=lab.challenge, revoked=lab.key("vendor.pub")))
+
+
+def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> None:
+    (lab.home / "wrong.py").write_text(BACKEND + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    waivers = lab.home / "waivers.yaml"
+    waivers.write_text(
+        "waivers:\n  - {case: '*[a-z]*', reason: All., link: 'https://e.example', owner: me, expires: '2027-01-01'}\n"
+    )
+    out = lab.home / "waived"
+    words = (f"{lab.home / 'wrong.py'}:Mine", "--waivers", waivers, "--out", out)
+    lab.command("certify", *words)
+    said = cli("verify", out, "--certificate", "--cases", lab.cases).expect(1)
+    assert "the certificate is true" in said.out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the map of memory of Linux")
+def test_a_library_that_was_unlinked_is_refused(lab: Lab, cli: Cli) -> None:
+    import numpy.linalg._umath_linalg as library
+
+    hidden = str(lab.home / "libhidden.so")
+    hides = f"""
+import ctypes, os, shutil
+shutil.copy({library.__file__!r}, {hidden!r})
+ctypes.CDLL({hidden!r})
+os.unlink({hidden!r})
+"""
+    (lab.home / "hides.py").write_text(hides + BACKEND)
+    words = (f"{lab.home / 'hides.py'}:Mine", "--commit", "--cases", lab.cases, "--out", lab.home / "hides")
+    cli("certify", *words).expect(1, err="libhidden.so")
+
+
+def test_the_digest_of_an_adapter_covers_the_files_beside_it_that_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import helper\nfrom more import thing\n")
+    (tmp_path / "helper.py").write_text("one = 1\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "__init__.py").write_text("from .inner import thing\n")
+    (tmp_path / "more" / "inner.py").write_text("thing = 1\n")
+    digests = [digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine")]
+    for name in ("helper.py", "more/__init__.py", "more/inner.py"):
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "# other\n")
+        digests.append(digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine"))
+    assert len(set(digests)) == 4
 
 
 def test_there_are_at_least_forty_attacks() -> None:
