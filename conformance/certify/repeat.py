@@ -33,7 +33,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
     drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
     rows = [row for row in plan_of_run(plan, evidence).rows if row.id in drawn]
-    isolation = isolation_of(backend)
+    isolation = isolation_of(backend, evidence.header.get("isolation"))
     with use_backend(backend, isolation) as adapter:
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)

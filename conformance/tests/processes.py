@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +63,12 @@ def peak_memory(command: Sequence[str]) -> int:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode in (0, 1)
     return used.ru_maxrss << 10
+
+
+@cache
+def works(tool: str) -> bool:
+    """True if a program is installed and runs; that of a toolchain manager may have no toolchain behind it."""
+    return (
+        bool(shutil.which(tool))
+        and not subprocess.run([tool, "--version"], capture_output=True, check=False).returncode
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Generator
 from contextlib import closing
@@ -23,6 +22,7 @@ from conformance.plan.rows import Plan, Row, plan_of
 from conformance.prove.mutants import rows_to_run
 from conformance.run.row import run
 
+from ..processes import works
 from ..small import Cli
 from .planted_programs import PLANTED, PRINTS, Planted
 
@@ -30,9 +30,7 @@ TOOLS = {"c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LANGUAGES = [
-    pytest.param(
-        language, marks=pytest.mark.skipif(not shutil.which(tool), reason=f"there is no {tool} here"), id=language
-    )
+    pytest.param(language, marks=pytest.mark.skipif(not works(tool), reason=f"there is no {tool} here"), id=language)
     for language, tool in TOOLS.items()
 ]
 HELLO = {"id": 1, "do": "hello", "protocol": "reshape-conformance/1", "shared_memory": None}
@@ -51,7 +49,7 @@ class Workshop:
 
     def build(self, language: str, *flags: str, planted: Planted | None = None) -> str:
         """Return the backend; `flags` are more arguments of the compiler."""
-        if not shutil.which(TOOLS[language]):
+        if not works(TOOLS[language]):
             pytest.skip(f"there is no {TOOLS[language]} here")
         ending = {"c": ".c", "cpp": ".cpp", "javascript": ".mjs", "rust": ""}[language]
         out = self.folder / f"mine{ending}"
@@ -212,7 +210,7 @@ def test_a_malformed_frame_ends_the_program_with_one_line(workshop: Workshop, la
 
 @pytest.mark.parametrize("tool", ["fmt", "clippy"])
 def test_the_crate_is_idiomatic(workshop: Workshop, tmp_path: Path, tool: str) -> None:
-    if not shutil.which(f"cargo-{tool}"):
+    if not works("cargo") or not works(f"cargo-{tool}"):
         pytest.skip(f"there is no cargo-{tool} here")
     workshop.build("rust")
     more = ["--check"] if tool == "fmt" else ["--offline", "--", "-D", "warnings"]

@@ -236,7 +236,7 @@ def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Pa
 # ── skips rot ─────────────────────────────────────────────────────────────────────────────────────
 def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {})
-    guard = (waive, "find_overdue", lambda *_, whole: ())
+    guard = (waive, "find_overdue", lambda *_: ())
     assert as_we_are_and_without(lambda: command.run("numpy", "--waivers", path, "--json"), guard).code == 6
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 from functools import cache
@@ -19,6 +18,7 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
+from conformance.tests.processes import works
 from conformance.tests.small import Cli
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
@@ -212,7 +212,7 @@ def test_a_new_adapter_runs_as_it_stands(
     cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = LANGUAGES[language]
-    if tool and not shutil.which(tool):
+    if tool and not works(tool):
         pytest.skip(f"there is no {tool} here")
     monkeypatch.chdir(tmp_path)
     said = cli("new-adapter", "my-lib", "--lang", language, "--json").expect(0).data
