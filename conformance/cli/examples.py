@@ -9,7 +9,7 @@ from ..system import exit_codes
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
-    "ask what the documents say": ("meaning", "explain", "list", "diff-documents"),
+    "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
 """Commands by purpose; a command that is in no group is listed at the end."""
@@ -84,6 +84,11 @@ exit codes: {exit_codes.SUMMARY}""",
     "meaning": """\
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
   conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-2021""",
+    "check-graph": """\
+  conformance check-graph graph-100001.json           as ONEDNN_GRAPH_DUMP=graph writes it
+  conformance check-graph model.onnx --input x=1..8,3,320,320   for batches of 1 to 8
+  conformance check-graph model.xml --document reshape-2020
+exit codes: 0 no node is illegal · 1 a node is illegal · 2 a file cannot be read · 4 a node is not decided""",
     "diff-documents": """\
   conformance diff-documents static-2021 static-2022""",
     "completion": """\

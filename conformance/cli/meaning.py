@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..meaning.contract import contracts
+from ..meaning.expressible import holding_type
 from ..model import INTEGERS, Call, Form, Operation, Spec
 from ..model.types import WIDTH
 from ..system.terminal import paint, say, table, wrap
 from .arguments import Usage, emit, load_spec_of, pick
-from .facts import holding_type, meaning_in, of_call
+from .facts import meaning_in, of_call
 from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"

@@ -148,6 +148,14 @@ def _check_adapter(parser: Parser) -> None:
     _add_timeout(parser)
 
 
+def _check_graph(parser: Parser) -> None:
+    parser.add_argument(
+        "files", nargs="+", type=path, metavar="FILE", help="a model file; the end of its name says which"
+    )
+    parser.many("--input", "NAME=DIMS", "lengths of an input, such as x=1..8,3,320,320; ? leaves one as it is")
+    parser.once("--document", "ID", "only in that document")
+
+
 def _verify(parser: Parser) -> None:
     text = "a report.html, a results.jsonl, or the folder of a run"
     parser.add_argument("path", type=path, nargs="?", metavar="PATH", help=text)
@@ -257,6 +265,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "merge": ("merge", "put the shards of one run together and conclude", _merge),
     "new-adapter": ("new_adapter", "write a backend's adapter to begin with, which runs at once", _new_adapter),
     "check-adapter": ("check_adapter", "tell a broken adapter from a backend that does not conform", _check_adapter),
+    "check-graph": ("check_graph", "check the reshape nodes of model files, for the lengths of inputs", _check_graph),
     "verify": ("verify", "derive a report again from its evidence; 1 if something does not match", _verify),
     "report": ("report", "write the reports of a run again from its evidence", _report),
     "compare": ("compare", "put several backends side by side on one page", _compare),

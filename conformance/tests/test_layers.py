@@ -21,6 +21,7 @@ LADDER = (
     ("isolate",),
     ("certify", "prove"),
     ("report", "explore"),
+    ("graphs",),
     ("cli",),
     ("pytest_plugin",),
     ("tests",),

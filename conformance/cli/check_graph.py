@@ -1,0 +1,163 @@
+"""`conformance check-graph FILE…`: the reshape nodes of model files, by the rules, for the lengths that are asked."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..graphs.decide import KINDS, Decision, Judge, Judged, Tried
+from ..graphs.lengths import BadLengths, InputLengths, check_inputs, describe_tries, format_dims, list_tries, read_input
+from ..graphs.nodes import Bound, CannotRead
+from ..graphs.read import read_model
+from ..model import Spec
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
+from ..system.terminal import count_noun, paint, say, table, wrap
+from .arguments import Usage, emit, load_spec_of, pick
+from .facts import standing
+from .meaning import describe_standing
+
+_COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
+
+
+class CheckedFile(NamedTuple):
+    """A file, the lengths that were tried, and its nodes."""
+
+    path: Path
+    tries: Sequence[Bound]
+    nodes: Sequence[Judged]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the files; return 2 if one cannot be read, 1 if a node is illegal, 4 if one is not decided."""
+    spec = load_spec_of(args)
+    judge = Judge(spec, pick("document", args.document, spec.documents) if args.document else None)
+    inputs = _read_inputs(args.input or ())
+    files, unread = [], False
+    for path in args.files:
+        try:
+            files.append(_check(path, judge, inputs))
+        except CannotRead as cannot:  # noqa: PERF203 - the other files are checked
+            unread = True
+            say(f"conformance: {cannot}", sys.stderr)
+    kinds = Counter(node.worst for file in files for node in file.nodes)
+    code = USAGE if unread else FAILS if kinds["illegal"] else INCOMPLETE if kinds["not decided"] else CONFORMS
+    if args.json:
+        emit({"files": [_data_of(file) for file in files], "exit_code": code})
+    else:
+        for file in files:
+            _show(file)
+        _show_rules(spec, files)
+    return code
+
+
+def _read_inputs(texts: Iterable[str]) -> list[InputLengths]:
+    try:
+        inputs = [read_input(text) for text in texts]
+        twice = [name for name, count in Counter(each.name for each in inputs).items() if count > 1]
+        if twice:
+            raise Usage(f"--input {twice[0]} is given twice; give it once, with a range such as 1..8")
+        list_tries(inputs)
+    except BadLengths as bad:
+        raise Usage(str(bad)) from None
+    return inputs
+
+
+def _check(path: Path, judge: Judge, inputs: Sequence[InputLengths]) -> CheckedFile:
+    file = read_model(path)
+    try:
+        check_inputs(inputs, file.inputs)
+        tries = list_tries(inputs)
+        return CheckedFile(path, tries, judge.judge_file(file, tries))
+    except BadLengths as bad:
+        raise Usage(f"{path}: {bad}") from None
+
+
+# ── for people ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _show(file: CheckedFile) -> None:
+    say(paint("bold", f"{file.path}: {count_noun(len(file.nodes), 'reshape node')}"))
+    for judged in file.nodes:
+        node, groups = judged.node, judged.groups()
+        against = [group for group in groups if group[1].kind != "legal"] or groups[:1]
+        say()
+        say(f"  {paint('bold', node.name)}  {paint('dim', f'{node.kind}, {node.at}')}")
+        for documents, decision, tries in against:
+            text = describe(file, decision, tries)
+            where = "" if len(documents) == len(judged.tries[0].decisions) else f" in {', '.join(documents)}"
+            say(f"    {paint(_COLOURS[decision.kind], text)}{where}")
+            say(paint("dim", f"      {describe_call(tries[0])}"))
+    kinds = Counter(judged.worst for judged in file.nodes)
+    say()
+    say(", ".join(f"{kinds[kind]:,} {kind}" for kind in KINDS if kinds[kind]) or "no reshape node")
+    say()
+
+
+def describe(file: CheckedFile, decision: Decision, tries: Sequence[Tried]) -> str:
+    """Say what a node means and for which lengths: `illegal for x[0] = 2..8: same-volume`."""
+    bounds = [tried.bound for tried in tries]
+    several = len(file.tries) > 1
+    if several and len(bounds) == len(file.tries):
+        which = " for every length tried"
+    else:
+        which = f" for {describe_tries(bounds, file.tries)}" if several else ""
+    why = ", ".join(decision.rules) or decision.why
+    return f"{decision.kind}{which}{f': {why}' if why else ''}"
+
+
+def describe_call(tried: Tried) -> str:
+    """Write the call of a node as far as it is known."""
+    node = tried.node
+    flag = "?" if node.special_zero is None else str(node.special_zero).lower()
+    text = f"{node.src_type or '?'}{format_dims(node.src)} by {format_dims(node.shape)}, special_zero {flag}"
+    declared = f", declared {format_dims(node.declared)}" if node.declared is not None else ""
+    return f"{text}{declared}{'' if tried.dst is None else f' → {format_dims(tried.dst)}'}"
+
+
+def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:
+    """Print each rule that a decision names, with the lines of the documents."""
+    named: dict[str, dict[str, None]] = {}
+    for file in files:
+        for judged in file.nodes:
+            for tried in judged.tries:
+                for document, decision in tried.decisions.items():
+                    for rule in decision.rules:
+                        named.setdefault(rule, {})[document] = None
+    for rule, documents in named.items():
+        say(paint("bold", rule))
+        say(wrap(spec.rules[rule].sentence, 2))
+        say(table([("", name, *describe_standing(standing(spec.rules[rule], name))) for name in documents]))
+        say()
+
+
+# ── for machines ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _data_of(file: CheckedFile) -> dict[str, Any]:
+    return {
+        "file": str(file.path),
+        "lengths": [{name: list(dims) for name, dims in bound.items()} for bound in file.tries],
+        "nodes": [
+            {
+                "name": judged.node.name,
+                "kind": judged.node.kind,
+                "at": judged.node.at,
+                "decision": judged.worst,
+                "tries": [_data_of_try(tried) for tried in judged.tries],
+            }
+            for judged in file.nodes
+        ],
+    }
+
+
+def _data_of_try(tried: Tried) -> dict[str, Any]:
+    node = tried.node
+    return {
+        "src_type": node.src_type, "src": node.src, "shape": node.shape, "special_zero": node.special_zero,
+        "declared": node.declared, "dst": tried.dst,
+        "decisions": {name: decision._asdict() for name, decision in tried.decisions.items()},
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""The reshape nodes of real model files: readers, lengths of inputs, and what each node means."""

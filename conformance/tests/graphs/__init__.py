@@ -1,0 +1,1 @@
+"""Tests of the room `graphs`, and of the command check-graph."""
