@@ -83,16 +83,19 @@ def _show(file: CheckedFile) -> None:
     say(paint("bold", f"{file.path}: {count_noun(len(file.nodes), 'reshape node')}"))
     for judged in file.nodes:
         node, groups = judged.node, judged.groups()
-        against = [group for group in groups if group[1].kind != "legal"] or groups[:1]
-        say()
-        say(f"  {paint('bold', node.name)}  {paint('dim', f'{node.kind}, {node.at}')}")
+        against = [group for group in groups if group[1].kind != "legal"]
+        head = f"  {paint('bold', node.name)}  {paint('dim', f'{node.kind}, {node.at}')}"
+        if not against:
+            text = paint(_COLOURS["legal"], describe(file, groups[0][1], groups[0][2]))
+            say(f"{head}  {text}  {paint('dim', describe_call(judged.tries[0]))}")
+            continue
+        say(head)
         for documents, decision, tries in against:
             text = describe(file, decision, tries)
             where = "" if len(documents) == len(judged.tries[0].decisions) else f" in {', '.join(documents)}"
             say(f"    {paint(_COLOURS[decision.kind], text)}{where}")
             say(paint("dim", f"      {describe_call(tries[0])}"))
     kinds = Counter(judged.worst for judged in file.nodes)
-    say()
     say(", ".join(f"{kinds[kind]:,} {kind}" for kind in KINDS if kinds[kind]) or "no reshape node")
     say()
 

@@ -78,17 +78,26 @@ def check_inputs(inputs: Sequence[InputLengths], known: Mapping[str, Lengths | N
 
 
 def describe_tries(tries: Sequence[Bound], among: Sequence[Bound]) -> str:
-    """Say which of the lengths tried are meant: `x[0] = 2..8`."""
+    """Say which of the lengths tried are meant: `x[0] = 2..8`, or `all but x[0] = 1`."""
+    rest = [each for each in among if each not in tries]
+    if (block := _describe_block(tries, among)) is not None:
+        return block
+    if (block := _describe_block(rest, among)) is not None:
+        return f"all but {block}"
+    return f"{len(tries):,} of {len(among):,} combinations, the first {_describe_block(tries[:1], among)}"
+
+
+def _describe_block(tries: Sequence[Bound], among: Sequence[Bound]) -> str | None:
+    """Write lengths that vary independently; None if they depend on one another."""
     varying = [at for at in _places(among) if len({_at(each, at) for each in among}) > 1]
     chosen = [tuple(_at(each, at) for at in varying) for each in tries]
     sets = [sorted({values[k] for values in chosen}) for k in range(len(varying))]
     product = 1
     for values in sets:
         product *= len(values)
-    if product == len(chosen):
-        return ", ".join(f"{name}[{k}] = {_ranges(v)}" for (name, k), v in zip(varying, sets, strict=True))
-    shown = [" and ".join(f"{n}[{k}] = {v}" for (n, k), v in zip(varying, values, strict=True)) for values in chosen]
-    return "; ".join(shown[:4]) + (f"; and {len(shown) - 4} more" if len(shown) > 4 else "")
+    if product != len(chosen):
+        return None
+    return ", ".join(f"{name}[{k}] = {_ranges(v)}" for (name, k), v in zip(varying, sets, strict=True))
 
 
 def _places(tries: Sequence[Bound]) -> list[tuple[str, int]]:

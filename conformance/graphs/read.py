@@ -8,9 +8,10 @@ from pathlib import Path
 from ..system.files import read_bytes
 from .nodes import MOST_BYTES, CannotRead, ModelFile
 from .onednn_json import read_onednn_json
+from .onnx_model import read_onnx
 from .tensors import Cycle, in_order
 
-READERS: dict[str, Callable[[Path, bytes], ModelFile]] = {".json": read_onednn_json}
+READERS: dict[str, Callable[[Path, bytes], ModelFile]] = {".json": read_onednn_json, ".onnx": read_onnx}
 """Readers by the end of the file's name."""
 
 
