@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,25 +38,20 @@ class _Declared(NamedTuple):
 def read_onnx(path: Path, content: bytes) -> OnnxModel:
     """Return the model without its weights; CannotRead if it is none, or if the package onnx is not installed."""
     try:
-        import onnx
+        onnx = import_module("onnx")
     except ImportError:
-        raise CannotRead(
-            path, "", "the package onnx is not installed; pip install 'reshape-conformance[graphs]'"
-        ) from None
-    from google.protobuf.message import DecodeError
-
+        what = "the package onnx is not installed; pip install 'reshape-conformance[graphs]'"
+        raise CannotRead(path, "", what) from None
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
-    except DecodeError as error:
+    except Exception as error:  # protobuf's DecodeError, in a module that depends on its version
         raise CannotRead(path, f"in its {len(content):,} bytes", f"this is no ONNX model: {error}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise CannotRead(path, f"in its {len(content):,} bytes", "this is no ONNX model: it has no graph or no opset")
     if model.functions:
-        from onnx import inliner
-
         try:
-            model = inliner.inline_local_functions(model)
+            model = import_module("onnx.inliner").inline_local_functions(model)
         except Exception as error:  # whatever onnx raises for functions that call themselves or are missing
             raise CannotRead(path, "functions", str(error)) from None
     return OnnxModel(_without_weights(model))
@@ -63,8 +59,7 @@ def read_onnx(path: Path, content: bytes) -> OnnxModel:
 
 def _without_weights(model: Any) -> Any:
     """Drop the elements of large and external initialisers; inputs take their place."""
-    from onnx import helper
-
+    helper = import_module("onnx.helper")
     graph = model.graph
     inputs = {each.name for each in graph.input}
     large = [each for each in graph.initializer if not _is_small(each)]
@@ -151,8 +146,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 def _infer(model: Any, values: Mapping[str, Values]) -> Any:
     """Return the model with dims inferred, known values being constants; as it is if inference fails."""
-    from onnx import helper, shape_inference
-
+    helper = import_module("onnx.helper")
     copy = type(model)()
     copy.CopyFrom(model)
     for node in copy.graph.node:
@@ -162,7 +156,7 @@ def _infer(model: Any, values: Mapping[str, Values]) -> Any:
                 tensor = helper.make_tensor("", 7, array.shape, [int(n) for n in array.flat])
                 node.CopyFrom(helper.make_node("Constant", [], node.output, node.name, value=tensor))
     try:
-        return shape_inference.infer_shapes(copy, data_prop=True)
+        return import_module("onnx.shape_inference").infer_shapes(copy, data_prop=True)
     except Exception:  # whatever onnx raises; what stays unknown is not decided
         return copy
 
@@ -202,10 +196,9 @@ def _tensor_values(tensor: Any) -> Values | None:
     if tensor.data_type not in _INTEGERS or not _is_small(tensor):
         return None
     if tensor.raw_data:
-        size = math.prod(dims) * (4 if tensor.data_type == 6 else 8)
-        listed = (
-            np.frombuffer(tensor.raw_data, _INTEGERS[tensor.data_type]).tolist() if len(tensor.raw_data) == size else []
-        )
+        code = np.dtype(_INTEGERS[tensor.data_type])
+        is_whole = len(tensor.raw_data) == math.prod(dims) * code.itemsize
+        listed = np.frombuffer(tensor.raw_data, code).tolist() if is_whole else []
     else:
         listed = list(tensor.int32_data if tensor.data_type == 6 else tensor.int64_data)
     return values_of(listed, dims) if len(listed) == math.prod(dims) else None
@@ -231,9 +224,8 @@ def _fold(graph: Any, dims: Mapping[str, _Declared], values: dict[str, Values]) 
         if (array := _tensor_values(tensor)) is not None:
             values[tensor.name] = array
     for node in graph.node:
-        if len(node.output) == 1:
-            if (array := _node_value(node, dims, values)) is not None:
-                values[node.output[0]] = array
+        if len(node.output) == 1 and (array := _node_value(node, dims, values)) is not None:
+            values[node.output[0]] = array
 
 
 def _count_known(values: Mapping[str, Values]) -> int:

@@ -101,7 +101,7 @@ def _cast(attributes: Mapping[str, Any], inputs: Sequence[Values | None]) -> Val
 def _elementwise(combine: Callable[[Length, Length], Length]) -> Callable[..., Values]:
     def operation(attributes: Mapping[str, Any], inputs: Sequence[Values | None]) -> Values:
         a, b = inputs
-        if b is None:
+        if a is None or b is None:
             raise TypeError
         pairs = np.broadcast(a, b)
         if pairs.size > MOST_VALUES:
