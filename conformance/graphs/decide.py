@@ -89,8 +89,9 @@ class Judge:
         return [Judged(tuple(tried)) for tried in by_node]
 
     def answer(self, node: ReshapeNode) -> Lengths | None:
-        """Return dst of a node as far as its first document tells it."""
-        return self._decide(node, self._documents(node)[0]).dst
+        """Return dst of a node as far as its first document tells it, without the names `src[0]` of its own lengths."""
+        dst = self._decide(node, self._documents(node)[0]).dst
+        return None if dst is None else tuple(None if isinstance(n, str) and "src[" in n else n for n in dst)
 
     def _try(self, bound: Bound, node: ReshapeNode) -> Tried:
         meanings = {name: self._decide(node, name) for name in self._documents(node)}
@@ -115,8 +116,7 @@ class Judge:
             src_type, node.dst_type or src_type, node.shape_type or holding_type(operation, entries),
             missing_attributes=node.missing, declared=None if node.declared is None else known_lengths(node.declared),
         )  # fmt: skip
-        shape = () if "shape" in node.missing else node.shape
-        return PartialCall(node.src, shape, False if "special_zero" in node.missing else node.special_zero, form)
+        return PartialCall(node.src, node.shape, node.special_zero, form)
 
     def _decision(self, node: ReshapeNode, document: str, result: PartialMeaning) -> Decision:
         if result.meaning is not None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from ..meaning.partial import Lengths
+from ..system.files import open_regular, read_bytes
 from ..system.text import shorten
 
 MOST_BYTES = 1 << 30
 """Bytes that are read of one model file."""
+MOST_ENTRIES = 64
+"""A shape of more entries, none of them known, is not written out."""
 
 
 class ReshapeNode(NamedTuple):
@@ -60,3 +63,19 @@ class CannotRead(Exception):
 
     def __init__(self, path: Path, where: str, what: str) -> None:
         super().__init__(f"{path}: {where}: {shorten(what, 300)}" if where else f"{path}: {shorten(what, 300)}")
+
+
+def read_content(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a file; CannotRead if it is not there, no regular file or too large."""
+    try:
+        return read_bytes(path, most)
+    except OSError as error:
+        raise CannotRead(path, "", error.strerror or str(error)) from None
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file of which only parts are read; CannotRead if it is not there or no regular file."""
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise CannotRead(path, "", error.strerror or str(error)) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..meaning.partial import Lengths
-from .nodes import CannotRead, ReshapeNode
+from .nodes import CannotRead, ReshapeNode, read_content
 from .tensors import Operation, Tensor, TensorGraph
 
 _UNKNOWN = -(2**63)
@@ -18,9 +18,10 @@ _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _TYPES = {"boolean": "bool"}
 
 
-def read_onednn_json(path: Path, content: bytes) -> TensorGraph:
+def read_onednn_json(path: Path) -> TensorGraph:
     """Return the graph; CannotRead if the file is no such graph."""
-    data = _load(path, content)
+    content = read_content(path)
+    data = load_json(path, content)
     listed = data.get("graph")
     if not isinstance(listed, list):
         raise CannotRead(path, "", "there is no list `graph` in it; oneDNN Graph writes one")
@@ -43,7 +44,8 @@ def _say(error: Exception) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def _load(path: Path, content: bytes) -> dict[str, Any]:
+def load_json(path: Path, content: bytes) -> dict[str, Any]:
+    """Return the outermost object of a JSON file; CannotRead if it is no JSON or no object."""
     try:
         data = json.loads(content.decode())
     except json.JSONDecodeError as error:

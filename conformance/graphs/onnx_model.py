@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..meaning.partial import Lengths
 from .lengths import symbols_of
-from .nodes import Answer, Bound, CannotRead, ReshapeNode
+from .nodes import MOST_ENTRIES, Answer, Bound, CannotRead, ReshapeNode, read_content
 from .onnx_values import MOST_VALUES, Values, compute, shape_of, values_of
 
 _ROUNDS = 12
@@ -35,13 +35,14 @@ class _Declared(NamedTuple):
     dims: Lengths | None
 
 
-def read_onnx(path: Path, content: bytes) -> OnnxModel:
+def read_onnx(path: Path) -> OnnxModel:
     """Return the model without its weights; CannotRead if it is none, or if the package onnx is not installed."""
     try:
         onnx = import_module("onnx")
     except ImportError:
         what = "the package onnx is not installed; pip install 'reshape-conformance[graphs]'"
         raise CannotRead(path, "", what) from None
+    content = read_content(path)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
@@ -293,7 +294,13 @@ def _reshape_node(
     array = values_of(attributes["shape"]) if "shape" in attributes else values.get(name)
     count = dims.get(name, nothing).dims
     shape: Lengths | None = tuple(array.flat) if array is not None and array.ndim == 1 else None
-    if shape is None and count is not None and len(count) == 1 and isinstance(count[0], int) and count[0] <= 64:
+    if (
+        shape is None
+        and count is not None
+        and len(count) == 1
+        and isinstance(count[0], int)
+        and count[0] <= MOST_ENTRIES
+    ):
         shape = (None,) * count[0]
     whence = {
         "src": _describe_maker(makers, node.input[0] if node.input else ""),

@@ -1,17 +1,23 @@
-"""Choose the reader of a model file by its name and its first bytes."""
+"""Choose the reader of a model file by the end of its name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from ..system.files import read_bytes
-from .nodes import MOST_BYTES, CannotRead, ModelFile
+from .nodes import CannotRead, ModelFile
 from .onednn_json import read_onednn_json
 from .onnx_model import read_onnx
-from .tensors import Cycle, in_order
+from .openvino_ir import read_openvino_ir
+from .tensors import Cycle
+from .torch_pt2 import read_pt2
 
-READERS: dict[str, Callable[[Path, bytes], ModelFile]] = {".json": read_onednn_json, ".onnx": read_onnx}
+READERS: dict[str, Callable[[Path], ModelFile]] = {
+    ".json": read_onednn_json,
+    ".onnx": read_onnx,
+    ".pt2": read_pt2,
+    ".xml": read_openvino_ir,
+}
 """Readers by the end of the file's name."""
 
 
@@ -22,13 +28,6 @@ def read_model(path: Path) -> ModelFile:
         known = ", ".join(sorted(READERS))
         raise CannotRead(path, "", f"the name tells no format; names that end with {known} are read")
     try:
-        content = read_bytes(path, MOST_BYTES)
-    except OSError as error:
-        raise CannotRead(path, "", error.strerror or str(error)) from None
-    try:
-        file = reader(path, content)
-        if hasattr(file, "operations"):
-            in_order(file.operations)
+        return reader(path)
     except Cycle as cycle:
         raise CannotRead(path, "", str(cycle)) from None
-    return file

@@ -9,10 +9,7 @@ from typing import NamedTuple
 
 from ..meaning.partial import Length, Lengths
 from .lengths import bind_symbols, symbols_of
-from .nodes import Answer, Bound, ReshapeNode
-
-_MOST_ENTRIES = 65
-"""A shape of so many entries that are not known is not written out."""
+from .nodes import MOST_ENTRIES, Answer, Bound, ReshapeNode
 
 
 class Tensor(NamedTuple):
@@ -49,6 +46,9 @@ class TensorGraph:
     operations: Sequence[Operation]
     inputs_by_name: Mapping[str, str]
     """The ids of the inputs by the names that --input uses."""
+
+    def __post_init__(self) -> None:
+        in_order(self.operations)  # Cycle if there is no order
 
     @property
     def inputs(self) -> Mapping[str, Lengths | None]:
@@ -103,7 +103,7 @@ class TensorGraph:
             entries = values.get(operation.shape_input)
             if entries is None and given.dims and len(given.dims) == 1:
                 count = given.dims[0]
-                entries = (None,) * count if isinstance(count, int) and count < _MOST_ENTRIES else None
+                entries = (None,) * count if isinstance(count, int) and count <= MOST_ENTRIES else None
             node = node._replace(shape=entries)
             whence["shape"] = _describe_maker(makers.get(operation.shape_input))
         if operation.outputs:
