@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +14,10 @@ from ..graphs.decide import KINDS, Decision, Judge, Judged, Tried
 from ..graphs.lengths import BadLengths, InputLengths, check_inputs, describe_tries, format_dims, list_tries, read_input
 from ..graphs.nodes import Bound, CannotRead
 from ..graphs.read import read_model
+from ..graphs.write_cases import FILE, PREFIX, cases_of, write_cases
 from ..model import Spec
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
+from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, paint, say, table, wrap
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import standing
@@ -33,6 +36,8 @@ class CheckedFile(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     """Check the files; return 2 if one cannot be read, 1 if a node is illegal, 4 if one is not decided."""
+    if args.run and args.json:
+        raise Usage("--run prints what a backend does as text; drop --json")
     spec = load_spec_of(args)
     judge = Judge(spec, pick("document", args.document, spec.documents) if args.document else None)
     inputs = _read_inputs(args.input or ())
@@ -51,7 +56,33 @@ def run(args: argparse.Namespace) -> int:
         for file in files:
             _show(file)
         _show_rules(spec, files)
-    return code
+    return _use_cases(args, spec, files, code) if args.cases or args.run else code
+
+
+def _use_cases(args: argparse.Namespace, spec: Spec, files: Sequence[CheckedFile], code: int) -> int:
+    """Write the calls of the nodes as cases and run them; return the exit code of the run if something failed."""
+    cases, without = cases_of(file.nodes for file in files)
+    if not cases:
+        raise Usage("no call of a node is known whole, so there is none to write or make; give --input")
+    with temporary_folder() if args.cases is None else nullcontext(args.cases) as folder:
+        write_cases(Path(folder), cases, spec)
+        if not args.json:
+            where = f" to {args.cases / FILE}" if args.cases else ""
+            rest = f"; {count_noun(without, 'try')} had no call that is known whole" if without else ""
+            say(f"{count_noun(len(cases), 'case')} of different calls{where}{rest}".replace("trys", "tries"))
+        return _run_backend(args, Path(folder), code) if args.run else code
+
+
+def _run_backend(args: argparse.Namespace, folder: Path, code: int) -> int:
+    """Run the cases on a backend; a run that failed or could not begin decides the exit code."""
+    from . import run as run_command
+    from .options import build_parsers
+
+    say()
+    spec = ["--spec", str(args.spec)] if args.spec else []
+    words = ["run", args.run, "--cases", str(folder), "-k", PREFIX, *spec]
+    ran = run_command.run(build_parsers(["run"])[0].parse_args(words))
+    return code if ran in (CONFORMS, INCOMPLETE) else ran
 
 
 def _read_inputs(texts: Iterable[str]) -> list[InputLengths]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import zipfile
 from collections.abc import Mapping
@@ -70,7 +71,30 @@ def _length(size: Mapping[str, Any]) -> Length:
         return int(size["as_int"])
     expression = size.get("as_expr") or {}
     text = expression.get("expr_str")
-    return str(text) if text else None
+    return _plain_expression(str(text)[:2000]) if text else None
+
+
+def _plain_expression(text: str) -> str:
+    """Return `64*s77` for `Mul(Integer(64), Symbol('s77', integer=True))`, as newer versions write it."""
+    try:
+        return _plain(ast.parse(text, mode="eval").body) or text
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+
+
+def _plain(node: ast.expr) -> str | None:
+    """Return an expression of sympy in plain signs; None if it has other functions."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
+        return None
+    first = node.args[0]
+    if node.func.id in ("Symbol", "Integer"):
+        return str(first.value) if isinstance(first, ast.Constant) else None
+    parts = [_plain(argument) for argument in node.args]
+    sign = {"Mul": "*", "Add": " + ", "FloorDiv": "//"}.get(node.func.id)
+    if sign is None or None in parts:
+        return None
+    joined = sign.join(part for part in parts if part)
+    return joined if sign == "*" else f"({joined})"
 
 
 def _operation(number: int, node: Mapping[str, Any], symbols: Mapping[str, Length]) -> Operation:

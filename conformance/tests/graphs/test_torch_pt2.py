@@ -76,6 +76,17 @@ def test_lengths_that_are_computed_from_names_are_bound(tmp_path: Path, capsys: 
     assert (code, "illegal for x[0] = 7: same-volume" in out) == (1, True)
 
 
+def test_lengths_in_the_words_of_sympy_are_read(tmp_path: Path, capsys: Captured) -> None:
+    batch = "Symbol('s77', positive=True, integer=True)"
+    content = program(
+        node("view", "p", "v", {"as_ints": [-1, 64]}), x=tensor(batch), p=tensor(f"Mul(Integer(64), {batch})", 2)
+    )
+    code, out, _ = check(capsys, write(tmp_path, content))
+    assert (code, "f32[64*s77, 2] by [-1, 64], special_zero false → [2*s77, 64]" in out) == (0, True)
+    code, out, _ = check(capsys, write(tmp_path, content), "--input", "x=5")
+    assert (code, "f32[320, 2] by [-1, 64], special_zero false → [10, 64]" in out) == (0, True)
+
+
 def test_only_inputs_of_the_user_can_be_bound(tmp_path: Path, capsys: Captured) -> None:
     path = write(tmp_path, program(node("view", "w", "v", {"as_ints": [-1]}), x=tensor("s0"), w=tensor(2, 3)))
     code, _, err = check(capsys, path, "--input", "w=2,3")
