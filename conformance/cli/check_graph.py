@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         for file in files:
             _show(file)
         _show_rules(spec, files)
-    return _use_cases(args, spec, files, code) if args.cases or args.run else code
+    return _use_cases(args, spec, files, code) if (args.cases or args.run) and files else code
 
 
 def _use_cases(args: argparse.Namespace, spec: Spec, files: Sequence[CheckedFile], code: int) -> int:
@@ -82,7 +82,9 @@ def _run_backend(args: argparse.Namespace, folder: Path, code: int) -> int:
     spec = ["--spec", str(args.spec)] if args.spec else []
     words = ["run", args.run, "--cases", str(folder), "-k", PREFIX, *spec]
     ran = run_command.run(build_parsers(["run"])[0].parse_args(words))
-    return code if ran in (CONFORMS, INCOMPLETE) else ran
+    is_right = ran in (CONFORMS, INCOMPLETE)
+    say(f"the graphs: exit {code}, as no call was answered otherwise" if is_right else f"the graphs: exit {ran}")
+    return code if is_right else ran
 
 
 def _read_inputs(texts: Iterable[str]) -> list[InputLengths]:
