@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..graphs.decide import KINDS, Decision, Judge, Judged, Tried
-from ..graphs.lengths import BadLengths, InputLengths, check_inputs, describe_tries, format_dims, list_tries, read_input
-from ..graphs.nodes import Bound, CannotRead
+from ..graphs.decide import KINDS, Judge, Tried
+from ..graphs.describe import CheckedFile, describe, describe_call
+from ..graphs.lengths import BadLengths, InputLengths, check_inputs, list_tries, read_input
+from ..graphs.nodes import CannotRead
 from ..graphs.read import read_model
 from ..graphs.write_cases import FILE, PREFIX, cases_of, write_cases
 from ..model import Spec
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
+from ..system.files import replace_text
 from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, paint, say, table, wrap
 from .arguments import Usage, emit, load_spec_of, pick
@@ -24,14 +26,6 @@ from .facts import standing
 from .meaning import describe_standing
 
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
-
-
-class CheckedFile(NamedTuple):
-    """A file, the lengths that were tried, and its nodes."""
-
-    path: Path
-    tries: Sequence[Bound]
-    nodes: Sequence[Judged]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,6 +50,12 @@ def run(args: argparse.Namespace) -> int:
         for file in files:
             _show(file)
         _show_rules(spec, files)
+    if args.out is not None:
+        from ..graphs.page import render_graphs  # slow to import
+
+        replace_text(args.out, render_graphs(spec, files))
+        if not args.json:
+            say(f"page: {args.out}")
     return _use_cases(args, spec, files, code) if (args.cases or args.run) and files else code
 
 
@@ -131,27 +131,6 @@ def _show(file: CheckedFile) -> None:
     kinds = Counter(judged.worst for judged in file.nodes)
     say(", ".join(f"{kinds[kind]:,} {kind}" for kind in KINDS if kinds[kind]) or "no reshape node")
     say()
-
-
-def describe(file: CheckedFile, decision: Decision, tries: Sequence[Tried]) -> str:
-    """Say what a node means and for which lengths: `illegal for x[0] = 2..8: same-volume`."""
-    bounds = [tried.bound for tried in tries]
-    several = len(file.tries) > 1
-    if several and len(bounds) == len(file.tries):
-        which = " for every length tried"
-    else:
-        which = f" for {describe_tries(bounds, file.tries)}" if several else ""
-    why = ", ".join(decision.rules) or decision.why
-    return f"{decision.kind}{which}{f': {why}' if why else ''}"
-
-
-def describe_call(tried: Tried) -> str:
-    """Write the call of a node as far as it is known."""
-    node = tried.node
-    flag = "?" if node.special_zero is None else str(node.special_zero).lower()
-    text = f"{node.src_type or '?'}{format_dims(node.src)} by {format_dims(node.shape)}, special_zero {flag}"
-    declared = f", declared {format_dims(node.declared)}" if node.declared is not None else ""
-    return f"{text}{declared}{'' if tried.dst is None else f' → {format_dims(tried.dst)}'}"
 
 
 def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:

@@ -12,6 +12,7 @@ from ..meaning.partial import Length, Lengths
 from .nodes import Bound
 
 MOST_TRIES = 1000
+_MOST_SHOWN = 64
 _ENTRY = re.compile(r"([0-9]{1,18})(?:\.\.([0-9]{1,18}))?|\?")
 
 
@@ -121,7 +122,11 @@ def _ranges(values: Sequence[int]) -> str:
 
 def format_dims(dims: Lengths | None) -> str:
     """Write `[batch, 3, ?]`; `?` if not even the rank is known."""
-    return "?" if dims is None else f"[{', '.join('?' if n is None else str(n) for n in dims)}]"
+    if dims is None:
+        return "?"
+    shown = ["?" if n is None else str(n) for n in dims[:_MOST_SHOWN]]
+    rest = [f"… {len(dims) - _MOST_SHOWN:,} more"] if len(dims) > _MOST_SHOWN else []
+    return f"[{', '.join([*shown, *rest])}]"
 
 
 # ── names of lengths ──────────────────────────────────────────────────────────────────────────────

@@ -39,7 +39,7 @@ def cases_of(files: Iterable[Sequence[Judged]]) -> tuple[list[NodeCase], int]:
     for nodes in files:
         for judged in nodes:
             for tried in judged.tries:
-                call = _call_of(tried)
+                call = call_of(tried)
                 if call is None:
                     without += 1
                 else:
@@ -52,7 +52,7 @@ def cases_of(files: Iterable[Sequence[Judged]]) -> tuple[list[NodeCase], int]:
     return cases, without
 
 
-def _call_of(tried: Tried) -> tuple[str, _LENGTHS, _LENGTHS, bool] | None:
+def call_of(tried: Tried) -> tuple[str, _LENGTHS, _LENGTHS, bool] | None:
     """Return the call of a node; None if it is not known whole, or no case can have it."""
     node = tried.node
     if node.src is None or node.shape is None or node.special_zero is None or node.src_type not in WIDTH:

@@ -72,8 +72,8 @@ class Picture(NamedTuple):
         return _STEP * (len(self.lines) - 1) + _HIGH + 16
 
 
-def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome) -> Picture:
-    """Draw the call of a step as the contract of a document reads it."""
+def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome | None) -> Picture:
+    """Draw the call of a step as the contract of a document reads it; without an outcome, no backend made it."""
     lines = [Line("src", _draw_lengths(step.src))]
     label = [f"src {format_dims(step.src)}"]
     dims: Dims = step.src
@@ -85,7 +85,8 @@ def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome
         dims = step.src if step.shared_src else result
         if number < len(step.shapes) and not step.shared_src:
             lines.append(Line("between", _draw_lengths(result)))
-    last = (Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning)))
+    last = [Line("want", _draw_want(meaning))]
+    last += [Line("got", _draw_outcome(outcome, meaning))] if outcome is not None else []
     label += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in last]
     return Picture("; ".join(label), tuple(_place_lines([*lines, *last])))
 
