@@ -10,12 +10,14 @@ from .onednn_json import read_onednn_json
 from .onnx_model import read_onnx
 from .openvino_ir import read_openvino_ir
 from .tensors import Cycle
+from .tflite import read_tflite
 from .torch_pt2 import read_pt2
 
 READERS: dict[str, Callable[[Path], ModelFile]] = {
     ".json": read_onednn_json,
     ".onnx": read_onnx,
     ".pt2": read_pt2,
+    ".tflite": read_tflite,
     ".xml": read_openvino_ir,
 }
 """Readers by the end of the file's name."""
