@@ -14,6 +14,7 @@ from ..graphs.decide import KINDS, Judge, Tried
 from ..graphs.describe import CheckedFile, describe, describe_call
 from ..graphs.lengths import BadLengths, InputLengths, check_inputs, list_tries, read_input
 from ..graphs.nodes import CannotRead
+from ..graphs.onnx_trace import trace_model
 from ..graphs.read import read_model
 from ..graphs.write_cases import FILE, PREFIX, cases_of, write_cases
 from ..model import Spec
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     files, unread = [], False
     for path in args.files:
         try:
-            files.append(_check(path, judge, inputs))
+            files.append(_check(path, judge, inputs, args.trace))
         except CannotRead as cannot:  # noqa: PERF203 - the other files are checked
             unread = True
             say(f"conformance: {cannot}", sys.stderr)
@@ -99,8 +100,8 @@ def _read_inputs(texts: Iterable[str]) -> list[InputLengths]:
     return inputs
 
 
-def _check(path: Path, judge: Judge, inputs: Sequence[InputLengths]) -> CheckedFile:
-    file = read_model(path)
+def _check(path: Path, judge: Judge, inputs: Sequence[InputLengths], trace: bool) -> CheckedFile:
+    file = trace_model(path, read_model(path)) if trace else read_model(path)
     try:
         check_inputs(inputs, file.inputs)
         tries = list_tries(inputs)

@@ -154,6 +154,8 @@ def _check_graph(parser: Parser) -> None:
     )
     parser.many("--input", "NAME=DIMS", "lengths of an input, such as x=1..8,3,320,320; ? leaves one as it is")
     parser.once("--document", "ID", "only in that document")
+    text = "run an ONNX model that you trust in ONNX Runtime, for shapes that depend on values"
+    parser.add_argument("--trace", action="store_true", help=text)
     parser.path("--out", "FILE", "write a page with a picture of each node's call")
     parser.path("--cases", "OUT", "write the calls of the nodes as cases into a folder, for `run --cases`")
     parser.once("--run", "BACKEND", "make these calls on a backend and say which it answers otherwise")

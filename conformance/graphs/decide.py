@@ -127,6 +127,8 @@ class Judge:
             maker = node.whence.get(name.partition("[")[0])
             parts.append(f"{name}, which {maker} gives" if maker and name in ("src", "shape") else name)
         why = f"missing: {', '.join(parts)}" if parts else "the rules do not decide it"
+        if node.shape is not None and any(not isinstance(n, int) for n in node.shape) and "shape" in node.whence:
+            why += f"; shape comes from {node.whence['shape']}"
         if node.src is not None and node.shape is not None and (only := only_length(node.src, node.shape)) is not None:
             why += f"; legal at most for {missing[0]} = {only}"
         return Decision("not decided", (), why)

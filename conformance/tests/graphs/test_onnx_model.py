@@ -63,6 +63,20 @@ def test_a_batch_with_a_name_cancels_and_a_baked_in_one_is_not_decided(tmp_path:
     assert "illegal for x[0] = 2..8: same-volume" in out
 
 
+def test_dims_that_the_file_declares_behind_a_bound_input_do_not_count(tmp_path: Path, capsys: Captured) -> None:
+    nodes = [node("MysteryOfAnotherDomain", ["x"], "m", domain="other"), reshape("r", "m", "shape", "y")]
+    graph = onnx.helper.make_graph(
+        nodes, "g", [value("x", [1, 12])], [value("y", [1, 12])], [constant("shape", [1, 12])],
+        value_info=[value("m", [1, 12])],
+    )  # fmt: skip
+    domains = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("other", 1)]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx.helper.make_model(graph, opset_imports=domains).SerializeToString())
+    assert check(capsys, path)[0] == 0
+    code, out, _ = check(capsys, path, "--input", "x=2,12")
+    assert (code, "missing: src, which MysteryOfAnotherDomain 'm' gives" in out) == (4, True)
+
+
 def test_allowzero_is_the_negation_of_special_zero(tmp_path: Path, capsys: Captured) -> None:
     nodes = [reshape("literal", "x", "shape", "y", allowzero=1), reshape("copied", "x", "shape", "z")]
     code, out, _ = check(capsys, write(tmp_path, nodes, [2, 3], [constant("shape", [0, 3])]))
