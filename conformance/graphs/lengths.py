@@ -80,7 +80,8 @@ def check_inputs(inputs: Sequence[InputLengths], known: Mapping[str, Lengths | N
 
 def describe_tries(tries: Sequence[Bound], among: Sequence[Bound]) -> str:
     """Say which of the lengths tried are meant: `x[0] = 2..8`, or `all but x[0] = 1`."""
-    rest = [each for each in among if each not in tries]
+    meant = {tuple(each.items()) for each in tries}
+    rest = [each for each in among if tuple(each.items()) not in meant]
     if (block := _describe_block(tries, among)) is not None:
         return block
     if (block := _describe_block(rest, among)) is not None:

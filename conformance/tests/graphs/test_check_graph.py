@@ -29,6 +29,14 @@ def test_a_baked_in_batch_is_illegal_for_every_other_length(tmp_path: Path, caps
     assert 'line 12 "The volume of"' in out
 
 
+def test_lengths_that_depend_on_one_another_are_described_shortly(tmp_path: Path, capsys: Captured) -> None:
+    graph = write_graph(tmp_path, static_reshape("flatten", tensor(0, [2, 6]), [2, 6], tensor(1, UNKNOWN)))
+    _, out, _ = check(capsys, graph, "--input", "0=1..2,6..7")
+    assert "illegal for all but 0[0] = 2, 0[1] = 6: same-volume" in out
+    _, out, _ = check(capsys, graph, "--input", "0=2..6,2..6")
+    assert "illegal for 21 of 25 combinations, the first 0[0] = 2, 0[1] = 2: same-volume" in out
+
+
 def test_a_batch_that_is_copied_is_legal_for_every_length_tried(tmp_path: Path, capsys: Captured) -> None:
     graph = write_graph(tmp_path, static_reshape("flatten", tensor(0, [1, 256, 6, 6]), [0, 9216], tensor(1, [1, 9216])))
     code, out, _ = check(capsys, graph, "--input", "0=1..8,256,6,6")
