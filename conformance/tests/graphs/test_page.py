@@ -35,3 +35,13 @@ def test_names_of_a_file_cannot_act_on_the_page(tmp_path: Path, capsys: Captured
     assert "<script" not in text
     assert "\u202e" not in text
     assert "&lt;script&gt;alert(1)" in text
+
+
+def test_a_call_that_is_illegal_for_another_reason_than_its_lengths_is_not_drawn(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    graph = write_graph(tmp_path, static_reshape("split", tensor(0, [6]), [2, 3], tensor(1, [3, 2])))
+    check(capsys, graph, "--out", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "illegal: declared-output" in text
+    assert "<svg" not in text
