@@ -116,9 +116,12 @@ class PartialContract:
         if None in entries:
             return None, ()
         known = [entry for entry in entries if entry is not None]
+        if not self._volumes and INFERRED in known:
+            return None, ()
         holds, inferred = _solve(src, [n for n in known if n != INFERRED], known.count(INFERRED))
         if holds is False and self._volumes:
             return None, tuple(self._volumes)
+        holds = holds if self._volumes else True
         if holds is None:
             return None, ()
         dst = tuple(inferred if n == INFERRED else n for n in known)

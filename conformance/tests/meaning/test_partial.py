@@ -77,6 +77,14 @@ def test_what_no_length_can_mend_is_illegal() -> None:
     assert kind(decide(None, (2, 3))) is None
 
 
+def test_a_document_without_a_rule_about_the_volume_allows_another_one() -> None:
+    rules = [rule for rule in SPEC.rules.values() if "static-2021" in rule.documents and rule.id != "same-volume"]
+    contract = PartialContract(rules, COMPILED["static-2021"], ("f32",), ("s64",))
+    assert contract.decide(PartialCall(("batch", 3), (7,), True, FORM)).dst == (7,)
+    assert kind(contract.decide(PartialCall(("batch", 3), (7,), True, FORM))) == "legal"
+    assert kind(contract.decide(PartialCall(("batch", 3), (-1,), True, FORM))) is None
+
+
 def test_a_type_that_is_not_known_leaves_a_call_undecided() -> None:
     assert kind(decide((2, 3), (6,), form=FORM._replace(src_type="", dst_type=""))) is None
     assert kind(decide((2, 3), (-1, -1), form=FORM._replace(src_type="", dst_type=""))) == "illegal"
