@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,10 +176,19 @@ def statement_of(
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
                 f"{header['environment']['processor']}",
-                "summary": [conclusion.why, *conclusion.sentences][:8], "challenge": challenge,
+                "summary": [conclusion.why, *_shorten(conclusion.sentences)], "challenge": challenge,
             },
         },
     }  # fmt: skip
+
+
+def _shorten(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences on a run; limits that all of them name stand once, at the end."""
+    parts = [sentence.partition("; ") for sentence in sentences]
+    limits = {limit for _, _, limit in parts}
+    if len(limits) != 1 or limits == {""}:
+        return list(sentences)
+    return [*(head for head, _, _ in parts), *limits]
 
 
 def audit_of(statement: Record, digest: str, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from .journal import Refused
 
 _PROC = Path("/proc")
 _STANDARD_LIBRARY = Path(os.__file__).parent
-_RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid))[-.].*")
-"""The libraries of C and C++ that every program has, which differ from system to system."""
+_RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid|nss_\w+))[-.].*")
+"""The libraries of C and C++ that every program has or that the C library loads, which differ from system to system."""
 _NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
 """Memory that has a name and is no file, as compilers and shared memory make it."""
 _OF_SUITE = ("ml_dtypes/", "yaml/")
