@@ -143,7 +143,7 @@ def read_subject_of(adapter: Adapter) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BackendSetup:
-    """What a run knows of its backend before the first row."""
+    """The facts about a backend that a run has before the first row."""
 
     claims: Claims
     waivers: tuple[waive.Waiver, ...]

@@ -64,8 +64,10 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     claims = Claims.of(header["claims"])
     target = Target.of(header["target"])
     partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
-    whole = not partial and not _leaves_rows_out(plan, results, target, claims)
-    overdue = waive.find_overdue(header, results, plan.rows, whole)
+    overdue: tuple[str, ...] = ()
+    if header.get("waivers"):
+        whole = not partial and not _leaves_rows_out(plan, results, target, claims)
+        overdue = waive.find_overdue(header, results, plan.rows, whole)
     conclusion = conclude(
         plan, results, claims, target,
         escaped=planted.find_uncaught(planted.names(header.get("isolation", "none")), evidence.footer["canaries"]),

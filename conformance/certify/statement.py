@@ -5,7 +5,6 @@ A statement is an in-toto Statement with the predicate test-result, and an audit
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..model import WAIVED, Claims
 from ..plan.challenge import NONCE
 from ..system.exit_codes import CONFORMS
-from ..system.files import read_bytes
+from ..system.files import read_bytes, sha256_of
 from .evidence import Evidence, Refused
 from .record import CLAIMS, SHA256, Named, OneOf, decode, is_time, misfit
 from .subject import digest_of_subject
@@ -40,8 +39,8 @@ DAYS = 365
 _STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
 _TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 _SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
-_MOST, _MOST_FILE = 1 << 16, 1 << 32
-"""Bytes of a record, ours take up to 3 KB; and of a file whose digest is taken."""
+_MOST = 1 << 16
+"""Bytes of a record; ours take up to 3 KB."""
 _MOST_SUBJECTS = 6
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = {"sha256": SHA256}
@@ -107,7 +106,7 @@ def encode_record(record: Record) -> str:
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes; Refused if it cannot be read."""
     try:
-        return hashlib.sha256(read_bytes(path, _MOST_FILE)).hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
 

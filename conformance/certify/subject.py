@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
+from ..system.files import sha256_of
 from .journal import Refused
 
 _PROC = Path("/proc")
@@ -36,7 +37,7 @@ def read_subject(pid: int) -> dict[str, str]:
     names: dict[str, str] = {}
     for path in sorted({*tested, *_records(tested)}):
         name = _free_name(_in_package(path) or path.name, names)
-        names[name] = _digest_of_package(path) if path.name == "RECORD" else _digest(path)
+        names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
     return dict(sorted(names.items()))
 
 
@@ -108,7 +109,7 @@ def _digest_of_package(record: Path) -> str:
         method, _, due = rest.partition(",")[0].partition("=")
         if name.endswith(".py") and method == "sha256":
             path = record.parent.parent / name
-            digest = _digest(path) if path.is_file() else ""
+            digest = sha256_of(path) if path.is_file() else ""
             if base64.urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=").decode() != due:
                 changed += f"{digest}  {name}\n"
     return hashlib.sha256(record.read_bytes() + changed.encode()).hexdigest()
@@ -117,11 +118,3 @@ def _digest_of_package(record: Path) -> str:
 def _free_name(name: str, taken: Mapping[str, str]) -> str:
     """Return a name that is not taken: of equal names the later ones get a number."""
     return next(free for number in count(1) if (free := name if number == 1 else f"{name} ({number})") not in taken)
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -52,8 +52,10 @@ def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) ->
     here = repetition.subject
     for name in dict.fromkeys((*certified, *here)):
         if here.get(name) != certified.get(name):
-            what = "is another file here" if name in here and name in certified else "was not used here"
-            what = what if name in certified else "was used here, and is not in the certificate"
+            if name not in certified:
+                what = "was used here, and is not in the certificate"
+            else:
+                what = "is another file here" if name in here else "was not used here"
             raise Refused(f"{name}: {what}; install what was certified, then audit again")
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import report
-from ..adapter import CannotStart
-from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows
+from ..certify.certify import Order, certify, chosen_rows
 from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.evidence import Evidence, Refused, Tampered
+from ..certify.evidence import Evidence, Refused
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
 from ..certify.signature import SUFFIX, TESTER, sign
@@ -30,13 +29,12 @@ from ..certify.statement import (
     statement_of,
 )
 from ..plan.challenge import challenge
-from ..plan.rows import Plan
 from ..report.certificate import PAGE, refuse_uncommitted, render_certificate
-from ..system.exit_codes import CANNOT_START, FAILS, UNTRUSTED
+from ..system.exit_codes import FAILS
 from ..system.files import InUse, lock_folder, replace_text
 from ..system.terminal import Progress, paint, say, wrap
 from .arguments import Usage, check_key, emit, load_plan
-from .run import make_order
+from .run import make_order, report_mistakes
 from .run_summary import relative
 
 DEFAULT_OUT = Path("conformance-certificate")
@@ -73,7 +71,7 @@ def _run_in(args: argparse.Namespace, out: Path) -> int:
     if args.commit:
         replace_text(out / COMMITMENT, encode_record(commitment_of(evidence)))
     else:
-        _write_statement(args, plan, evidence, conclusion, out)
+        _write_statement(args, evidence, conclusion, out)
     _show(args, evidence, conclusion, out)
     return conclusion.exit_code
 
@@ -93,7 +91,6 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[dict[str, Any]
 
 def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
-
     kept = [Path(f"{args.challenge}{suffix}").resolve() for suffix in ("", SUFFIX)] if args.challenge else []
 
     def folder_of(backend: str) -> Path:
@@ -104,20 +101,11 @@ def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
                     path.unlink(missing_ok=True)
         return out
 
-    try:
-        with closing(progress):
-            return certify(order, folder_of, False, progress.at)
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
-    except ClaimsDiffer as differs:
-        raise Usage(f"--claims {args.claims}: {differs}", code=CANNOT_START) from None
-    except Tampered as tampered:
-        raise Usage(str(tampered), code=UNTRUSTED) from None
+    with closing(progress), report_mistakes(args):
+        return certify(order, folder_of, False, progress.at)
 
 
-def _write_statement(
-    args: argparse.Namespace, plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path
-) -> None:
+def _write_statement(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
     digest = None
     if args.challenge is not None:
         digest = digest_of_file(args.challenge)

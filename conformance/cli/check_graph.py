@@ -136,7 +136,7 @@ def _data(file: CheckedFile, trials: Sequence[Trial]) -> dict[str, Any]:
     return {
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
-        "inputs": {name: _listed(dims) for name, dims in file.inputs.items()},
+        "inputs": {name: _list_of(dims) for name, dims in file.inputs.items()},
         "nodes": [_data_of_node(node, trials) for node in file.nodes],
     }
 
@@ -150,13 +150,13 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
         "trials": [
             {
                 "lengths": dict(trial.lengths),
-                "src": _listed(variant.src),
-                "shape": _listed(variant.shape),
+                "src": _list_of(variant.src),
+                "shape": _list_of(variant.shape),
                 "special_zero": variant.special_zero,
                 "type": variant.src_type,
-                "declared": _listed(variant.declared),
+                "declared": _list_of(variant.declared),
                 "documents": {
-                    name: {**decisions[number]._asdict(), "dst": _listed(decisions[number].dst)}
+                    name: {**decisions[number]._asdict(), "dst": _list_of(decisions[number].dst)}
                     for name, decisions in node.decisions.items()
                 },
             }
@@ -165,7 +165,7 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
     }
 
 
-def _listed(dims: Sequence[int | None] | None) -> list[int | None] | None:
+def _list_of(dims: Sequence[int | None] | None) -> list[int | None] | None:
     return None if dims is None else list(dims)
 
 

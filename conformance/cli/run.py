@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ..adapter import CannotStart
@@ -79,24 +79,31 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
     evidence: Evidence | None = None
     keep = not order.target.filter or args.out is not None or args.resume is not None
     try:
-        with closing(progress):
+        with closing(progress), report_mistakes(args):
             evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
         amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
         code = conclude_and_report(args, plan, evidence, folder.path, amount)
         return _accept_shard(args, plan, evidence) if args.partial_ok and code == INCOMPLETE else code
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
-    except ClaimsDiffer as differs:
-        raise Usage(f"--claims {args.claims}: {differs}", code=CANNOT_START) from None
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
-    except Tampered as tampered:
-        raise Usage(str(tampered), code=UNTRUSTED) from None
     except KeyboardInterrupt as error:
         if folder.path is None:
             raise
         how, code = ("terminated", error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
+
+
+@contextmanager
+def report_mistakes(args: argparse.Namespace) -> Iterator[None]:
+    """Turn what a run raises into Usage: a backend that does not start or claims otherwise, results that changed."""
+    try:
+        yield
+    except CannotStart as cannot:
+        raise Usage(str(cannot), code=CANNOT_START) from None
+    except ClaimsDiffer as differs:
+        raise Usage(f"--claims {args.claims}: {differs}", code=CANNOT_START) from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=UNTRUSTED) from None
 
 
 def _accept_shard(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> int:

@@ -15,7 +15,7 @@ Kind = Literal["legal", "illegal", "unspecified", "not decided"]
 
 
 class Decision(NamedTuple):
-    """What a node means in a document, for one binding of the inputs."""
+    """The meaning of a node in a document, for one binding of the inputs."""
 
     kind: Kind
     rules: tuple[str, ...] = ()

@@ -51,14 +51,14 @@ class _Graph:
     def operations(self) -> Iterator[Operation]:
         for number, operator in enumerate(self._table.tables(3)):
             place = f"{self._place}.operators[{number}]"
-            takes, makes = (self._known(operator.numbers(field), place) for field in (1, 2))
+            takes, makes = (self._check_tensors(operator.numbers(field), place) for field in (1, 2))
             index = operator.number(0, "I")
             if index >= len(self._codes):
                 raise Unreadable(f"byte {operator.at:,}: {place} has the code {index:,} of {len(self._codes):,}")
             node = self._reshape(operator, place, takes, makes) if self._codes[index] == _RESHAPE and takes else None
             yield Operation(tuple(self._names[k] for k in takes), tuple(self._names[k] for k in makes), node)
 
-    def _known(self, indices: tuple[int, ...], place: str) -> tuple[int, ...]:
+    def _check_tensors(self, indices: tuple[int, ...], place: str) -> tuple[int, ...]:
         if bad := next((k for k in indices if k >= len(self._tensors) or k < -1), None):
             raise Unreadable(f"{place}: there is no tensor {bad:,}; the graph has {len(self._tensors):,}")
         return tuple(k for k in indices if k >= 0)

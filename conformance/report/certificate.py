@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,15 @@ from .verify import verify, why_not
 
 PAGE = "certificate.html"
 _LONGEST = timedelta(days=3 * 366)
+_MOST_TEXT = 1 << 24
+"""Bytes of a page, or of a list of what is revoked."""
 _DIGEST = re.compile(r"[0-9a-f]{64}\b")
 Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Trust:
-    """What a reader of a certificate knows from elsewhere. What is not given is not checked."""
+    """The knowledge that a reader of a certificate has from elsewhere. Nothing is checked for what is not given."""
 
     allowed: Path | None = None
     """The keys that may sign, in the form of allowed_signers."""
@@ -54,6 +56,16 @@ class Trust:
     """The challenge that the issuer gave."""
     subject: Path | None = None
     """A file that must have been tested."""
+
+    @cached_property
+    def revoked_digests(self) -> frozenset[str]:
+        """The digests of statements that are revoked; none if keys are."""
+        return frozenset() if self.revoked is None else _digests_in(self.revoked)
+
+    @property
+    def revoked_keys(self) -> Path | None:
+        """The file of revoked keys, if it is one."""
+        return None if self.revoked_digests else self.revoked
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,7 @@ class Certificate:
 
     @property
     def own(self) -> Record:
-        """What we add to the predicate."""
+        """The fields that we add to the predicate."""
         own: Record = self.statement["predicate"][EXTENSION]
         return own
 
@@ -86,7 +98,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     statement = read_record(folder / STATEMENT, STATEMENT_FORM)
     own = statement["predicate"][EXTENSION]
     _check_revoked(folder, trust)
-    signer = signer_of(folder / STATEMENT, TESTER, trust.allowed, _keys_in(trust.revoked)) if trust.allowed else None
+    signer = signer_of(folder / STATEMENT, TESTER, trust.allowed, trust.revoked_keys) if trust.allowed else None
     _check_times(folder, own)
     evidence, conclusion = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, signer, trust)
@@ -99,18 +111,17 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
 
 
 def _check_revoked(folder: Path, trust: Trust) -> None:
-    if trust.revoked is not None and not _digests_in(trust.revoked) and trust.allowed is None:
-        raise Refused(f"{trust.revoked}: holds revoked keys, and no signature is checked without --allowed FILE")
-    if trust.revoked is not None and (digests := _digests_in(trust.revoked)):
-        for name in (STATEMENT, AUDIT):
-            if (folder / name).is_file() and digest_of_file(folder / name) in digests:
-                raise Refused(f"{folder / name}: is revoked, says {trust.revoked}")
+    if trust.revoked_keys is not None and trust.allowed is None:
+        raise Refused(f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE")
+    for name in (STATEMENT, AUDIT) if trust.revoked_digests else ():
+        if (folder / name).is_file() and digest_of_file(folder / name) in trust.revoked_digests:
+            raise Refused(f"{folder / name}: is revoked, says {trust.revoked}")
 
 
 def _digests_in(path: Path) -> frozenset[str]:
     """Return the digests that a file lists at the beginnings of its lines; none if it is a list of keys."""
     try:
-        lines = read_bytes(path, _MOST_REVOKED).decode("ascii", "replace").lower().splitlines()
+        lines = read_bytes(path, _MOST_TEXT).decode("ascii", "replace").lower().splitlines()
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     lines = [line for line in lines if line.strip() and not line.startswith("#")]
@@ -118,13 +129,6 @@ def _digests_in(path: Path) -> frozenset[str]:
     if found and not all(map(_DIGEST.match, lines)):
         raise Refused(f"{path}: has digests of statements and other lines; keep revoked keys in a file of their own")
     return found
-
-
-_MOST_REVOKED = 1 << 24
-
-
-def _keys_in(path: Path | None) -> Path | None:
-    return None if path is None or _digests_in(path) else path
 
 
 def _check_times(folder: Path, own: Record) -> None:
@@ -206,7 +210,7 @@ def _check_issuer(path: Path, digest: str, signer: str | None, trust: Trust) -> 
     assert trust.allowed is not None
     if not path.is_file() or digest_of_file(path) != digest:
         raise Refused(f"{path}: is not the file that was given; put it and its signature there")
-    issuer = signer_of(path, ISSUER, trust.allowed, _keys_in(trust.revoked))
+    issuer = signer_of(path, ISSUER, trust.allowed, trust.revoked_keys)
     if issuer == signer:
         raise Refused(f"{path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else")
     return issuer
@@ -259,7 +263,7 @@ def _check_page(folder: Path, statement: Record) -> None:
     if not path.exists():
         return
     try:
-        text = read_bytes(path, _MOST_REVOKED).decode("utf-8", "replace")
+        text = read_bytes(path, _MOST_TEXT).decode("utf-8", "replace")
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     if text != render_certificate(folder, statement):
@@ -284,6 +288,6 @@ def render_certificate(folder: Path, statement: Record) -> str:
         style="certificate.css",
         statement=statement, own=own, predicate=predicate, scope=scope, configuration=files,
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS, audit=audit,
-        digest=hashlib.sha256((folder / STATEMENT).read_bytes()).hexdigest(),
+        digest=digest_of_file(folder / STATEMENT),
         signed=(folder / f"{STATEMENT}{SUFFIX}").is_file(),
     )  # fmt: skip

@@ -39,7 +39,7 @@ class Library(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What the page says first."""
+    """The numbers at the top of the page."""
 
     backends: int
     conform: int

@@ -88,9 +88,10 @@ def _entries(
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
     binding = [rule for rule in spec.rules.values() if _standing(rule, document.id)]
     order = {rule.id: _lines(rule, document.id) for rule in binding}
+    findings_here = _findings_in(spec, document.id)
     for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
-        findings = [finding for finding in _findings_in(spec, document.id) if rule.id in finding.rules]
+        findings = [finding for finding in findings_here if rule.id in finding.rules]
         cases = dict.fromkeys(row.case.id for row in own)
         yield RuleEntry(
             rule, _standing(rule, document.id),

@@ -1,4 +1,4 @@
-"""What a run shows in few words: a state and counts for each document, the whole, and what was not tested."""
+"""The result of a run in few words: a state and counts for each document, the whole, and what was not tested."""
 
 from __future__ import annotations
 

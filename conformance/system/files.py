@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 import sys
@@ -36,6 +37,15 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
         if len(content) > most or status.st_size > most:
             raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
         return content
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a regular file of any size; OSError for anything else."""
+    digest = hashlib.sha256()
+    with open_regular(path) as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def leaves_its_folder(path: Path) -> bool:

@@ -106,6 +106,10 @@ class Lab(NamedTuple):
         sign(self.folder / CHALLENGE, self.key("issuer"), ISSUER)
         self.change(partial(put_own, "challenge", digest_of_file(self.challenge)))
 
+    def allow_the_vendor_everything(self) -> None:
+        allowed = self.home / "allowed"
+        allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
+
     def change_record(self, name: str, act: Callable[[Json], object]) -> None:
         path = self.folder / name
         content = json.loads(path.read_text())
@@ -443,8 +447,7 @@ def the_vendor_signed_the_challenge(lab: Lab) -> None:
 
 @attack("who signed the statement too", "_check_issuer")
 def the_vendor_is_allowed_everything_and_signs_the_challenge(lab: Lab) -> None:
-    allowed = lab.home / "allowed"
-    allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
+    lab.allow_the_vendor_everything()
     sign(lab.folder / CHALLENGE, lab.key("vendor"), ISSUER)
 
 
@@ -526,8 +529,7 @@ def the_vendor_signs_the_audit(lab: Lab) -> None:
 
 @attack("who signed the statement too", "_check_audit")
 def the_vendor_is_allowed_everything_and_signs_the_audit(lab: Lab) -> None:
-    allowed = lab.home / "allowed"
-    allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
+    lab.allow_the_vendor_everything()
     sign(lab.folder / AUDIT, lab.key("vendor"), ISSUER)
 
 
