@@ -64,7 +64,7 @@ def graph_of(row: Row, step: RowStep) -> dict[str, Any]:
     type_, src = step.source.type, step.graph.src
     strides = None if src.strides is None else tuple(stride // WIDTH[type_] for stride in src.strides)
     made = [_tensor(0, type_, step.source.dims, strides)]
-    ops = []
+    ops: list[dict[str, Any]] = []
     for k, (node, dims) in enumerate(zip(step.graph.nodes, dims_of_outputs(row, step), strict=True)):
         taken = made[0] if node.takes_src else made[k]
         made.append(_tensor(k + 1, type_, dims))
@@ -79,7 +79,7 @@ def graph_of(row: Row, step: RowStep) -> dict[str, Any]:
         "engine_kind": "cpu",
         "fpmath_mode": "strict",
         "fpmath_mode_apply_to_int": "false",
-        "input_ports": [op["inputs"][0]["id"] for op in ops if op["inputs"][0]["id"] == 0],
+        "input_ports": [0 for op in ops if op["inputs"][0]["id"] == 0],  # one for each node that takes src
         "output_ports": [tensor["id"] for tensor in made if tensor["id"] not in taken_ids],
         "graph": ops,
     }

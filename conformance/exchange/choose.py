@@ -75,7 +75,7 @@ def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | N
         return "a call that a document leaves unspecified"
     if any(meaning.rules for meaning in meanings):
         return "a call that a backend may reject because of its size"
-    for beginning, words in (COMMON | dict(reasons)).items():
+    for beginning, words in {**COMMON, **reasons}.items():
         if any(facet.startswith(beginning) for facet in row.facets):
             return words
     if most_bytes is not None and max(_bytes_of(step) for step in row.steps) > most_bytes:

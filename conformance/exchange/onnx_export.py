@@ -28,7 +28,7 @@ _REASONS: Reasons = {"layout:": "a layout of src in memory"}
 _MOST_BYTES = 1 << 20
 _OPSET, _IR_VERSION = 21, 10
 """The first opset with bf16 tests of Reshape that libraries of 2024 read."""
-TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT"}
+_TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT"}
 _Dims = tuple[int | None, ...] | None
 
 
@@ -96,12 +96,12 @@ class _Writer:
             for k, tensor in enumerate(_inputs(step)):
                 (data / f"input_{k}.pb").write_bytes(self._tensor(tensor).SerializeToString())
             dst = dims_of_outputs(group.rows[0], step)[-1]
-            answer = _Tensor("dst", TYPES[step.source.type], dst, _elements(step))
+            answer = _Tensor("dst", _TYPES[step.source.type], dst, _elements(step))
             (data / "output_0.pb").write_bytes(self._tensor(answer).SerializeToString())
 
     def _model(self, row: Row, program: Program) -> Any:
         helper, graph = self._onnx.helper, program.steps[0].graph
-        inputs = [self._info("src", TYPES[graph.src.type], graph.src.dims)]
+        inputs = [self._info("src", _TYPES[graph.src.type], graph.src.dims)]
         constants, nodes = [], []
         value, shape = "src", ""
         for k, node in enumerate(graph.nodes):
@@ -118,7 +118,7 @@ class _Writer:
                 helper.make_node("Reshape", ["src" if node.takes_src else value, shape], [output], **_attributes(node))
             )
             value = output
-        dst = self._info("dst", TYPES[graph.src.type], _declared_dims(row, program))
+        dst = self._info("dst", _TYPES[graph.src.type], _declared_dims(row, program))
         whole = helper.make_graph(nodes, row.case.id, inputs, [dst], constants)
         return helper.make_model(
             whole, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION, doc_string=row.id
@@ -149,7 +149,7 @@ def _attributes(node: Node) -> dict[str, int]:
 
 def _inputs(step: RowStep) -> Iterator[_Tensor]:
     graph = step.graph
-    yield _Tensor("src", TYPES[step.source.type], step.source.dims, _elements(step))
+    yield _Tensor("src", _TYPES[step.source.type], step.source.dims, _elements(step))
     for k, (node, shape) in enumerate(zip(graph.nodes, step.arriving, strict=False)):
         if not node.shares_shape:
             yield _Tensor(_shape_name(graph, k), "INT64", shape.tensor.dims, _as_s64(shape))

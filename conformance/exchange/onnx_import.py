@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..graphs.nodes import ReshapeNode, Unreadable, content_of
-from ..model import Suite
+from ..graphs.onnx_model import TYPES
 from ..system.text import short
-from .onnx_export import TYPES, load_onnx
+from .onnx_export import load_onnx
 
 _MOST_BYTES = 1 << 28
 _MOST_DATA_SETS = 1000
 _OLDEST_OPSET = 5
-_NAMES = {long: name for name, long in TYPES.items()}
 
 
 class NodeTest(NamedTuple):
@@ -38,10 +37,14 @@ def read_node_tests(folder: Path) -> Iterator[NodeTest | LeftOut]:
     """Yield the calls of the node tests in a folder, in the order of their names; folders without a model are none."""
     onnx = load_onnx()
     for model in sorted(folder.glob("*/model.onnx")):
-        try:
-            yield from _read(onnx, model.parent)
-        except Unreadable as unreadable:
-            yield LeftOut(model.parent.name, str(unreadable))
+        yield from _read_or_leave_out(onnx, model.parent)
+
+
+def _read_or_leave_out(onnx: Any, folder: Path) -> Iterator[NodeTest | LeftOut]:
+    try:
+        yield from _read(onnx, folder)
+    except Unreadable as unreadable:
+        yield LeftOut(folder.name, str(unreadable))
 
 
 def _read(onnx: Any, folder: Path) -> Iterator[NodeTest]:
@@ -58,14 +61,10 @@ def _read(onnx: Any, folder: Path) -> Iterator[NodeTest]:
         src, shape = (operands[name] for name in node.input)
         dst = _tensor(onnx, data / "output_0.pb")
         name = folder.name if number == 0 else f"{folder.name}_{number + 1}"
-        type_ = _NAMES.get(onnx.TensorProto.DataType.Name(src.data_type))
-        if type_ is None:
-            raise Unreadable(f"src is of {onnx.TensorProto.DataType.Name(src.data_type)}; the types read are {_KNOWN}")
-        call = ReshapeNode(name, str(data), None, type_, tuple(src.dims), _entries(onnx, shape), not allow_zero)
+        call = ReshapeNode(
+            name, str(data), None, _type(onnx, src), tuple(src.dims), _entries(onnx, shape), not allow_zero
+        )
         yield NodeTest(name, call, tuple(dst.dims))
-
-
-_KNOWN = ", ".join(_NAMES)
 
 
 def _reshape_of(onnx: Any, path: Path) -> tuple[Any, bool]:
@@ -92,6 +91,13 @@ def _parse(message: Any, path: Path) -> Any:
         raise Unreadable(f"{path.name} is not of ONNX, or cut short: {short(str(error))}") from None
 
 
+def _type(onnx: Any, src: Any) -> str:
+    name = onnx.TensorProto.DataType.Name(src.data_type) if src.data_type in onnx.TensorProto.DataType.values() else ""
+    if name not in TYPES or any(length < 0 for length in src.dims):
+        raise Unreadable(f"its src is of type {name or src.data_type}; the suite has {', '.join(TYPES.values())}")
+    return TYPES[name]
+
+
 def _entries(onnx: Any, shape: Any) -> tuple[int, ...]:
     if shape.data_location == shape.EXTERNAL or len(shape.dims) != 1 or shape.data_type != shape.INT64:
         raise Unreadable("its shape is not a list of s64 in the model or the data set")
@@ -99,22 +105,3 @@ def _entries(onnx: Any, shape: Any) -> tuple[int, ...]:
         return tuple(int(entry) for entry in onnx.numpy_helper.to_array(shape))
     except (ValueError, TypeError) as error:
         raise Unreadable(f"its shape cannot be read: {short(str(error))}") from None
-
-
-Key = tuple[tuple[int, ...], tuple[int, ...], bool]
-"""src dims, shape and special_zero."""
-
-
-def key_of(call: ReshapeNode) -> Key:
-    """Return what makes two calls the same, whatever their element type."""
-    return tuple(n or 0 for n in call.src or ()), tuple(n or 0 for n in call.shape or ()), bool(call.special_zero)
-
-
-def known_calls(suite: Suite) -> Mapping[Key, str]:
-    """Return the first case that makes each plain call alone; other cases test more than the call."""
-    known: dict[Key, str] = {}
-    for case in suite.cases.values():
-        step = case.steps[0]
-        if len(case.steps) == len(step.shapes) == 1 and not (case.attributes or case.inputs or case.outputs):
-            known.setdefault((step.src, step.shapes[0], step.special_zero[0]), case.id)
-    return known
