@@ -54,9 +54,9 @@ def _legal(type_: str | None = None) -> list[Row]:
     return rows
 
 
-def _fits_numpy(dims: Sequence[int]) -> bool:
-    """True if NumPy can make an array of these dims: it limits their number, and the product of those that are not 0."""
-    return len(dims) <= 32 and math.prod(length for length in dims if length) < 1 << 31
+def _fits_numpy(dims: Sequence[int | None]) -> bool:
+    """True if NumPy can make an array of these dims: it limits their number, and the product of all but the zeros."""
+    return len(dims) <= 32 and math.prod(filter(None, dims)) < 1 << 31
 
 
 def _bare(rows: list[Row]) -> Callable[[], int]:
