@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, metadata
@@ -47,10 +48,15 @@ def _legal(type_: str | None = None) -> list[Row]:
             continue
         (task,) = row.steps
         meaning = task.meanings[0].meaning
-        small = len(task.src.elements) < 2000 and len(task.source.dims) <= 32 and len(meaning.dst or ()) <= 32
+        small = len(task.src.elements) < 2000 and _fits_numpy(task.source.dims) and _fits_numpy(meaning.dst or ())
         if small and meaning.kind == "legal" and len(task.graph.nodes) == 1:
             rows.append(row)
     return rows
+
+
+def _fits_numpy(dims: Sequence[int | None]) -> bool:
+    """True if NumPy can make an array of these dims: it limits their number, and the product of all but the zeros."""
+    return len(dims) <= 32 and math.prod(filter(None, dims)) < 1 << 31
 
 
 def _bare(rows: list[Row]) -> Callable[[], int]:

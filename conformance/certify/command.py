@@ -42,6 +42,11 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def explain_words(header: Mapping[str, Any]) -> list[str]:
+    """Return the command that explains a row of the run, without the row."""
+    return ["conformance", "explain", *folder_words(header)]
+
+
 def script_command(row: Row, backend: str) -> str | None:
     """Return the command that writes a script of the library's own calls; None if there is no such script."""
     name, device = name_and_device(backend)

@@ -32,7 +32,7 @@ def _verdict(document: str, group: list[Standing], target: Target) -> str:
         if not types:
             continue
         is_whole = word == "conforms" and len(types) == len(group) and not target.types
-        about = "" if is_whole else f" for {_join(types)}"
+        about = "" if is_whole else f" for {join_names(types)}"
         detail = ""
         if word == "does not conform":
             detail = f" ({describe_blames(group)})"
@@ -73,7 +73,7 @@ def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]
             failing[group.rows[0].type] += len(group.rows)
     if failing:
         tests = f"{failing.total():,} tests fail" if failing.total() > 1 else "one test fails"
-        types = f"{_join(sorted(failing))}, which the documents do not list"
+        types = f"{join_names(sorted(failing))}, which the documents do not list"
         yield f"{tests} in {types}; no verdict on a document counts them"
 
 
@@ -102,7 +102,7 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     if limits:
         parts.append(f"not claimed: {', '.join(limits)}")
     if target.types:
-        parts.append(f"no more than {_join(list(target.types))} was asked for")
+        parts.append(f"no more than {join_names(list(target.types))} was asked for")
     if target.shard:
         parts.append(f"only shard {target.shard}")
     if target.filter:
@@ -143,5 +143,5 @@ def describe_missing_cases(suite: Suite) -> str:
     return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite anew"
 
 
-def _join(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

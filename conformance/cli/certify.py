@@ -32,7 +32,8 @@ from ..plan.challenge import challenge
 from ..report.certificate import PAGE, refuse_uncommitted, render_certificate
 from ..system.exit_codes import FAILS
 from ..system.files import InUse, lock_folder, replace_text
-from ..system.terminal import Progress, paint, say, wrap
+from ..system.progress import Progress
+from ..system.terminal import paint, say, wrap
 from .arguments import Usage, check_key, emit, load_plan
 from .run import make_order, report_mistakes
 from .run_summary import relative

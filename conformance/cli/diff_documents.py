@@ -10,7 +10,8 @@ from typing import Any
 from ..meaning.contract import Contract, contracts
 from ..meaning.domain import FAR, FULL, SMALL, TINY, Domain, calls, far_calls
 from ..model import Call, Form, Operation, Rule, Spec
-from ..system.terminal import Progress, label_paragraph, paint, say, table, wrap
+from ..system.progress import Progress
+from ..system.terminal import label_paragraph, paint, say, table, wrap
 from .arguments import Usage, emit, folder_options, load_spec_of, pick
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .meaning import describe_standing, print_meanings

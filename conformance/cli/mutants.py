@@ -23,7 +23,8 @@ from ..prove.mutants import (
     reference_mutants,
     rows_to_run,
 )
-from ..system.terminal import Progress, count_noun, cut_columns, paint, say, table
+from ..system.progress import Progress
+from ..system.terminal import count_noun, cut_columns, paint, say, table
 from .arguments import Usage, check_folder, emit
 
 

@@ -20,8 +20,9 @@ from ..report.finished_run import FinishedRun
 from ..report.publish import Stale, index, publish, size
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
+from ..system.progress import Progress
 from ..system.temporary import temporary_folder
-from ..system.terminal import Progress, count_noun, say, table
+from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 
 DEFAULT_OUT = Path("reports")

@@ -28,7 +28,8 @@ from ..plan.rows import Plan, Row
 from ..plan.select import BadExpression, ids, parse_selection
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress, say
+from ..system.progress import Progress
+from ..system.terminal import say
 from .arguments import Usage, emit, load_plan, unknown
 from .run_summary import Amount, data_of, relative, show, show_answer, show_part
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal
 
-from ..certify.command import run_words
+from ..certify.command import explain_words, run_words
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence
-from ..certify.failure_kinds import MOST_KINDS, group_failures
+from ..certify.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
+from ..certify.sentences import join_names
 from ..certify.standing import Blames
 from ..model import BLAMES, VERDICTS, Result, Verdict
 from ..model.verdicts import TABLE
-from ..plan.rows import Plan, Row
-from ..system.terminal import count_noun, lines, paint, say, table, wrap
+from ..plan.rows import Plan
+from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
 
 _ROWS_SHOWN = 20
 """The most rows of -k that stand alone; of more, only the number for each verdict is shown."""
@@ -61,57 +64,99 @@ def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterato
 
 def show_answer(conclusion: Conclusion, out: Path | None) -> None:
     """Print what a run shows for each document, its exit code, and where its report is."""
-    for sentence in conclusion.sentences:
-        say(wrap(sentence, 0, 2))
-    _show_end(conclusion, out)
-
-
-def _show_end(conclusion: Conclusion, out: Path | None) -> None:
-    say(f"exit {conclusion.exit_code}: {conclusion.why}")
-    if out is not None:
-        say(f"report: {relative(out / 'report.html')}")
+    _say_all(_sentences(conclusion.sentences, 0))
+    _say_all(_end(conclusion, out))
 
 
 def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, amount: Amount) -> None:
-    """Print the conclusion of a run whose reports are in a folder."""
-    who = evidence.header["backend"]
-    say(paint("bold", f"{who['name']} {who['version']}"))
-    say()
-    for sentence in conclusion.sentences:
-        say(wrap(sentence, 2, 4))
-    say()
-    rows = [
-        (paint(TABLE[v].style or "dim", v), f"{conclusion.counts.get(v, 0):,}")
-        for v in VERDICTS
-        if conclusion.counts.get(v)
-    ]
-    say(table([("  " + name, number) for name, number in rows], right=[1]))
-    say(f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s")
-    if drawn := evidence.footer.get("drawn"):
-        seed = evidence.header["drawn"]["seed"]
-        failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
-        say(f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}")
-    for note in (*conclusion.notes, *evidence.footer["notes"]):
-        say(paint("yellow", f"  note: {note}"))
-    _show_failures(plan, evidence, conclusion.blames, amount)
-    say()
-    _show_end(conclusion, out)
+    """Print the conclusion of a run whose reports are in a folder.
+
+    On a terminal it fits the screen, so that the verdicts are seen first: documents with the same sentence share it,
+    and notes and failures that do not fit are left to the report.
+    """
+    failures = group_failures(plan, evidence, conclusion.blames)
+    notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
+    head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
+    end = ["", *_end(conclusion, out)]
+    texts = [*head, *_notes(notes), *_failures(failures, evidence, amount), *end]
+    screen = screen_lines()
+    if screen is not None and amount == "usual" and count_lines(texts) >= screen:
+        shared = _share_sentences(conclusion)
+        head = [_name(evidence), *_sentences(shared, 2), "", *_facts(plan, evidence, conclusion)]
+        number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
+        room = screen - 1 - count_lines([*head, *number, *end])
+        texts = [*head, *number, *_failures(failures, evidence, amount, room), *end]
+    _say_all(texts)
 
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, amount: Amount) -> None:
     """Print what each row of -k or --lf did. Such a run writes nothing, so that it overwrites no report."""
-    who = evidence.header["backend"]
-    say(paint("bold", f"{who['name']} {who['version']}"))
-    say()
+    _say_all([_name(evidence), ""])
     if evidence.results:
         say(table(_part_table(evidence.results)))
-    for note in evidence.footer["notes"]:
-        say(paint("yellow", f"  note: {note}"))
-    _show_failures(plan, evidence, conclusion.blames, amount)
-    say()
-    _show_end(conclusion, None)
+    failures = group_failures(plan, evidence, conclusion.blames)
+    _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
+    _say_all(_failures(failures, evidence, amount))
+    _say_all(["", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
+
+
+def _say_all(texts: Iterable[str]) -> None:
+    for text in texts:
+        say(text)
+
+
+# ── the conclusion ────────────────────────────────────────────────────────────────────────────────
+
+
+def _name(evidence: Evidence) -> str:
+    return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
+
+
+_VERDICT_WORDS = {
+    "does not conform": "red", "conforms": "green", "incomplete": "yellow", "nothing shown": "yellow",
+    "not claimed": "dim",
+}  # fmt: skip
+_VERDICT = re.compile(rf"\b({'|'.join(_VERDICT_WORDS)})\b")
+
+
+def _sentences(sentences: Iterable[str], indent: int) -> Iterator[str]:
+    """Fold each sentence, with its verdict in colour."""
+    for sentence in sentences:
+        yield _VERDICT.sub(lambda word: paint(_VERDICT_WORDS[word[1]], word[1]), wrap(sentence, indent, indent + 2))
+
+
+def _share_sentences(conclusion: Conclusion) -> list[str]:
+    """Write the sentences that differ in nothing but the document as one about all of these."""
+    documents: dict[str, list[str]] = {}
+    names = dict.fromkeys(standing.document for standing in conclusion.standings)
+    for document, sentence in zip(names, conclusion.sentences, strict=True):
+        documents.setdefault(sentence.replace(document, "\0"), []).append(document)
+    return [sentence.replace("\0", join_names(group)) for sentence, group in documents.items()]
+
+
+def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
+    yield f"exit {conclusion.exit_code}: {conclusion.why}"
+    if out is not None:
+        yield f"report: {relative(out / 'report.html')}"
+
+
+def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
+    """Yield the number of each verdict, what ran, and the notes."""
+    counts = conclusion.counts
+    numbers = [paint(TABLE[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
+    yield f"  {' · '.join(numbers)}"
+    yield f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s"
+    if drawn := evidence.footer.get("drawn"):
+        seed = evidence.header["drawn"]["seed"]
+        failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
+        yield f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}"
+
+
+def _notes(notes: Iterable[str]) -> Iterator[str]:
+    for note in notes:
+        yield paint("yellow", f"  note: {note}")
 
 
 def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
@@ -127,30 +172,46 @@ def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
     return ", ".join(paint(TABLE[verdict].style or "dim", verdict) for verdict in verdicts)
 
 
-def _show_failures(plan: Plan, evidence: Evidence, blames: Blames, amount: Amount) -> None:
-    failures = group_failures(plan, evidence, blames)
+# ── the failures ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _note_outside(failures: Failures) -> Iterator[str]:
     if failures.outside:
-        number = f"{failures.outside:,} are outside the target"
-        say(paint("yellow", f"  note: of the verdicts that failed {number}; the report has all"))
-    if not failures.kinds:
+        yield f"of the verdicts that failed {failures.outside:,} are outside the target; the report has all"
+
+
+def _failures(failures: Failures, evidence: Evidence, amount: Amount, room: int | None = None) -> Iterator[str]:
+    """Yield the kinds of failures, those to be mended first in front; `room` is the number of lines they may take.
+
+    With `room` there is no title, and the first kind is always shown, if need be without its details.
+    """
+    kinds = [list(_kind(kind, amount, evidence.header)) for kind in failures.kinds]
+    if not kinds:
         return
-    again = shlex.join(run_words(evidence.header))
-    say()
-    say(paint("bold", failures.title))
-    for kind in failures.kinds if amount == "all" else failures.kinds[:MOST_KINDS]:
-        say(f"  {paint('red', kind.diagnosis)} · {kind.about}")
-        for row, result in kind.members if amount == "all" else kind.members[:1]:
-            _show_row(row, result, again)
-    if len(failures.kinds) > MOST_KINDS and amount != "all":
-        say(f"  and {len(failures.kinds) - MOST_KINDS} more kinds; the report has all")
+    shown = len(kinds) if amount == "all" else min(MOST_KINDS, len(kinds))
+    if room is not None:
+        left = room - 1  # the last line says how many more there are
+        if count_lines(kinds[0]) > left:
+            kinds[0] = list(_kind(failures.kinds[0], "answer", evidence.header))
+        shown = max(1, sum(height <= left for height in accumulate(map(count_lines, kinds[:shown]))))
+    if room is None:
+        yield from ("", paint("bold", failures.title))
+    yield from chain.from_iterable(kinds[:shown])
+    if more := len(kinds) - shown:
+        yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _show_row(row: Row, result: Result, again: str) -> None:
-    say(wrap(f"{row.case.place}: {row.id}: {result.detail}", 6))
-    if result.case is not None:
-        say(lines([f"      {line}" for line in result.case.rstrip().split("\n")]))
-    else:
-        say(paint("dim", f"      {again} -k {shlex.quote(row.id)}"))
+def _kind(kind: FailureKind, amount: Amount, header: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
+    yield f"  {paint('red', kind.diagnosis)} · {kind.about}"
+    for row, result in kind.members if amount == "all" else kind.members[:1]:
+        if amount != "answer":
+            yield wrap(f"{row.case.place}: {row.id}: {result.detail}", 6)
+        if result.case is not None:
+            yield lines([f"      {line}" for line in result.case.rstrip().split("\n")])
+        else:
+            yield paint("bold", f"      {shlex.join([*run_words(header), '-k', row.id])}")
+            yield f"      {shlex.join([*explain_words(header), row.case.id])}"
 
 
 def relative(path: Path) -> str:

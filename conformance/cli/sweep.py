@@ -29,7 +29,8 @@ from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import contain
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
-from ..system.terminal import Progress, count_noun, lines, paint, say, table
+from ..system.progress import Progress
+from ..system.terminal import count_noun, lines, paint, say, table
 from .arguments import Usage, check_folder, emit, unknown
 
 DEFAULT_OUT = Path("conformance-sweep")
@@ -94,7 +95,7 @@ def _sweep(args: argparse.Namespace, order: Order, spec: Spec) -> Results:
     writer = Writer(path.parent, header, done)
     began = time.perf_counter()
     try:
-        notes = _run_rest(args, order, who, writer, began)
+        notes = _run_rest(args, order, who, writer)
     except BaseException:
         writer.leave()
         raise
@@ -104,17 +105,16 @@ def _sweep(args: argparse.Namespace, order: Order, spec: Spec) -> Results:
     return writer.close(time.perf_counter() - began, canaries)
 
 
-def _run_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer, began: float) -> list[str]:
+def _run_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer) -> list[str]:
     """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
-    size, already = _size(args, order), writer.total.calls
     rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
-    progress = Progress("sweeping", size)
+    progress = Progress("sweeping", _size(args, order))
     with closing(progress), contain() as notes, closing(_distribute(args, order, who)(rest)) as tallies:
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(order.ways):
                 raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(order.ways):,}")
             writer.write(tally)
-            progress.at(writer.total.calls, _time_left(began, writer.total.calls - already, size - already))
+            progress.at(writer.total.calls)
     return notes
 
 
@@ -178,15 +178,6 @@ def _announce(args: argparse.Namespace, order: Order) -> None:
     say(f"{order.domain}, each in {ways} of calling: {count_noun(order.domain.size * len(order.ways), 'call')}")
     if args.shard:
         say(f"shard {args.shard} of them: {count_noun(_size(args, order), 'call')}")
-
-
-def _time_left(began: float, done: int, of: int) -> str:
-    """Estimate the time that is left."""
-    elapsed = time.perf_counter() - began
-    seconds = elapsed / done * (of - done) if done else 0.0
-    if seconds < 90:
-        return f"· {seconds:.0f} s left"
-    return f"· {seconds / 60:.0f} min left" if seconds < 5400 else f"· {seconds / 3600:.1f} h left"
 
 
 def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:

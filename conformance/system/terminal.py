@@ -1,4 +1,4 @@
-"""Output on a terminal: text without control characters, colours, aligned tables, a progress line."""
+"""Output on a terminal: text without control characters, colours, aligned tables, the room on the screen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import textwrap
-import time
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TextIO
@@ -106,6 +105,17 @@ def width(stream: TextIO | None = None) -> int:
     return max(40, min(_WIDEST, shutil.get_terminal_size().columns))
 
 
+def screen_lines() -> int | None:
+    """Return the lines of the terminal that the output goes to; None if it goes elsewhere."""
+    return shutil.get_terminal_size().lines if is_terminal(sys.stdout) else None
+
+
+def count_lines(texts: Iterable[str]) -> int:
+    """Count the lines that texts take on the screen, of which one that is too wide takes several."""
+    across = shutil.get_terminal_size().columns
+    return sum(max(1, -(-columns(line) // across)) for text in texts for line in text.split(_BREAK))
+
+
 def columns(text: str) -> int:
     """Return the columns that a text takes; wide characters take two, combining ones none, colours none."""
     text = _OURS.sub(lambda mark: mark[1] if mark[1] in "✓✗" else "", printable(text))
@@ -171,44 +181,3 @@ def count_noun(number: int, noun: str) -> str:
 def cut_columns(text: str, most: int) -> str:
     """Cut the text to at most `most` columns."""
     return text if columns(text) <= most else f"{text[: max(0, most - 1)].rstrip()}…"
-
-
-# ── progress ──────────────────────────────────────────────────────────────────────────────────────
-
-
-LINE_SECONDS = 10.0
-"""Seconds between two lines of progress where there is no terminal."""
-
-
-class Progress:
-    """A line that counts up on a terminal; elsewhere, as in CI, a new line every LINE_SECONDS."""
-
-    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
-        self._label, self._total = label, total
-        self._stream = stream or sys.stderr
-        self._shown = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
-        self._began = time.monotonic()
-        self._next = 0.0 if self._shown else self._began + LINE_SECONDS
-
-    def at(self, done: int, note: str = "", failed: int | None = None) -> None:
-        """Show the number done, at most ten times a second."""
-        now = time.monotonic()
-        if now < self._next and (done < self._total or not self._shown):
-            return
-        line = f"{self._label} {done:,} of {self._total:,}"
-        line += "" if failed is None else f", {failed:,} failed"
-        if self._shown:
-            self._next = now + 0.1
-            line = cut_columns(printable(f"{line} {note}".rstrip()), width(self._stream) - 1)
-            self._stream.write(f"\r\x1b[K{line}")
-        else:
-            self._next = now + LINE_SECONDS
-            left = (now - self._began) * (self._total - done) / max(done, 1)
-            self._stream.write(f"conformance: {printable(line)}, about {left:.0f} s left\n")
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()

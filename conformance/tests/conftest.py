@@ -15,7 +15,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asserts that a command says nothing need not ask how long it took."""
-    monkeypatch.setattr("conformance.system.terminal.LINE_SECONDS", float("inf"))
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", float("inf"))
 
 
 @pytest.fixture

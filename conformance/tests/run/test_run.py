@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from conformance.model import Claims, Crashed, Outcome, Result
 from conformance.plan.rows import plan_of
 from conformance.plan.select import BadExpression, ids, parse_selection
 from conformance.run.row import run_row
+from conformance.system.progress import Progress
 
 from .. import miniatures, small
 from ..certify.test_waive import waivers
@@ -156,10 +159,10 @@ def test_the_command_that_repeats_a_row_has_the_options_of_the_run(command: Comm
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.system.terminal.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0.0)
     lines = command.run(mini("Accepts"), "--type", "f32").err.splitlines()
-    ran = [re.fullmatch(r"conformance: running ([0-9]+) of ([0-9]+), ([0-9]+) failed, about [0-9]+ s left", line)
-           for line in lines]  # fmt: skip
+    speed = r"(?:, [0-9.,]+/s, about [0-9.]+ (?:s|min|h) left)?"
+    ran = [re.fullmatch(rf"conformance: running ([0-9]+) of ([0-9]+), ([0-9]+) failed{speed}", line) for line in lines]
     counts = [tuple(map(int, each.groups())) for each in ran if each]
     assert len(counts) == len(lines) > 10
     assert counts == sorted(counts)
@@ -727,3 +730,56 @@ def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
 def test_a_file_of_claims_that_is_none_is_said_with_its_place(command: Command, tmp_path: Path, text: str) -> None:
     path = pinned(tmp_path, text)
     command.run("numpy", "--claims", path).expect(2, err=f"{path}:")
+
+
+def test_on_a_small_terminal_the_verdicts_stay_on_the_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (mini("Accepts"), "--isolation", "none")
+    whole = command.run(*words).expect(1).out.splitlines()
+    small = len(whole) - 6
+    monkeypatch.setattr("conformance.cli.run_summary.screen_lines", lambda: small)
+    lines = command.run(*words).expect(1).out.splitlines()
+    assert len(lines) < small
+    assert lines[1].startswith("  does not conform to ")
+    assert any("conformance explain " in line for line in lines)
+    assert lines[-1].startswith("report: ")
+
+
+def test_a_failure_names_the_commands_that_repeat_and_explain_it(command: Command) -> None:
+    said = command.run(mini("Accepts"), "--isolation", "none").expect(1)
+    lines = said.out.splitlines()
+    repeat = next(number for number, line in enumerate(lines) if " -k " in line)
+    assert lines[repeat + 1].startswith(f"      conformance explain --cases {command.cases} ")
+
+
+class Screen(io.StringIO):
+    """A terminal of 80 columns."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_progress_is_a_bar_with_rate_failures_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen()
+    progress = Progress("running", 200, screen)
+    time.sleep(0.01)
+    progress.at(100, "some-case", 3)
+    assert re.fullmatch(
+        r"\r\x1b\[Krunning ━{10}─{10} 100 of 200 · 3 failed · [0-9,.]+/s · about [0-9]+ s left.*", screen.getvalue()
+    )
+    progress.close()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0.1)
+    stream = io.StringIO()
+    progress = Progress("running", 10, stream)
+    end = time.monotonic() + 20
+    while "running 0 of 10" not in stream.getvalue() and time.monotonic() < end:
+        time.sleep(0.05)
+    progress.close()
+    assert "conformance: running 0 of 10\n" in stream.getvalue()

@@ -1,0 +1,120 @@
+"""Progress of long work: a bar on a terminal, a line now and then elsewhere.
+
+Written here and not taken from a library such as rich: it is one line, and the suite would depend on that library at
+every start.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+import time
+from collections import deque
+from typing import TextIO
+
+from .terminal import cut_columns, is_coloured, is_terminal, printable, width
+
+LINE_SECONDS = 9.0
+"""Seconds between two lines of progress where there is no terminal."""
+_BAR = 20
+_SAMPLE_SECONDS, _WINDOW = 1.0, 30.0
+"""The rate is that of the last `_WINDOW` seconds."""
+_POLL = 0.5
+"""Seconds between two looks of the thread that writes while nothing ends."""
+
+
+class Progress:
+    """The number done, its rate, the failures so far and the time left.
+
+    Without a terminal, as in CI, it writes a line at least every LINE_SECONDS, also while one call hangs.
+    """
+
+    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
+        self._label, self._total = label, total
+        self._stream = stream or sys.stderr
+        self._on_terminal = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
+        self._done = 0
+        self._failed: int | None = None
+        began = time.monotonic()
+        self._samples = deque([(began, 0)])
+        """Times of the last seconds, with the number done, for the rate: a run that is resumed begins with a leap."""
+        self._next = 0.0 if self._on_terminal else began + LINE_SECONDS
+        self._lock, self._closed = threading.Lock(), threading.Event()
+        if not self._on_terminal and math.isfinite(LINE_SECONDS):
+            threading.Thread(target=self._write_while_nothing_ends, daemon=True).start()
+
+    def at(self, done: int, note: str = "", failed: int | None = None) -> None:
+        """Show the number done, at most ten times a second on a terminal; `note` is shown there only."""
+        with self._lock:
+            self._done, self._failed = done, failed
+            now = time.monotonic()
+            self._sample(now)
+            if now < self._next and (done < self._total or not self._on_terminal):
+                return
+            if self._on_terminal:
+                self._next = now + 0.1
+                self._draw_bar(now, note)
+            else:
+                self._write_line(now)
+
+    def close(self) -> None:
+        """Clear the bar, and write no more."""
+        self._closed.set()
+        if self._on_terminal:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def _sample(self, now: float) -> None:
+        if now - self._samples[-1][0] >= _SAMPLE_SECONDS:
+            self._samples.append((now, self._done))
+        while len(self._samples) > 2 and now - self._samples[0][0] > _WINDOW:
+            self._samples.popleft()
+
+    def _write_while_nothing_ends(self) -> None:
+        while not self._closed.wait(_POLL):
+            with self._lock:
+                if (now := time.monotonic()) >= self._next and not self._closed.is_set():
+                    self._write_line(now)
+
+    def _write_line(self, now: float) -> None:
+        self._next = now + LINE_SECONDS
+        count = f"{self._label} {self._done:,} of {self._total:,}"
+        self._stream.write(f"conformance: {printable(', '.join([count, *self._details(now)]))}\n")
+        self._stream.flush()
+
+    def _draw_bar(self, now: float, note: str) -> None:
+        full = _BAR * self._done // max(self._total, 1)
+        begin = f"{self._label} "
+        rest = " · ".join([f" {self._done:,} of {self._total:,}", *self._details(now), *([note] if note else [])])
+        rest = cut_columns(printable(rest), width(self._stream) - 1 - len(begin) - _BAR)
+        done, left = self._fit_encoding("━" * full, "#" * full), self._fit_encoding("─", "-") * (_BAR - full)
+        if is_coloured(self._stream):
+            done, left = f"\x1b[{31 if self._failed else 32}m{done}\x1b[0m", f"\x1b[2m{left}\x1b[0m"
+        self._stream.write(f"\r\x1b[K{begin}{done}{left}{self._fit_encoding(rest, rest.replace('·', ','))}")
+        self._stream.flush()
+
+    def _fit_encoding(self, text: str, ascii_text: str) -> str:
+        """Return the first text if the stream can write it, otherwise the second."""
+        try:
+            text.encode(getattr(self._stream, "encoding", None) or "ascii")
+        except UnicodeEncodeError:
+            return ascii_text
+        return text
+
+    def _details(self, now: float) -> list[str]:
+        """Return the failures, the rate and the time left, as far as they are known."""
+        failed = [] if self._failed is None else [f"{self._failed:,} failed"]
+        before, done = self._samples[0]
+        rate = (self._done - done) / max(now - before, 1e-9)
+        if not rate:
+            return failed
+        left = (self._total - self._done) / rate
+        return [*failed, f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {_as_time(left)} left"]
+
+
+def _as_time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
