@@ -16,7 +16,7 @@ from .choose import Choice, Chosen, Program, Reasons, choose, dims_of_outputs
 
 VERSION = "3.6.0"
 """The version that the files name: the oldest release that names every field below."""
-LOST = (
+LOST: tuple[str, ...] = (
     "illegal and unspecified calls: benchdnn runs what the library takes",
     "the elements of src: benchdnn fills it with its own",
     "shapes that arrive with run: the library has StaticReshape only",

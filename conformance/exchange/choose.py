@@ -25,7 +25,7 @@ COMMON: Reasons = {
 
 
 class Program(NamedTuple):
-    """One graph of a row, and the calls that are made of it."""
+    """One graph of a row with tensors of one rank each, and the calls that are made of it."""
 
     number: int | None
     """Counts the graphs of a row from 1; None if there is only one."""
@@ -88,10 +88,11 @@ def _bytes_of(step: RowStep) -> int:
 
 
 def _programs(row: Row) -> Iterator[Program]:
-    """Yield each different graph of a row with its calls."""
+    """Yield each different graph of a row with its calls; one that takes several ranks is divided by rank."""
     calls: dict[object, list[RowStep]] = {}
     for step in row.steps:
-        calls.setdefault(step.graph, []).append(step)
+        ranks = (len(step.source.dims), *map(len, dims_of_outputs(row, step)))
+        calls.setdefault((step.graph, ranks), []).append(step)
     for number, steps in enumerate(calls.values(), 1):
         yield Program(number if len(calls) > 1 else None, tuple(steps))
 

@@ -15,11 +15,12 @@ from ..plan.steps import RowStep
 from .choose import Choice, Chosen, Program, Reasons, choose, dims_of_outputs
 
 INSTALL = "pip install 'reshape-conformance[graphs]'"
-LOST = (
+LOST: tuple[str, ...] = (
     "illegal and unspecified calls: a node test has no word for a rejection",
     "bits of NaN and the sign of 0: the runner compares with numpy.testing.assert_allclose",
     "exact bf16: the runner of onnx 1.23 allows a relative error of 2^-6",
     "layouts, in place and strides: a tensor is a file of dense elements",
+    "tensors of unknown rank: ONNX wants every rank, so that a test holds calls of one rank",
     "shape of s32: ONNX takes s64, so both are one test",
     "what a call does to src, to the memory around dst, and to the next call",
 )
@@ -29,7 +30,7 @@ _MOST_BYTES = 1 << 20
 _OPSET, _IR_VERSION = 21, 10
 """The first opset with bf16 tests of Reshape that libraries of 2024 read."""
 _TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT"}
-_Dims = tuple[int | None, ...] | None
+_Dims = tuple[int | None, ...]
 
 
 class MissingOnnx(Exception):
@@ -101,7 +102,7 @@ class _Writer:
 
     def _model(self, row: Row, program: Program) -> Any:
         helper, graph = self._onnx.helper, program.steps[0].graph
-        inputs = [self._info("src", _TYPES[graph.src.type], graph.src.dims)]
+        inputs = [self._info("src", _TYPES[graph.src.type], _common([step.source.dims for step in program.steps]))]
         constants, nodes = [], []
         value, shape = "src", ""
         for k, node in enumerate(graph.nodes):
@@ -166,9 +167,11 @@ def _elements(step: RowStep) -> bytes:
 def _declared_dims(row: Row, program: Program) -> _Dims:
     """Return the dims that the model declares for dst: those of the case, or else what all calls have in common."""
     result: Declared | None = program.steps[0].graph.nodes[-1].result
-    if result is not None:
+    if result is not None and result.dims is not None:
         return result.dims
-    answers = [dims_of_outputs(row, step)[-1] for step in program.steps]
-    if len({len(dims) for dims in answers}) > 1:
-        return None
-    return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*answers, strict=True))
+    return _common([dims_of_outputs(row, step)[-1] for step in program.steps])
+
+
+def _common(dims: Sequence[tuple[int, ...]]) -> _Dims:
+    """Return the lengths that dims of one rank share, None for the others; ONNX wants the rank of every tensor."""
+    return tuple(lengths[0] if len(set(lengths)) == 1 else None for lengths in zip(*dims, strict=True))
