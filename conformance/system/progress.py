@@ -57,7 +57,7 @@ class Progress:
                 self._next = now + 0.1
                 self._draw_bar(now, note)
             else:
-                self._write_line(now)
+                self._write_progress(now)
 
     def close(self) -> None:
         """Clear the bar, and write no more."""
@@ -76,9 +76,9 @@ class Progress:
         while not self._closed.wait(_POLL):
             with self._lock:
                 if (now := time.monotonic()) >= self._next and not self._closed.is_set():
-                    self._write_line(now)
+                    self._write_progress(now)
 
-    def _write_line(self, now: float) -> None:
+    def _write_progress(self, now: float) -> None:
         self._next = now + LINE_SECONDS
         count = f"{self._label} {self._done:,} of {self._total:,}"
         self._stream.write(f"conformance: {printable(', '.join([count, *self._details(now)]))}\n")
