@@ -165,7 +165,7 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
         backend=args.backend,
         plan=plan,
         target=_target(args, plan),
-        chosen=chosen if args.lf is None else _choose_failed(args.lf, chosen),
+        chosen=chosen if args.lf is None else _choose_failures(args.lf, chosen),
         isolation=isolation,
         limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget, maxhang=args.maxhang),
         jobs=args.jobs,
@@ -182,7 +182,7 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
     )
 
 
-def _choose_failed(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[Row], bool]:
+def _choose_failures(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[Row], bool]:
     """Narrow a choice to the rows that failed in the run of a folder."""
     try:
         results = read(folder / RESULTS if folder.is_dir() else folder).results

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
         args.path, args.conforms = Path(args.conforms), ""  # `--conforms PATH` names no document
     plan = load_plan(args)
-    _refuse_ignored(args)
+    _check_options_fit(args)
     if args.certificate:
         return _verify_certificate(args, plan)
     if (args.repeat is None) != (args.backend is None):
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if wrong or (args.conforms is not None and verification.why_not) else 0
 
 
-def _refuse_ignored(args: argparse.Namespace) -> None:
+def _check_options_fit(args: argparse.Namespace) -> None:
     """Refuse options that would check nothing, because they belong to the other use of the command."""
     of_certificate = {"--allowed": args.allowed, "--revoked": args.revoked, "--challenge": args.challenge,
                       "--subject": args.subject}  # fmt: skip

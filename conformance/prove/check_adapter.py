@@ -15,7 +15,7 @@ from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
 from ..run.diagnose import diagnose_elements
-from .check_claims import Check, check_claims, note_unclaimed
+from .check_claims import Check, check_claims, suggest_claim
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
 """Shapes that (2, 3) cannot take with special_zero false, whatever document is asked."""
@@ -191,7 +191,7 @@ class _Checks:
         """Check that every bit pattern of every claimed type and layout comes back unchanged."""
         for type_ in _types(self.spec):
             if self.claims.leaves(f"type:{type_}"):
-                yield from note_unclaimed(f"type:{type_}", self.call(type_, (2, 3), (2, 3))[1])
+                yield from suggest_claim(f"type:{type_}", self.call(type_, (2, 3), (2, 3))[1])
                 continue
             wrong = None
             for layout in LAYOUTS:

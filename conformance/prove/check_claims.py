@@ -30,7 +30,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     for facet, row in sorted(_witnesses(plan.rows, claims).items()):
         outcome = call_steps(row, adapter)[0]
         if claims.leaves(facet):
-            yield from note_unclaimed(facet, outcome)
+            yield from suggest_claim(facet, outcome)
         elif outcome.kind in ("unsupported", "error"):
             broken = True
             how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
@@ -48,7 +48,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
         yield Check("ok", "claims", "nothing that is claimed is unsupported")
 
 
-def note_unclaimed(facet: str, outcome: Outcome) -> Iterator[Check]:
+def suggest_claim(facet: str, outcome: Outcome) -> Iterator[Check]:
     """Say that a facet works although it is not claimed."""
     if outcome.kind == "tensor":
         yield Check("note", "claims", f"{facet} is left out, and works: it may be claimed")

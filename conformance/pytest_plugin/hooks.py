@@ -72,7 +72,7 @@ def register(config: pytest.Config) -> None:
         folders = spec, cases = selection.folders(config)
         plan = plan_of(load_suite(spec, cases))
         target = selection.target(plan, config.option)
-        named = selection.rows_named(plan, config, layers(cases, cases_folder()))
+        named = selection.select_named_rows(plan, config, layers(cases, cases_folder()))
         order = order_of(config, plan, target, (spec, cases))
         waivers = load_waivers(order)  # before anything is started
         with contain():

@@ -56,7 +56,7 @@ def target(plan: Plan, option: Any) -> Target:
     )
 
 
-def rows_named(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozenset[str] | None:
+def select_named_rows(plan: Plan, config: pytest.Config, layers: Iterable[Path]) -> frozenset[str] | None:
     """Return the ids of the rows that arguments name; None if none do. Leave pytest the arguments that name tests."""
     here = config.invocation_params.dir
     if config.args_source.name != "ARGS":  # nobody named tests, so `testpaths` and the working directory do not count

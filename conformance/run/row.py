@@ -41,12 +41,12 @@ def run(
         if hangs.is_enough(row):
             yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
-        previous = _run_timed(row, adapter, left, previous)
+        previous = _run_and_time(row, adapter, left, previous)
         hangs.count(row, previous)
         yield previous
 
 
-def _run_timed(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+def _run_and_time(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
     began = perf_counter()
     result = run_row(row, adapter, left_out, previous)
     milliseconds = round(1000 * (perf_counter() - began))
