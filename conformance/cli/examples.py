@@ -11,6 +11,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
+    "exchange tests with other suites": ("export", "import"),
     "keep the suite sound": ("check", "mutants", "publish"),
 }
 """Commands by purpose; a command that is in no group is listed at the end."""
@@ -105,6 +106,13 @@ docs/certify.md has the whole conversation of vendor and issuer""",
   conformance check-graph model.onnx --input x=1..8,3,32,32   with each batch from 1 to 8
   conformance check-graph model.xml --run openvino    make the same calls on a backend
 exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided""",
+    "export": """\
+  conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
+  conformance export benchdnn --out build/benchdnn    a graph file for each, for `benchdnn --graph --case=FILE`""",
+    "import": """\
+  conformance import onnx data/node                   print the new calls as cases
+  conformance import onnx data/node --out cases/node.yaml
+exit codes: 0 done · 1 a test wants other dims than the documents · 2 the folder cannot be read""",
     "diff-documents": """\
   conformance diff-documents static-2021 static-2022""",
     "completion": """\

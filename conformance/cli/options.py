@@ -325,6 +325,21 @@ def _check_graph(parser: Parser) -> None:
     parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {_BACKEND}")
 
 
+def _export(parser: Parser) -> None:
+    text = "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver"
+    parser.add_argument("format", choices=("onnx", "benchdnn"), metavar="FORMAT", help=text)
+    parser.path("--out", "DIR", "where the tests go, a new or an empty folder", required=True)
+    _add_cases(parser)
+
+
+def _import(parser: Parser) -> None:
+    parser.add_argument("format", choices=("onnx",), metavar="FORMAT", help="onnx: backend node tests")
+    text = "the folder that holds a folder for each test, with its model.onnx"
+    parser.add_argument("folder", type=path, metavar="DIR", help=text)
+    parser.path("--out", "FILE", "write the cases to a file instead of the terminal")
+    _add_cases(parser)
+
+
 def _diff_documents(parser: Parser) -> None:
     parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
     parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
@@ -360,6 +375,8 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "explain": ("explain", "explain one of them fully", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
     "check-graph": ("check_graph", "say what the reshapes of a model file mean, for each length", _check_graph),
+    "export": ("export", "write the legal rows as tests of ONNX or of benchdnn", _export),
+    "import": ("import_tests", "write the Reshape node tests of ONNX as cases", _import),
     "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),
     "completion": ("completion", "print a script that completes all this in bash, zsh or fish", _completion),
 }

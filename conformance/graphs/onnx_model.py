@@ -17,7 +17,7 @@ from .onnx_values import MOST_ELEMENTS, Value, compute, compute_shape
 _MOST_BYTES = 1 << 30
 _ROUNDS = 8
 """Times that values are computed and dims inferred from them, in turn."""
-_TYPES = {
+TYPES = {
     "FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "DOUBLE": "f64", "BOOL": "bool", "STRING": "string",
     **{f"{long}INT{bits}": f"{kind}{bits}" for long, kind in (("", "s"), ("U", "u")) for bits in (8, 16, 32, 64)},
 }  # fmt: skip
@@ -195,10 +195,10 @@ class _Scope:
         names = self.onnx.TensorProto.DataType.Name
         for value in (*graph.input, *graph.value_info, *graph.output):
             type_ = value.type.tensor_type.elem_type
-            self._tensors[value.name] = _Names(_dims_of(value.type), _TYPES.get(names(type_)) if type_ else None)
+            self._tensors[value.name] = _Names(_dims_of(value.type), TYPES.get(names(type_)) if type_ else None)
             self._values[value.name] = None  # hides a value of that name in the graph around this one
         for tensor in graph.initializer:
-            known_type = _TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())
+            known_type = TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())
             self._tensors[tensor.name] = _Names(tuple(tensor.dims), known_type)
             self._values[tensor.name] = self._read(tensor)
             if tensor.data_location == tensor.EXTERNAL:

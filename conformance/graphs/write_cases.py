@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..model.types import WIDTH
 from .conclude import CheckedNode
 from .decide import Decision, Judge
-from .nodes import Dims, whole
+from .nodes import Dims, ReshapeNode, whole
 
 MOST_BYTES = 1 << 28
 """Bytes of src or dst in a case; larger tensors would make a run slow."""
@@ -34,8 +34,8 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
     calls: dict[str, str] = {}
     left_out: set[str] = set()
     for node in nodes:
-        for number, variant in enumerate(node.variants):
-            lines = list(_case_lines(node, number, judge))
+        for variant in node.variants:
+            lines = list(case_lines(variant, judge))
             if lines:
                 calls.setdefault("\n".join(lines), f"{PREFIX}{len(calls) + 1}")
             else:
@@ -45,9 +45,8 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
     return Written(head + text, len(calls), len(left_out))
 
 
-def _case_lines(node: CheckedNode, number: int, judge: Judge) -> Iterator[str]:
+def case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
     """Yield the keys of a case but its id; nothing if no case can hold the call."""
-    call = node.variants[number]
     src, shape = whole(call.src), whole(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
         return

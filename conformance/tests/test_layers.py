@@ -22,6 +22,7 @@ LADDER = (
     ("certify", "prove"),
     ("report", "explore"),
     ("graphs",),
+    ("exchange",),
     ("cli",),
     ("pytest_plugin",),
     ("tests",),

@@ -1,0 +1,1 @@
+"""Tests of other suites: ours in their file formats, and theirs as cases."""

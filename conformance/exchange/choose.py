@@ -1,0 +1,108 @@
+"""Choose the rows that another suite's format can hold, and say why each of the others is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..meaning.chains import meaning_of
+from ..model.types import WIDTH
+from ..plan.memory import volume_of
+from ..plan.rows import Row
+from ..plan.steps import RowStep
+
+Reasons = Mapping[str, str]
+"""The reason to leave out a row, by the beginning of a facet that the format has no place for."""
+COMMON: Reasons = {
+    "in-place": "dst in the memory of src",
+    "threads": "several calls at the same time",
+    "dst-strides": "strides declared of dst",
+    "shape-strides": "strides of shape",
+    "form:": "an attribute, operand or type in an unusual form",
+}
+"""What no format here has a place for."""
+
+
+class Program(NamedTuple):
+    """One graph of a row with tensors of one rank each, and the calls that are made of it."""
+
+    number: int | None
+    """Counts the graphs of a row from 1; None if there is only one."""
+    steps: tuple[RowStep, ...]
+
+
+class Chosen(NamedTuple):
+    """Rows that differ in nothing that the format keeps; the first one is written."""
+
+    rows: tuple[Row, ...]
+    programs: tuple[Program, ...]
+
+    @property
+    def name(self) -> str:
+        """The case and the element type."""
+        return f"{self.rows[0].case.id}-{self.rows[0].type}"
+
+
+class Choice(NamedTuple):
+    """The rows to write, and the number of rows that are left out for each reason."""
+
+    chosen: tuple[Chosen, ...]
+    left_out: Counter[str]
+
+
+def choose(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Choice:
+    """Choose among rows, which are grouped by case, type, and whether shape arrives with run."""
+    groups: dict[tuple[str, str, bool], list[Row]] = {}
+    left_out: Counter[str] = Counter()
+    for row in rows:
+        groups.setdefault((row.case.id, row.type, row.given == "runtime"), []).append(row)
+    chosen = []
+    for group in groups.values():
+        why = next(filter(None, (_why_left_out(row, reasons, most_bytes) for row in group)), None)
+        if why is None:
+            chosen.append(Chosen(tuple(group), tuple(_programs(group[0]))))
+        else:
+            left_out[why] += len(group)
+    return Choice(tuple(chosen), left_out)
+
+
+def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | None:
+    meanings = [judged.meaning for step in row.steps for judged in step.meanings]
+    if any(meaning.kind == "illegal" for meaning in meanings):
+        return "a call that a document forbids"
+    if any(meaning.kind == "unspecified" for meaning in meanings):
+        return "a call that a document leaves unspecified"
+    if any(meaning.rules for meaning in meanings):
+        return "a call that a backend may reject because of its size"
+    for beginning, words in {**COMMON, **reasons}.items():
+        if any(facet.startswith(beginning) for facet in row.facets):
+            return words
+    if most_bytes is not None and max(_bytes_of(step) for step in row.steps) > most_bytes:
+        return f"a tensor of more than {most_bytes >> 20} MiB"
+    return None
+
+
+def _bytes_of(step: RowStep) -> int:
+    return volume_of(step.source.dims) * WIDTH[step.source.type]
+
+
+def _programs(row: Row) -> Iterator[Program]:
+    """Yield each different graph of a row with its calls; one that takes several ranks is divided by rank."""
+    calls: dict[object, list[RowStep]] = {}
+    for step in row.steps:
+        ranks = (len(step.source.dims), *map(len, dims_of_outputs(row, step)))
+        calls.setdefault((step.graph, ranks), []).append(step)
+    for number, steps in enumerate(calls.values(), 1):
+        yield Program(number if len(calls) > 1 else None, tuple(steps))
+
+
+def dims_of_outputs(row: Row, step: RowStep) -> tuple[tuple[int, ...], ...]:
+    """Return the dims of the output of each node of a legal step."""
+    call = row.case.steps[row.steps.index(step)]
+    contract = row.contracts[row.documents[0]]
+    known = []
+    for k in range(1, len(call.shapes) + 1):
+        dst = meaning_of(contract, call.src, call.shapes[:k], call.special_zero[:k], None, call.shared_src).dst or ()
+        known.append(tuple(length for length in dst if length is not None))
+    return tuple(known)
