@@ -86,6 +86,8 @@ class Case:
     place: Place
     declared: tuple[int | None, ...] | Literal["unknown"] | None = None
     """Dims declared of dst; `unknown`: declared without a rank; None: nothing is declared."""
+    title: str | None = field(default=None, metadata=_facts())
+    """The fact in words, where the id is no sentence that a reader understands."""
     shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
     """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
@@ -113,6 +115,11 @@ class Case:
 
     start: int | None = None
     """The number of the first default element of src; None: a checksum of the id. Only a nonce sets it."""
+
+    @property
+    def heading(self) -> str:
+        """The title, or the words of the id."""
+        return self.title or self.id.replace("-", " ")
 
     @property
     def shown_steps(self) -> tuple[int, ...]:
