@@ -1,4 +1,4 @@
-"""JAX: jax.numpy.reshape, eager and under jit; a shape is static in both."""
+"""JAX: jax.numpy.reshape, eager and under jit, and jax.lax.reshape; a shape is static in all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance import Array, CannotStart, Tensor, array_of
 from conformance.adapter import check_rank_in_numpy
 from conformance.model.types import dtype_of, name_of
 
-from .shared import ArrayLibrary, NodeCalls, without_elements
+from .shared import ArrayLibrary, NodeCalls, resolve_infer, without_elements
 
 _REFUSED = re.compile("cannot reshape array|can only specify one unknown axis|new_sizes must all be positive")
 
@@ -44,11 +44,16 @@ class Jax(ArrayLibrary):
 
     def reshape(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         try:
-            return jnp.reshape(src, shape)
+            return self.call(src, shape)
         except TypeError as refusal:
+            if max(shape, default=0) >> 63:  # how the binding of XLA refuses integers past 64 bits
+                raise OverflowError(str(refusal)) from refusal
             if _REFUSED.search(str(refusal)):  # the message for lengths that do not fit
                 raise ValueError(str(refusal)) from refusal
             raise
+
+    def call(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return jnp.reshape(src, shape)
 
     def export_dst(self, dst: jax.Array) -> Tensor | Array:
         check_rank_in_numpy(dst.shape)
@@ -76,3 +81,16 @@ class JaxJit(Jax):
             src
         )  # shape is a Python tuple here
         return dst
+
+
+class JaxLax(Jax):
+    """jax.lax.reshape, eager; it has no -1, so that the adapter answers the one that fits."""
+
+    name = "jax-lax"
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.detail += (("-1", "answered by the adapter"),)
+
+    def call(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return jax.lax.reshape(src, resolve_infer(src.shape, shape))

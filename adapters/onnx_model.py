@@ -27,8 +27,8 @@ OPSET, IR_VERSION = 21, 10
 """The first version with all types that is older than the libraries that read it."""
 
 
-def model(graph: Graph) -> Any:
-    """Return the model of a graph; `arguments` names its inputs."""
+def model(graph: Graph, opset: int = OPSET) -> Any:
+    """Return the model of a graph; `arguments` names its inputs. From opset 14 on there is an allowzero."""
     inputs, initializers, nodes = [info("src", graph.src)], [], []
     inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
     value, arriving, name, between = "src", count(), "", list[str]()
@@ -56,7 +56,7 @@ def model(graph: Graph) -> Any:
     outputs = [info("dst", graph.nodes[-1].result)] if graph.nodes[-1].outputs else []
     outputs += [info(name, None) for name in between]  # or an optimiser would drop their nodes
     whole = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
-    return helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    return helper.make_model(whole, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
 
 
 def attributes(node: Node) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from conformance.adapter import rejection
 from conformance.model import STRIDED
 from conformance.model.types import WIDTH
 
-from .onnx_model import TYPES, arguments, model
+from .onnx_model import OPSET, TYPES, arguments, model
 from .shared import strides_of
 
 NAMES = {number: name for name, number in TYPES.items()}
@@ -38,15 +38,18 @@ class OnnxRuntime:
 
     name: ClassVar[str] = "onnxruntime"
     level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    opset: ClassVar[int] = OPSET
     claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", *LAYOUTS))
 
     @property
     def identity(self) -> Identity:
         build = ort.get_build_info().removeprefix("ORT Build Info: ")
-        return Identity(self.name, ort.__version__, (("build", build), ("provider", PROVIDER)))
+        return Identity(
+            self.name, ort.__version__, (("build", build), ("provider", PROVIDER), ("opset", str(self.opset)))
+        )
 
     def compile(self, graph: Graph) -> Session:
-        serialized = model(graph).SerializeToString()
+        serialized = model(graph, self.opset).SerializeToString()
         options = ort.SessionOptions()
         options.graph_optimization_level = self.level
         options.log_severity_level = SILENT
@@ -62,6 +65,13 @@ class OnnxRuntimePlain(OnnxRuntime):
 
     name = "onnxruntime-plain"
     level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+
+
+class OnnxRuntimeOpset18(OnnxRuntime):
+    """ONNX Runtime on models of opset 18, on which it runs optimisations that later opsets do not have yet."""
+
+    name = "onnxruntime-opset-18"
+    opset = 18
 
 
 class Session:

@@ -57,11 +57,14 @@ class Paddle(ArrayLibrary):
 
     def reshape(self, src: Any, shape: Any) -> Any:
         try:
-            return paddle.reshape(src, shape)
+            return self.call(src, shape)
         except SystemError as refusal:
             if isinstance(refusal.__cause__, OverflowError):  # how the binding refuses integers past 64 bits
                 raise refusal.__cause__ from None
             raise
+
+    def call(self, src: Any, shape: Any) -> Any:
+        return paddle.reshape(src, shape)
 
     def export_dst(self, dst: Any) -> Tensor | Array:
         check_rank_in_numpy(dst.shape)
@@ -69,3 +72,15 @@ class Paddle(ArrayLibrary):
             return without_elements(NAMES[dst.dtype], dst.shape)
         array: Array = dst.numpy()
         return array.view(dtype_of("bf16")) if dst.dtype == paddle.bfloat16 else array
+
+
+class PaddleInPlace(Paddle):
+    """paddle.Tensor.reshape_, the method that changes src; a shape that arrives with the call is a tensor."""
+
+    name = "paddle-in-place"
+
+    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
+        return super().run_chain(src.clone(), calls)  # a fork needs src again
+
+    def call(self, src: Any, shape: Any) -> Any:
+        return src.reshape_(shape)

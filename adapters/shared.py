@@ -24,6 +24,17 @@ def resolve_zeros(src: Sequence[int], call: NodeCall) -> tuple[int, ...]:
     return tuple(src[i] if entry == 0 and i < len(src) else entry for i, entry in enumerate(call.shape))
 
 
+def resolve_infer(src: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape for a library without -1, with a length in place of the only -1.
+
+    A -1 beside another one, or beside lengths that do not divide the volume of src, stays.
+    """
+    known = math.prod(entry for entry in shape if entry != -1)
+    if shape.count(-1) != 1 or known <= 0 or math.prod(src) % known:
+        return shape
+    return tuple(math.prod(src) // known if entry == -1 else entry for entry in shape)
+
+
 def has_elements(dims: Sequence[int]) -> bool:
     """True if an answer has elements to read; a library may report negative lengths or more than 2^60 elements."""
     return min(dims, default=1) > 0 and not math.prod(dims) >> 60

@@ -1,4 +1,7 @@
-"""TensorFlow: tf.reshape eager, in a tf.function, and compiled by XLA; shape is a tensor of s32 or s64."""
+"""TensorFlow: tf.reshape eager, in a tf.function, and compiled by XLA.
+
+Shape is a tensor of s32 or s64; two further backends give it as a NumPy array and as a list of integers.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,15 @@ class TensorFlow(ArrayLibrary):
 
     def run_chain(self, src: Any, calls: NodeCalls) -> Any:
         for call in calls:
-            if call.shape_type not in SHAPE_TYPES:
-                raise Unsupported(f"shape-type:{call.shape_type}")
-            shape = resolve_zeros(src.shape, call)
-            fits = max(shape, default=0) >> 31 == 0  # a copied length may not fit
-            src = self.reshape(src, tf.constant(shape, SHAPE_TYPES[call.shape_type] if fits else tf.int64))
+            src = self.reshape(src, self.shape_argument(resolve_zeros(src.shape, call), call.shape_type))
         return src
+
+    def shape_argument(self, shape: tuple[int, ...], shape_type: str) -> Any:
+        """Return shape as the library is given it."""
+        if shape_type not in SHAPE_TYPES:
+            raise Unsupported(f"shape-type:{shape_type}")
+        fits = max(shape, default=0) >> 31 == 0  # a copied length may not fit
+        return tf.constant(shape, SHAPE_TYPES[shape_type] if fits else tf.int64)
 
     def reshape(self, src: Any, shape: Any) -> Any:
         return tf.reshape(src, shape)
@@ -96,3 +102,24 @@ class TensorFlowXla(TensorFlowFunction):
 
     name = "tensorflow-xla"
     options: Mapping[str, Any] = {"jit_compile": True}
+
+
+class TensorFlowArray(TensorFlow):
+    """tf.reshape, eager, with shape as a NumPy array of its type."""
+
+    name = "tensorflow-array"
+    leaves_out = tuple(facet for facet in TensorFlow.leaves_out if facet not in OTHERS)
+
+    def shape_argument(self, shape: tuple[int, ...], shape_type: str) -> Any:
+        bounds = np.iinfo(dtype_of(shape_type))
+        fits = all(bounds.min <= entry <= bounds.max for entry in shape)  # a copied length may not fit
+        return np.array(shape, dtype_of(shape_type) if fits else np.int64)
+
+
+class TensorFlowList(TensorFlowArray):
+    """tf.reshape, eager, with shape as a list of Python integers."""
+
+    name = "tensorflow-list"
+
+    def shape_argument(self, shape: tuple[int, ...], shape_type: str) -> Any:
+        return list(shape)

@@ -50,11 +50,14 @@ class Torch(ArrayLibrary):
 
     def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         try:
-            return torch.reshape(src, shape)
+            return self.call(src, shape)
         except TypeError as refusal:
             if "Overflow when unpacking" in str(refusal):  # how the binding refuses integers past 64 bits
                 raise OverflowError(str(refusal)) from refusal
             raise
+
+    def call(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+        return torch.reshape(src, shape)
 
     def export_dst(self, dst: torch.Tensor) -> Tensor:
         """Return a tensor of any rank over the storage of dst."""
@@ -70,6 +73,15 @@ class TorchRaw(Torch):
 
     name = "torch-raw"
     answers_special_zero = False
+
+
+class TorchMethod(Torch):
+    """torch.Tensor.reshape, eager, with each length as an argument of its own."""
+
+    name = "torch-method"
+
+    def call(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+        return src.reshape(*shape) if shape else src.reshape(())
 
 
 class TorchMkldnn(Torch):

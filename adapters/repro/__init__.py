@@ -62,7 +62,7 @@ WRITERS = {
     "tract": "onnx", "tvm": "onnx", "pytensor": "pytensor",
 }  # fmt: skip
 """An adapter's module → the module here that writes its scripts."""
-WITH_DEVICE = ("torch", "torch-raw", "jax", "jax-jit", "cupy")
+WITH_DEVICE = ("torch", "torch-raw", "torch-method", "jax", "jax-jit", "jax-lax", "cupy")
 """The backends that take a device after an `@`."""
 
 

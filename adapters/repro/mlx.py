@@ -32,6 +32,14 @@ def write_script(row: Row, backend: str) -> str:
         src = f"mx.array({numpy_array(source)})"
         if 0 in source.dims:
             src = f"mx.zeros({python(source.dims)}, mx.{TYPES[source.type]})"
-        steps.append(body(step, src, [f"src = mx.reshape(src, {shape})" for shape, _ in function_calls(step)]))
+        calls = [f"src = {call_code(backend, shape)}" for shape, _ in function_calls(step)]
+        steps.append(body(step, src, calls))
     imports = ["import mlx.core as mx", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))
+
+
+def call_code(backend: str, shape: str) -> str:
+    """Return the call of the function, or of the method with each length as an argument."""
+    if backend == "mlx-method":
+        return "src.reshape(())" if shape == "()" else f"src.reshape{shape}"
+    return f"mx.reshape(src, {shape})"

@@ -79,14 +79,20 @@ def run(model, *given):
     ),
 }
 """Of those that take constant shapes only: imports, refusals, and how a model is run."""
-LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-plain": "ORT_DISABLE_ALL"}
+LEVELS = {
+    "onnxruntime": "ORT_ENABLE_ALL",
+    "onnxruntime-plain": "ORT_DISABLE_ALL",
+    "onnxruntime-opset-18": "ORT_ENABLE_ALL",
+}
+OPSETS = {"onnxruntime-opset-18": 18}
+"""The opset of a backend's models, if it is not 21."""
 
 
 def write_script(row: Row, backend: str) -> str:
     """The script of a row."""
     level = LEVELS.get(backend)
     graphs = list(dict.fromkeys(step.graph for step in checked_steps(row)))
-    models = [model(graph, f"model_{number}") for number, graph in enumerate(graphs, 1)]
+    models = [model(graph, f"model_{number}", OPSETS.get(backend, 21)) for number, graph in enumerate(graphs, 1)]
     if backend in CONSTANT:
         return write_constant_script(row, backend, models, graphs)
     steps = [step_code(step, f"model_{graphs.index(step.graph) + 1}", level is not None) for step in checked_steps(row)]
@@ -120,7 +126,7 @@ def write_constant_script(row: Row, backend: str, models: list[str], graphs: lis
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def model(graph: Graph, name: str) -> str:
+def model(graph: Graph, name: str, opset: int) -> str:
     """A function that makes the model of a graph; its inputs are src, extra1 … and arriving0 …"""
     inputs, initializers, nodes = [info("src", graph.src)], [], []
     inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
@@ -146,7 +152,7 @@ def model(graph: Graph, name: str) -> str:
     lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", initializers))
     lines = [f"{what} = [\n{indent(''.join(f'{each},{chr(10)}' for each in some), '    ')}]" for what, some in lists]
     lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)')
-    lines.append('return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)')
+    lines.append(f'return helper.make_model(graph, opset_imports=[helper.make_opsetid("", {opset})], ir_version=10)')
     return f"\ndef {name}():\n{indent(chr(10).join(lines), '    ')}\n"
 
 

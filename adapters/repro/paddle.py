@@ -38,7 +38,8 @@ def write_script(row: Row, backend: str) -> str:
                 raise Unsupported(f"shape-type:{type_}")
             if row.given == "runtime":
                 shape = f"paddle.to_tensor(np.array({shape}, {NUMPY[type_]}))"  # noqa: PLW2901 - as it is given
-            calls.append(f"src = paddle.reshape(src, {shape})")
+            call = "src.reshape_({})" if backend == "paddle-in-place" else "paddle.reshape(src, {})"
+            calls.append(f"src = {call.format(shape)}")
         steps.append(body(step, src, calls))
     imports = ["import math", *numpy_imports(row), "import paddle"]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, OSError, SystemError)", LOOK, steps))

@@ -35,10 +35,8 @@ def write_script(row: Row, backend: str) -> str:
         if 0 in source.dims:
             src = f"tf.zeros({python(source.dims)}, {NUMPY[source.type]})"
         for shape, type_ in function_calls(step):
-            if type_ not in SHAPE_TYPES:
-                raise Unsupported(f"shape-type:{type_}")
-            constant = f"tf.constant({shape}, {SHAPE_TYPES[type_]})"
-            calls.append(f"src = {'reshape' if decorator and runtime else 'tf.reshape'}(src, {constant})")
+            given = shape_code(backend, shape, type_)
+            calls.append(f"src = {'reshape' if decorator and runtime else 'tf.reshape'}(src, {given})")
         if decorator and not runtime:
             calls = compile_calls(decorator, calls)
         steps.append(body(step, src, calls))
@@ -46,6 +44,17 @@ def write_script(row: Row, backend: str) -> str:
     imports = ["import os", quiet, *numpy_imports(row), "import tensorflow as tf"]
     before = ANY_RANK.format(decorator=add_signature(decorator, row)) if decorator and runtime else ""
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, tf.errors.OpError)", LOOK, steps, before))
+
+
+def shape_code(backend: str, shape: str, type_: str) -> str:
+    """Return a shape as the backend gives it to the library."""
+    if backend == "tensorflow-list":
+        return f"list({shape})"
+    if backend == "tensorflow-array":
+        return f"np.array({shape}, {NUMPY[type_]})"
+    if type_ not in SHAPE_TYPES:
+        raise Unsupported(f"shape-type:{type_}")
+    return f"tf.constant({shape}, {SHAPE_TYPES[type_]})"
 
 
 def add_signature(decorator: str, row: Row) -> str:

@@ -28,7 +28,9 @@ def write_script(row: Row, backend: str) -> str:
     steps = []
     for step in checked_steps(row):
         src = src_code(step.source) + (f".to({python(device)})" if device else "")
-        calls = [f"src = torch.reshape(src, {shape})" for shape, _ in function_calls(step, mapped=name != "torch-raw")]
+        call = "src = src.reshape{}" if name == "torch-method" else "src = torch.reshape(src, {})"
+        shapes = [shape for shape, _ in function_calls(step, mapped=name != "torch-raw")]
+        calls = [call.format(f"({shape})" if shape == "()" and name == "torch-method" else shape) for shape in shapes]
         if name in COMPILED:
             if row.given == "runtime":
                 raise Unsupported("runtime-shape")

@@ -22,6 +22,8 @@ class Bundled(NamedTuple):
     extra: str | None = None
     variable: str | None = None
     """The environment variable that may name the library instead."""
+    not_tried: tuple[str, ...] = ()
+    """Other public ways into the library's reshape that no bundled backend takes, in words."""
 
     @property
     def version(self) -> str | None:
@@ -57,7 +59,8 @@ def bundled_backends() -> dict[str, Bundled]:
     for name, entry in entries.items():
         module, _, class_name = entry["class"].partition(":")
         install = f"pip install {entry['pip']}" if "pip" in entry else None
-        backends[name] = Bundled(module, class_name, install, entry.get("extra"), entry.get("variable"))
+        ways = tuple(entry.get("not_tried", ()))
+        backends[name] = Bundled(module, class_name, install, entry.get("extra"), entry.get("variable"), ways)
     return backends
 
 

@@ -32,6 +32,8 @@ class _Listing(NamedTuple):
     right: tuple[int, ...] = ()
     noun: str = ""
     """An entry in words, if it is not the singular of the name of the list."""
+    notes: Callable[[list[dict[str, Any]]], list[str]] = lambda _: []
+    """Lines below the table."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,6 +69,8 @@ def _resolve(spec: Spec, args: argparse.Namespace) -> None:
 def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]]) -> None:
     rows = [list(listing.row(spec, each)) for each in entries]
     say(table(_fit_to_terminal(rows, listing.header), listing.header, listing.right))
+    for line in listing.notes(entries):
+        say(line)
     say()
     noun = listing.noun or what[:-1]
     first = next(iter(entries[0].values())) if entries else ""
@@ -170,7 +174,13 @@ def _count(cases: int | None) -> str:
 
 def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
     return [
-        {"backend": name, "version": known.version, "about": known.about, "install": known.install}
+        {
+            "backend": name,
+            "version": known.version,
+            "about": known.about,
+            "install": known.install,
+            "not_tried": [*known.not_tried],
+        }
         for name, known in bundled_backends().items()
     ]
 
@@ -182,6 +192,11 @@ def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
         each["about"],
         each["install"] or "comes along",
     )
+
+
+def _ways_not_tried(entries: list[dict[str, Any]]) -> list[str]:
+    rows = [(each["backend"], "; ".join(each["not_tried"])) for each in entries if each["not_tried"]]
+    return ["", table(rows, ("library of", "ways into its reshape that no backend here tries"))]
 
 
 def _rule_row(spec: Spec, rule: dict[str, Any]) -> Sequence[str]:
@@ -232,5 +247,7 @@ _LISTINGS = {
         (4, 5, 6, 7),
         "row",
     ),
-    "backends": _Listing((), _backends, ("backend", "version", "what it is", "install"), _backend_row),
+    "backends": _Listing(
+        (), _backends, ("backend", "version", "what it is", "install"), _backend_row, notes=_ways_not_tried
+    ),
 }

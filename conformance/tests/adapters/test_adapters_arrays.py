@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.adapter import CannotStart, bundled_backends, load_adapter
-from conformance.adapters.shared import NodeCall, resolve_zeros
+from conformance.adapters.shared import NodeCall, resolve_infer, resolve_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Unsupported
 from conformance.plan.memory import Source, image_of, patterns, shape_image
 from conformance.run.call import elements_of
@@ -129,6 +129,32 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Any, type_: str) -> 
 )
 def test_only_zeros_that_copy_are_resolved(shape: tuple[int, ...], special_zero: bool, want: tuple[int, ...]) -> None:
     assert resolve_zeros((2, 3), NodeCall(shape, special_zero, "s64", runtime=False)) == want
+
+
+@pytest.mark.parametrize(
+    ("shape", "want"),
+    [
+        ((4, -1), (4, 6)),
+        ((-1,), (24,)),
+        ((8, 3), (8, 3)),
+        ((-1, -1), (-1, -1)),
+        ((5, -1), (5, -1)),
+        ((0, -1), (0, -1)),
+        ((-2, -1, -12), (-2, 1, -12)),  # the library rejects the others
+    ],
+)
+def test_only_a_length_that_fits_is_inferred(shape: tuple[int, ...], want: tuple[int, ...]) -> None:
+    assert resolve_infer((2, 12), shape) == want
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind"),
+    [("tensorflow", "EagerTensor"), ("tensorflow-array", "ndarray"), ("tensorflow-list", "list")],
+)
+def test_tensorflow_is_given_shape_in_each_form(backend: str, kind: str) -> None:
+    shape = load_or_skip(backend).shape_argument((4, 2**32 + 6), "s32")  # a copied length may not fit the type
+    assert type(shape).__name__ == kind
+    assert np.array(shape).tolist() == [4, 2**32 + 6]
 
 
 @pytest.mark.parametrize("type_", ["u8", "s16", "u64"])

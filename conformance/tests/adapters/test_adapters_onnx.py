@@ -16,7 +16,7 @@ from conformance.run.row import run
 
 from .backends import LAYOUTS, NO, YES, answer, graph, load_or_skip, node, parts_of
 
-BACKENDS = ("onnxruntime", "onnxruntime-plain", "onnx-reference", "tract", "tvm")
+BACKENDS = ("onnxruntime", "onnxruntime-plain", "onnxruntime-opset-18", "onnx-reference", "tract", "tvm")
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -73,6 +73,19 @@ def test_what_is_declared_of_dst_is_written_as_it_is() -> None:
 def test_a_flag_that_is_no_boolean_is_not_supported(adapter: Adapter, zero: Operand | None) -> None:
     with pytest.raises(Unsupported, match="form:attributes"):
         adapter.compile(graph("f32", (2,), (2,), zero=zero))
+
+
+def test_a_model_has_the_opset_of_its_backend() -> None:
+    load_or_skip("onnx-reference")
+    from conformance.adapters import onnx_model
+
+    known = graph("f32", (2, 3), (6,))
+    assert [onnx_model.model(known, *opset).opset_import[0].version for opset in ((), (18,))] == [21, 18]
+
+
+def test_the_backend_of_an_older_opset_says_which() -> None:
+    adapter = load_or_skip("onnxruntime-opset-18")
+    assert dict(adapter.identity.detail)["opset"] == "18"
 
 
 # ── what it hands over and takes back ─────────────────────────────────────────────────────────────

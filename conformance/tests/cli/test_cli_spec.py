@@ -460,6 +460,14 @@ def test_help_is_on_stdout(run: Cli, words: list[str]) -> None:
     run(*words).expect(0, lines=0, out="conformance")
 
 
+def test_ways_that_no_backend_tries_are_listed_with_the_backends(run: Cli) -> None:
+    listed = {each["backend"]: each for each in run("list", "backends", "--json").expect(0).data["backends"]}
+    text = run("list", "backends").expect(0).out
+    assert listed["tensorflow"]["not_tried"]
+    assert listed["tensorflow-array"]["not_tried"] == []  # stated once for each library
+    assert all("; ".join(each["not_tried"]) in text for each in listed.values())
+
+
 def test_help_imports_nothing_slow_and_takes_no_time() -> None:
     code = (
         "import os, sys\nfrom conformance.cli.main import main\n"
