@@ -1,4 +1,4 @@
-"""numpy.reshape as a script; and array-api-strict, Dask, ndonnx and CuPy, which are called in the same words."""
+"""numpy.reshape as a script; and array-api-strict, Dask, ndonnx, CuPy, tinygrad and sparse, called in like words."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ KINDS = {
         ("import ndonnx as ndx", "from onnx import shape_inference"), "ndx.asarray({})",
         "src = ndx.reshape(src, {})", "src.unwrap_numpy()",
     ),
+    "tinygrad": (("from tinygrad import Tensor",), "Tensor({}, device='CPU')", "src = src.reshape({})", "src.numpy()"),
+    "sparse": (("import sparse",), "sparse.COO.from_numpy({})", "src = src.reshape({})", "src.todense()"),
     "cupy": (("import cupy",), "cupy.asarray({})", "src = cupy.reshape(src, {})", "cupy.asnumpy(src)"),
 }  # fmt: skip
 """Imports, src, the call and the answer of each backend."""
@@ -41,8 +43,10 @@ def write_script(row: Row, backend: str) -> str:
     for step in checked_steps(row):
         if backend == "array-api-strict" and step.source.type in ("f16", "bf16"):
             raise Unsupported(f"type:{step.source.type}")  # the standard has neither
-        if backend == "cupy" and step.source.type == "bf16":
+        if backend in ("cupy", "tinygrad") and step.source.type == "bf16":
             raise Unsupported("type:bf16")
+        if backend == "tinygrad" and row.given == "runtime":
+            raise Unsupported("runtime-shape")
         if backend == "ndonnx" and (step.source.type == "bf16" or row.given == "runtime"):
             raise Unsupported("type:bf16" if step.source.type == "bf16" else "runtime-shape")
         calls = [call.format(shape) for shape, _ in function_calls(step, mapped=backend != "numpy-raw")]

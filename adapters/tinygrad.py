@@ -1,0 +1,61 @@
+"""tinygrad on the CPU; it compiles each copy of elements with clang."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import tinygrad  # type: ignore[import-not-found,unused-ignore]
+from tinygrad import dtypes
+
+from conformance import Array, CannotStart, Tensor, array_of
+from conformance.adapter import check_rank_in_numpy
+from conformance.model.types import dtype_of
+
+from .shared import ArrayLibrary, without_elements
+
+TYPES = {
+    "f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64, "bool": dtypes.bool,
+    "s8": dtypes.int8, "u8": dtypes.uint8, "s16": dtypes.int16, "u16": dtypes.uint16, "s32": dtypes.int32,
+    "u32": dtypes.uint32, "s64": dtypes.int64, "u64": dtypes.uint64,
+}  # fmt: skip
+NAMES = {dtype: name for name, dtype in TYPES.items()}
+CPU = "CPU"
+
+
+class TinyGrad(ArrayLibrary):
+    """tinygrad.Tensor.reshape on the CPU."""
+
+    name, version = "tinygrad", metadata.version("tinygrad")
+    operations = ("StaticReshape", "Reshape-1")
+    leaves_out = ("declared", "form", "runtime-shape", "rank:65")
+    refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
+
+    def __init__(self) -> None:
+        compiler = os.environ.get("CC", "clang")
+        if shutil.which(compiler) is None:
+            raise CannotStart(f"tinygrad: there is no {compiler}, which compiles its kernels; install clang, or set CC")
+        self.detail = (("device", CPU), ("compiler", compiler))
+
+    def import_src(self, src: Tensor) -> Any:
+        if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
+            return tinygrad.Tensor.zeros(*src.dims, dtype=TYPES[src.type], device=CPU)
+        array = array_of(src)
+        if src.type == "bf16":
+            return tinygrad.Tensor(array.view(np.uint16), device=CPU).bitcast(dtypes.bfloat16)
+        return tinygrad.Tensor(array, device=CPU)
+
+    def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
+        return src.reshape(shape)
+
+    def export_dst(self, dst: Any) -> Tensor | Array:
+        check_rank_in_numpy(dst.shape)
+        if 0 in dst.shape:
+            return without_elements(NAMES[dst.dtype], dst.shape)
+        if dst.dtype == dtypes.bfloat16:
+            array: Array = dst.bitcast(dtypes.uint16).numpy().view(dtype_of("bf16"))
+            return array
+        return np.asarray(dst.numpy())
