@@ -31,6 +31,7 @@ def things(suite: Suite, name: str) -> list[dict[str, Any]]:
 def _of_case(suite: Suite, case: Case, rows: list[Row]) -> dict[str, Any]:
     return {
         "case": case.id,
+        "title": case.title,
         "place": str(case.place),
         "rule": case.rule,
         "sentence": suite.spec.rules[case.rule].sentence,
@@ -77,6 +78,8 @@ def commands(case: str, args: argparse.Namespace) -> list[str]:
 def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
     """Print the case."""
     say(f"{paint('bold', case['case'])}  {paint('dim', 'case · ' + case['place'])}")
+    if case["title"]:
+        say(label_paragraph("title", case["title"]))
     say(label_paragraph("rule", f"{case['rule']}: {case['sentence']}"))
     for step in case["steps"]:
         say()

@@ -206,7 +206,8 @@ def _kind(kind: FailureKind, amount: Amount, header: Mapping[str, Any]) -> Itera
     yield f"  {paint('red', kind.diagnosis)} · {kind.about}"
     for row, result in kind.members if amount == "all" else kind.members[:1]:
         if amount != "answer":
-            yield wrap(f"{row.case.place}: {row.id}: {result.detail}", 6)
+            about = filter(None, (row.case.place, row.id, row.case.title, result.detail))
+            yield wrap(": ".join(map(str, about)), 6)
         if result.case is not None:
             yield lines([f"      {line}" for line in result.case.rstrip().split("\n")])
         else:

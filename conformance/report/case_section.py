@@ -29,7 +29,7 @@ class CaseEntry(NamedTuple):
 class NamedCases(NamedTuple):
     """Cases that are only named, and what their rows came to."""
 
-    ids: list[str]
+    cases: list[Case]
     counts: Mapping[Verdict, int]
 
 
@@ -75,7 +75,7 @@ def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
     if not cases:
         return None
     counts = count_verdicts(result.worst for rows in cases for result in rows)
-    return NamedCases([rows[0].row.case.id for rows in cases], counts)
+    return NamedCases([rows[0].row.case for rows in cases], counts)
 
 
 def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], listed: Sequence[RowResult]) -> CaseEntry:

@@ -185,7 +185,7 @@ def _make_full(
 def _title(result: RowResult) -> str:
     """The diagnosis, and the case in words: `Subnormals flushed: subnormals of bf16`."""
     diagnosis = cut(visible(result.diagnosis or "no diagnosis"), 80)
-    return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.id.replace('-', ' ')}"
+    return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
 
 
 def _commands(run: FinishedRun, result: RowResult) -> dict[str, str]:

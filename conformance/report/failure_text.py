@@ -33,6 +33,8 @@ def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[s
     for document in result.failing:
         yield "", f"{document}: {format_lines(rule, document)}"
     yield "case", f"{row.case.place}: {row.case.id}"
+    if row.case.title:
+        yield "", row.case.title
     steps = f", step {result.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
     yield "call", f"{row.operation}, {row.type}, shape as {_describe_shape(result)}{steps}"
     yield "", format_call(row.case, row.case.steps[result.step])

@@ -105,6 +105,7 @@ def _describe(run: FinishedRun, result: RowResult) -> str:
     rule = run.plan.suite.spec.rules[row.case.rule]
     lines = [f"rule:    {rule.id}: {rule.sentence}"]
     lines += [f"         {document}: {format_lines(rule, document)}" for document in result.failing]
+    lines += [f"about:   {row.case.title}"] if row.case.title else []
     lines.append(f"call:    {format_call(row.case, row.case.steps[result.step])}")
     for want, documents in collect_wants([row], result.step).items():
         if there := [document for document in documents if document in result.failing]:

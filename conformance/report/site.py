@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..certify.folder import PAGE
 from ..meaning.contract import Contract
-from ..model import LEVELS, WEIGHTS, Call, Document, Finding, Meaning, Rule, Spec, fails
+from ..model import LEVELS, WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
 from ..system.files import replace_text
 from .finished_run import FinishedRun
@@ -50,7 +50,7 @@ class RuleEntry(NamedTuple):
     """The reason why it binds here if the document does not state it."""
     findings: tuple[Finding, ...]
     example: Example | None
-    cases: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    cases: tuple[tuple[Case, tuple[tuple[str, str], ...]], ...]
     """The cases that try it, each with the backends that fail it."""
 
 
@@ -92,12 +92,12 @@ def _entries(
     for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
         findings = [finding for finding in findings_here if rule.id in finding.rules]
-        cases = dict.fromkeys(row.case.id for row in own)
+        cases = {row.case.id: row.case for row in own}
         yield RuleEntry(
             rule, _standing(rule, document.id),
             tuple(order[rule.id]), rule.decided_for.get(_model(rule, document.id)) or rule.because,
             tuple(findings), _example(own, document.id),
-            tuple((case, failing.get(case, ())) for case in cases),
+            tuple((case, failing.get(case.id, ())) for case in cases.values()),
         )  # fmt: skip
 
 

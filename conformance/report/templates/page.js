@@ -16,8 +16,8 @@
 
   /* The id, the title and the rule, which are what a reader searches for. */
   function wordsOf(block) {
-    var id = isCase(block) ? block.element.id.slice('case-'.length) : block.element.querySelector('summary, th').textContent;
-    return [id, id.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
+    var name = block.element.querySelector(isCase(block) ? 'summary .name' : 'summary, th').textContent;
+    return [name, name.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
   }
 
   function show(want) {

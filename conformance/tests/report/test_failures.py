@@ -13,7 +13,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.model import BLAMES, Array
-from conformance.report import report_page
+from conformance.report import junit, report_page
 from conformance.report.failure_section import FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import Values, format_number, show_values
@@ -25,6 +25,7 @@ CASES = """about: A few, the last first.
 cases:
   - {id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}
   - id: in-a-chain
+    title: the dims go & come back
     rule: same-volume
     src: T[2, 3]
     shape: [3, 2]
@@ -61,6 +62,13 @@ def test_single_calls_come_before_chains_and_small_ones_before_large_ones(groups
     cases = [entry.case.id for entry in groups[0].full]
     assert cases == [case for case in ("small", "large", "in-a-chain") if case in cases]
     assert cases[:2] == ["small", "large"]
+
+
+def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[FailureGroup]) -> None:
+    card = next(entry for entry in groups[0].full if entry.case.id == "in-a-chain")
+    assert card.title.endswith(": the dims go & come back")
+    assert re.search("in-a-chain <span class=sub>the dims go &amp; come back</span>", report_page.render(run))
+    assert "about:   the dims go &amp; come back" in junit.render(run)
 
 
 def test_the_tests_of_all_groups_are_those_that_fail(run: FinishedRun, groups: list[FailureGroup]) -> None:
