@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
 from ..graphs.decide import Judge
 from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
+from ..graphs.onnx_trace import trace_model
 from ..graphs.page import FileSection, make_entry, render_graphs
 from ..graphs.read import read_model
 from ..graphs.write_cases import PREFIX, Written, write_cases
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
-    files = [_check(path, judge, trials) for path in args.files]
+    files = [_check(path, judge, trials, args.trace) for path in args.files]
     code = _exit_code(files)
     if args.json:
         emit({"exit": code, "files": [_data(file, trials) for file in files]})
@@ -104,10 +105,11 @@ def _run_backend(args: argparse.Namespace, written: Written) -> int:
     return 0 if code == INCOMPLETE else code
 
 
-def _check(path: Path, judge: Judge, trials: Sequence[Trial]) -> CheckedFile:
+def _check(path: Path, judge: Judge, trials: Sequence[Trial], is_traced: bool) -> CheckedFile:
     """Check one file; a mistake in --input is the user's, and one in the file is reported of the file."""
     try:
         model = read_model(path, judge.spec, judge.answer)
+        model = trace_model(path, model) if is_traced else model
         _require_inputs(path, model, trials)
         return CheckedFile(path, check_model(model, judge, trials), model.inputs)
     except Unreadable as unreadable:
