@@ -275,6 +275,7 @@ def _check(parser: Parser) -> None:
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
+    parser.path("--evidence", "DIR", "folders of runs: verify that adapters/faults.yaml explains what failed there")
 
 
 def _mutants(parser: Parser) -> None:
