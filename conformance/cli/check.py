@@ -11,17 +11,20 @@ from typing import Any, NamedTuple
 from ..adapter import load_adapter
 from ..load.cases import with_cases
 from ..load.cells import load_cells
+from ..load.faults import load_faults
 from ..load.folders import cases_folder, spec_folder
 from ..load.spec import load_spec
 from ..meaning.clauses import compile_clauses
 from ..meaning.contract import contracts
+from ..meaning.faults import KnownFaults
 from ..model import LEVELS, Malformed, Problem, Spec
-from ..plan.rows import plan_of
+from ..plan.rows import Plan, plan_of
 from ..prove import check_cases
 from ..prove.cells import CellTable, problems_with_cells, table_of
 from ..prove.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import check_folder, emit, locate
+from .check_faults import ComparedFaults, compare_faults, data_of_compared, find_evidence, show_compared
 
 KINDS = ("defect", "disagreement", "silence")
 
@@ -31,6 +34,9 @@ def run(args: argparse.Namespace) -> int:
     folders = [check_folder("--spec", args.spec), check_folder("--cases", args.cases)]
     sources = check_folder("--sources", args.sources)
     findings = _check(folders[0], folders[1], sources, args.lock)
+    if args.evidence is not None and findings.plan is not None:
+        compared = compare_faults(find_evidence(args.evidence), findings.plan)
+        findings = findings._replace(compared=compared, problems=[*findings.problems, *compared.problems])
     findings = findings._replace(problems=[locate(problem, folders) for problem in sorted(findings.problems)])
     if args.json:
         emit(_data(findings))
@@ -49,6 +55,9 @@ class _Findings(NamedTuple):
     problems: list[Problem]
     added: int = 0
     """The number of cases that were added to the bundled ones, if only those were checked."""
+    plan: Plan | None = None
+    compared: ComparedFaults | None = None
+    """The known faults beside the evidence, if some was named."""
 
 
 def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Findings:
@@ -56,6 +65,7 @@ def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: 
         spec = load_spec(folder)
         compile_clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
+        KnownFaults(load_faults())
     except Malformed as malformed:
         return _Findings(None, 0, None, None, list(malformed.problems))
     findings = _check_cases(spec, folder, cases, lock)
@@ -82,7 +92,7 @@ def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
-    return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added))
+    return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added), plan)
 
 
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────
@@ -97,6 +107,7 @@ def _data(findings: _Findings) -> dict[str, Any]:
             for problem in findings.problems
         ],
         "summary": _summary_with_cases(findings.spec, findings) if findings.spec else None,
+        "faults": data_of_compared(findings.compared) if findings.compared else None,
         "coverage": {name: _count_statements(each) for name, each in by_document} if findings.coverage else None,
     }
 
@@ -151,6 +162,9 @@ def _show(findings: _Findings) -> None:
         return
     _show_summary(spec, findings)
     say()
+    if findings.compared is not None:
+        show_compared(findings.compared)
+        say()
     _show_coverage(spec, findings.coverage)
     say()
     if problems:

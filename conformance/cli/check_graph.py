@@ -11,11 +11,16 @@ from typing import Any, NamedTuple
 
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
 from ..graphs.decide import Judge
+from ..graphs.faults import find_faults
 from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
+from ..graphs.onnx_trace import trace_model
 from ..graphs.page import FileSection, make_entry, render_graphs
 from ..graphs.read import read_model
 from ..graphs.write_cases import PREFIX, Written, write_cases
+from ..load.faults import load_faults
+from ..meaning.faults import KnownFaults
 from ..model import Spec
+from ..model.faults import Fault
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
@@ -29,6 +34,7 @@ from .run import DEFAULT_OUT
 from .run import run as run_suite
 
 _MOST_INPUTS = 8
+_MOST_PLACES = 4
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
 
 
@@ -39,6 +45,8 @@ class CheckedFile(NamedTuple):
     nodes: Sequence[CheckedNode]
     inputs: Mapping[str, Dims | None]
     why_unreadable: str = ""
+    faults: tuple[tuple[Fault, ...], ...] = ()
+    """By node, the known faults of backends that may hit it."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,7 +57,9 @@ def run(args: argparse.Namespace) -> int:
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
-    files = [_check(path, judge, trials) for path in args.files]
+    known = KnownFaults(load_faults())
+    files = [_check(path, judge, trials, args.trace) for path in args.files]
+    files = [file._replace(faults=tuple(find_faults(node, known) for node in file.nodes)) for file in files]
     code = _exit_code(files)
     if args.json:
         emit({"exit": code, "files": [_data(file, trials) for file in files]})
@@ -69,7 +79,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _section(file: CheckedFile, trials: Sequence[Trial], judge: Judge) -> FileSection:
-    entries = [make_entry(node, describe_call(node.variants), trials, judge) for node in file.nodes]
+    entries = [
+        make_entry(node, describe_call(node.variants), trials, judge, faults)
+        for node, faults in zip(file.nodes, file.faults, strict=True)
+    ]
     return FileSection(str(file.path), entries, file.why_unreadable)
 
 
@@ -104,10 +117,11 @@ def _run_backend(args: argparse.Namespace, written: Written) -> int:
     return 0 if code == INCOMPLETE else code
 
 
-def _check(path: Path, judge: Judge, trials: Sequence[Trial]) -> CheckedFile:
+def _check(path: Path, judge: Judge, trials: Sequence[Trial], is_traced: bool) -> CheckedFile:
     """Check one file; a mistake in --input is the user's, and one in the file is reported of the file."""
     try:
         model = read_model(path, judge.spec, judge.answer)
+        model = trace_model(path, model) if is_traced else model
         _require_inputs(path, model, trials)
         return CheckedFile(path, check_model(model, judge, trials), model.inputs)
     except Unreadable as unreadable:
@@ -137,7 +151,10 @@ def _data(file: CheckedFile, trials: Sequence[Trial]) -> dict[str, Any]:
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
         "inputs": {name: _list_of(dims) for name, dims in file.inputs.items()},
-        "nodes": [_data_of_node(node, trials) for node in file.nodes],
+        "nodes": [
+            {**_data_of_node(node, trials), "faults": [_data_of_fault(fault) for fault in faults]}
+            for node, faults in zip(file.nodes, file.faults, strict=True)
+        ],
     }
 
 
@@ -165,6 +182,10 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
     }
 
 
+def _data_of_fault(fault: Fault) -> dict[str, Any]:
+    return {**fault._asdict(), "versions": list(fault.versions), "when": fault.when.text}
+
+
 def _list_of(dims: Sequence[int | None] | None) -> list[int | None] | None:
     return None if dims is None else list(dims)
 
@@ -181,6 +202,7 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
         say(f"{paint('bold', str(file.path))}: {number}; {_describe_inputs(file.inputs)}")
         say(table([row for node in file.nodes for row in _rows(node, trials)]))
     _show_rules(spec, files)
+    _show_faults(files)
     say()
     say(_summarise(files))
     say(f"exit {code}: {_EXITS[code]}")
@@ -247,3 +269,20 @@ def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:
         say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
         say(wrap(spec.rules[rule].sentence, 2))
         say(table([("", name, *describe_standing(standing(spec.rules[rule], name))) for name in of_rule]))
+
+
+def _show_faults(files: Sequence[CheckedFile]) -> None:
+    """Print each known fault that may hit a node, and the places of those nodes."""
+    places: dict[Fault, list[str]] = {}
+    for file in files:
+        for node, faults in zip(file.nodes, file.faults, strict=True):
+            for fault in faults:
+                places.setdefault(fault, []).append(node.first.place)
+    if not places:
+        return
+    say()
+    say(f"{paint('bold', 'known faults')}  these backends may answer a legal call otherwise; nothing was run")
+    for fault, of_fault in places.items():
+        named = ", ".join(of_fault[:_MOST_PLACES])
+        more = f" and {len(of_fault) - _MOST_PLACES} more" if len(of_fault) > _MOST_PLACES else ""
+        say(wrap(f"{fault.backend} {', '.join(fault.versions)}: {fault.words} ({named}{more})", 2))

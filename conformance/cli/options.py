@@ -275,6 +275,7 @@ def _check(parser: Parser) -> None:
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
+    parser.path("--evidence", "DIR", "folders of runs: verify that adapters/faults.yaml explains what failed there")
 
 
 def _mutants(parser: Parser) -> None:
@@ -319,6 +320,7 @@ def _check_graph(parser: Parser) -> None:
     text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
+    parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
     parser.once("--document", "ID", "only in that document")
     parser.path("--out", "PAGE", "write a page with a picture of each reshape")
     parser.path("--cases", "FILE", "write the calls as cases, for `conformance run BACKEND --cases DIR`")

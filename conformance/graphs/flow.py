@@ -33,31 +33,33 @@ class Flow:
         for name, given in binding.items():
             if why := describe_fit(name, self.inputs[name], given):
                 raise Unreadable(why)
-        changed: dict[str, Dims | None] = {
-            name: given for name, given in binding.items() if given != self.dims.get(name)
-        }
+        dims = {**self.dims, **binding}
+        stale = {name for name, given in binding.items() if given != self.dims.get(name)}
         nodes: dict[int, ReshapeNode] = {}
         for number in self._order:
             operation = self.operations[number]
-            node = operation.node
-            stale = [name for name in operation.inputs if name in changed]
-            if node is not None:
-                node = self._read(node, operation, changed) if stale else node
-                nodes[number] = node
-            if stale:
-                dst = self.answer(node) if node is not None else None
-                changed |= dict.fromkeys(operation.outputs, dst)
+            is_stale = any(name in stale for name in operation.inputs)
+            dst = None
+            if operation.node is not None:
+                nodes[number] = node = self._read(operation.node, operation, dims, stale)
+                dst = self.answer(node)
+            stale.update(operation.outputs if is_stale else ())
+            dims |= {name: dst for name in operation.outputs if is_stale or dims.get(name) is None}
         return tuple(nodes[number] for number in sorted(nodes))
 
-    def _read(self, node: ReshapeNode, operation: Operation, changed: Mapping[str, Dims | None]) -> ReshapeNode:
-        """Return the node as it is behind changed inputs. What the file declares of dst held for other lengths."""
+    def _read(
+        self, node: ReshapeNode, operation: Operation, dims: Mapping[str, Dims | None], stale: set[str]
+    ) -> ReshapeNode:
+        """Return the node with src as it is known by now. Behind changed inputs, declared dims do not hold."""
+        src, *rest = operation.inputs or ("",)
+        if stale.isdisjoint(operation.inputs):
+            return node if node.src is not None else node._replace(src=dims.get(src))
         form = node.form._replace(declared=None) if node.form else None
         node = node._replace(declared=None, form=form)
-        if operation.inputs[0] in changed:
-            src = changed[operation.inputs[0]]
-            why = "" if src is not None else "the dims of src are not inferred for this length"
-            node = node._replace(src=src, missing=why)
-        if any(name in changed for name in operation.inputs[1:]):
+        if src in stale:
+            why = "" if dims[src] is not None else "the dims of src are not inferred for this length"
+            node = node._replace(src=dims[src], missing=why)
+        if any(name in stale for name in rest):
             node = node._replace(shape=None, missing="shape is computed from an input")
         return node
 

@@ -16,6 +16,8 @@ from .nodes import MOST_NODES, Answer, Dims, ReshapeNode, Unreadable, content_of
 _MOST_BYTES = 1 << 26
 _UNKNOWN = -(2**63)
 _MOST_DIMS = 1000
+_OWN_ATTRIBUTES = ("partition_id", "backend")
+"""Those that the library adds when it divides a graph into partitions."""
 
 
 def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Signature]) -> Flow:
@@ -71,7 +73,11 @@ class _Reader:
         attributes = entry.get("attrs", {})
         if not isinstance(attributes, dict):
             _fail(f"{place}.attrs", attributes, "an object is wanted")
-        values = {name: _attribute(value, f"{place}.attrs.{name}") for name, value in attributes.items()}
+        values = {
+            name: _attribute(value, f"{place}.attrs.{name}")
+            for name, value in attributes.items()
+            if name not in _OWN_ATTRIBUTES
+        }
         takes_shape = "attribute" in self._kinds[entry["kind"]].given
         wanted = ("special_zero", "shape") if takes_shape else ("special_zero",)
         operands = ("src",) if takes_shape else ("src", "shape")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..model import Call
+from ..model.faults import Fault
 from ..report.picture import Picture, draw_reading
 from ..report.render import render_page
 from .conclude import CheckedNode, Trial, format_findings
@@ -26,6 +27,8 @@ class Entry(NamedTuple):
     findings: tuple[str, ...]
     picture: Picture | None
     """Of the first trial with the worst meaning; None if the call is not known."""
+    faults: tuple[Fault, ...]
+    """Those of backends that may hit it."""
 
 
 class FileSection(NamedTuple):
@@ -36,12 +39,14 @@ class FileSection(NamedTuple):
     why_unreadable: str
 
 
-def make_entry(node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge) -> Entry:
+def make_entry(
+    node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge, faults: tuple[Fault, ...]
+) -> Entry:  # fmt: skip
     """Return the row of a node; `call` describes it in words."""
     texts = (
         f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node, trials)
     )
-    return Entry(node.first.place, node.first.name, call, node.kind, tuple(texts), _draw(node, judge))
+    return Entry(node.first.place, node.first.name, call, node.kind, tuple(texts), _draw(node, judge), faults)
 
 
 def _draw(node: CheckedNode, judge: Judge) -> Picture | None:

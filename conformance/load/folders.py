@@ -1,4 +1,4 @@
-"""The folders that spec and cases are read from, and their digest."""
+"""The folders that the bundled files are read from, and the digest of spec and cases."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def spec_folder() -> Path:
 def cases_folder() -> Path:
     """Return the bundled cases/."""
     return Path(import_module("conformance.cases").__path__[0])
+
+
+def adapters_folder() -> Path:
+    """Return the bundled adapters/."""
+    return Path(import_module("conformance.adapters").__path__[0])
 
 
 def layers(folder: Path | None, bundled: Path) -> list[Path]:

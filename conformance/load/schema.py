@@ -13,7 +13,7 @@ from typing import Any
 from ..model import Place, Problem
 from ..system.files import leaves_its_folder
 from ..system.text import shorten
-from .folders import cases_folder, spec_folder
+from .folders import adapters_folder, cases_folder, spec_folder
 from .strict_yaml import line_of, parse, quote, read_text
 
 CHECKED = "checked.lock"
@@ -59,7 +59,8 @@ def checked_digests() -> list[str]:
     """Return the lines of checked.lock: digests of the bundled files, which the caller has checked."""
     spec = [(path, path.stem) for path in spec_folder().glob("*.yaml")]
     cases = [(path, "cases") for path in cases_folder().glob("*.yaml")]
-    return sorted(digest_with_schema(path.read_text(encoding="utf-8"), schema) for path, schema in spec + cases)
+    faults = [(adapters_folder() / "faults.yaml", "faults")]
+    return sorted(digest_with_schema(path.read_text(encoding="utf-8"), kind) for path, kind in spec + cases + faults)
 
 
 def checked_lock() -> Path:

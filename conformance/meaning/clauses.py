@@ -9,11 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from ..model import Expression, Malformed, Problem, Rule
+from ..model.faults import LegalCall
 from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
 
 INFERRED = "inferred"
 """What `gives` says of an entry whose length follows from the volume."""
 _ANY_INDEX = 2**64
+_LEGAL_NAMES = CALL_NAMES | {"dst", "src_type"}
 _Text = TypeVar("_Text")
 
 
@@ -108,6 +110,14 @@ def condition(text: str) -> Callable[[tuple[int, ...], tuple[int, ...], bool], b
     source = f"lambda src, shape, special_zero, _volume: {_lower(parse(text, CALL_NAMES))}"
     function = eval(compile(source, "<condition>", "eval"), {"product": math.prod})
     return lambda src, shape, special_zero: function(src, shape, special_zero, math.prod(src))
+
+
+@lru_cache(1024)
+def legal_condition(text: str) -> Callable[[LegalCall], bool]:
+    """Return a condition on a legal call, its answer and the type of src."""
+    source = f"lambda src_type, src, shape, special_zero, dst, _volume: {_lower(parse(text, _LEGAL_NAMES))}"
+    function = eval(compile(source, "<condition>", "eval"), {"product": math.prod})
+    return lambda call: bool(function(*call, math.prod(call.src)))
 
 
 @lru_cache(1024)

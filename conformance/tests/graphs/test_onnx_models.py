@@ -34,9 +34,8 @@ def saved(
     if dst is None:
         graph.output[0].type.tensor_type.ClearField("shape")
     path = folder / "model.onnx"
-    path.write_bytes(
-        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)]).SerializeToString()
-    )
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    path.write_bytes(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())
     return str(path)
 
 

@@ -1,0 +1,92 @@
+"""The part of `conformance check` that compares adapters/faults.yaml with the evidence of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..certify.evidence import PACKED, Refused
+from ..certify.explain_faults import Explanation, explain_evidence
+from ..certify.folder import RESULTS
+from ..load.faults import load_faults
+from ..model import Place, Problem
+from ..plan.rows import Plan
+from ..system.terminal import say, table
+from .arguments import Usage
+from .meaning import format_dims
+
+_MOST_NAMED = 5
+
+
+class ComparedFaults(NamedTuple):
+    """How the known faults explain some evidence, what they do not explain, and evidence that was not read."""
+
+    explanations: tuple[Explanation, ...]
+    problems: tuple[Problem, ...]
+    skipped: tuple[str, ...]
+
+
+def find_evidence(folder: Path) -> list[Path]:
+    """Return the evidence in a folder of a run, or in the folders of runs inside; Usage if there is none."""
+    names = (RESULTS, f"{RESULTS}{PACKED}")
+    found = [path for name in names for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()]
+    if not found:
+        raise Usage(f"--evidence {str(folder)!r} holds no {RESULTS}; name the folder of a run, or of several")
+    return found
+
+
+def compare_faults(paths: Sequence[Path], plan: Plan) -> ComparedFaults:
+    """Compare the bundled faults with evidence; what is of another suite or format is skipped."""
+    faults = load_faults()
+    explanations, problems, skipped = [], [], []
+    for path in paths:
+        try:
+            explanation = explain_evidence(path, plan, faults)
+        except Refused as refused:
+            skipped.append(str(refused))
+            continue
+        explanations.append(explanation)
+        problems += _problems_of(explanation, path)
+    return ComparedFaults(tuple(explanations), tuple(problems), tuple(skipped))
+
+
+def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
+    for row, call in explanation.unexplained[:_MOST_NAMED]:
+        zero = " special_zero" if call.special_zero else ""
+        words = f"{call.src_type}{format_dims(call.src)} by {format_dims(call.shape)}{zero}"
+        what = f"{row} fails on {words}, and no fault in adapters/faults.yaml explains it; add one"
+        yield Problem(Place(str(path), 1), what)
+    if (more := len(explanation.unexplained) - _MOST_NAMED) > 0:
+        yield Problem(Place(str(path), 1), f"{more:,} more failing calls have no fault that explains them")
+    for fault in explanation.idle:
+        yield Problem(fault.when.place, f"fault {fault.id!r} explains no failing call of {path}; correct or delete it")
+
+
+def data_of_compared(compared: ComparedFaults) -> dict[str, Any]:
+    """Return the comparison for --json."""
+    return {
+        "evidence": [
+            {
+                "backend": each.backend, "version": each.version, "failing": each.failing,
+                "explained": each.failing - len(each.unexplained), "passing": each.passing, "flagged": each.flagged,
+            }
+            for each in compared.explanations
+        ],
+        "skipped": list(compared.skipped),
+    }  # fmt: skip
+
+
+def show_compared(compared: ComparedFaults) -> None:
+    """Print a line for each evidence; calls are counted once, in whatever rows they stand."""
+    rows = [
+        (
+            f"{each.backend} {each.version}", f"{each.failing - len(each.unexplained):,} of {each.failing:,}",
+            f"{each.flagged:,} of {each.passing:,}",
+        )
+        for each in compared.explanations
+    ]  # fmt: skip
+    if rows:
+        say(table(rows, ("known faults", "failing calls explained", "passing calls flagged"), (1, 2)))
+    for why in compared.skipped:
+        say(f"not compared: {why}")

@@ -1,0 +1,32 @@
+"""Read adapters/faults.yaml: the known faults of the bundled backends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..model import Expression, Malformed, Place, Problem
+from ..model.faults import Fault
+from .folders import adapters_folder
+from .schema import read_file
+from .strict_yaml import require
+
+FAULTS = "faults"
+
+
+def load_faults(path: Path | None = None) -> tuple[Fault, ...]:
+    """Return the faults of a file, or the bundled ones; Malformed, with every problem, if the file cannot be used."""
+    path = path or adapters_folder() / f"{FAULTS}.yaml"
+    content, problems = read_file(path, FAULTS)
+    require(problems)
+    name = f"{path.parent.name}/{path.name}"
+    faults = [
+        Fault(
+            entry["id"], entry["backend"], tuple(entry["versions"]), entry["words"],
+            Expression(entry["when"], Place(name, entry.lines["when"])),
+        )
+        for entry in content["faults"]
+    ]  # fmt: skip
+    twice = [fault for number, fault in enumerate(faults) if fault.id in {other.id for other in faults[:number]}]
+    if twice:
+        raise Malformed(tuple(Problem(fault.when.place, f"the id {fault.id!r} stands twice") for fault in twice))
+    return tuple(faults)

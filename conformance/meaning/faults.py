@@ -1,0 +1,29 @@
+"""Which known faults a legal call may meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..model import Malformed, Problem
+from ..model.faults import Fault, LegalCall
+from .clauses import legal_condition
+from .expression import Invalid
+
+
+class KnownFaults:
+    """Some faults, with their conditions ready to be evaluated."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self._conditions = []
+        problems = []
+        for fault in faults:
+            try:
+                self._conditions.append((fault, legal_condition(fault.when.text)))
+            except Invalid as invalid:  # noqa: PERF203 - every problem is wanted, not the first
+                problems.append(Problem(fault.when.place, f"fault {fault.id!r}: {invalid}"))
+        if problems:
+            raise Malformed(tuple(problems))
+
+    def hitting(self, call: LegalCall) -> tuple[Fault, ...]:
+        """Return the faults whose condition holds for a call."""
+        return tuple(fault for fault, holds in self._conditions if holds(call))

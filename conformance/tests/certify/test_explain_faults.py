@@ -1,0 +1,107 @@
+"""Known faults beside evidence: what failed has to meet one, and what meets one without failing is counted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conformance.certify.evidence import Refused
+from conformance.certify.explain_faults import explain_evidence
+from conformance.cli.check_faults import find_evidence
+from conformance.load.faults import load_faults
+from conformance.model import Expression, Place
+from conformance.model.faults import Fault
+from conformance.plan.rows import Plan, plan_of
+
+from ..small import ROOT, Cli, Command, command, plan_once, suite
+
+__all__ = ["command"]
+BACKEND = "broken:zero-flag-ignored"
+REPORTS = ROOT / "reports"
+
+
+def fault(when: str, backend: str = BACKEND, version: str = "1") -> Fault:
+    return Fault("it", backend, (version,), "It takes a 0 as a length", Expression(when, Place("faults.yaml", 7)))
+
+
+@pytest.fixture
+def evidence(command: Command) -> Path:
+    """The evidence of a planted backend that takes a 0 as a length even where it should copy."""
+    command.run(BACKEND, "--type", "f32")
+    return command.out / "results.jsonl"
+
+
+@pytest.fixture
+def plan(command: Command) -> Plan:
+    return plan_once(suite(None, command.cases))
+
+
+def test_only_single_legal_calls_have_to_be_explained(evidence: Path, plan: Plan) -> None:
+    found = explain_evidence(evidence, plan, [])
+    assert [row for row, _ in found.unexplained] == [
+        "copies[StaticReshape-f32]",
+        "infers-beside-zero[StaticReshape-f32]",
+    ]
+    assert found.failing == 2  # and not `there-and-back`, a chain, which fails too
+
+
+def test_a_fault_explains_what_fails_and_is_charged_with_what_passes(evidence: Path, plan: Plan) -> None:
+    exact = explain_evidence(evidence, plan, [fault("special_zero and 0 in shape")])
+    assert (exact.unexplained, exact.flagged, exact.idle) == ((), 0, ())
+    coarse = explain_evidence(evidence, plan, [fault("0 in shape")])
+    assert (coarse.unexplained, coarse.flagged) == ((), 1)  # `empties`
+    assert coarse.passing == exact.passing > 5
+
+
+def test_a_fault_that_explains_nothing_is_idle_and_those_of_others_do_not_count(evidence: Path, plan: Plan) -> None:
+    idle, other, later = fault("len(src) > 9"), fault("0 in shape", "ncnn"), fault("0 in shape", version="2")
+    found = explain_evidence(evidence, plan, [idle, other, later])
+    assert (found.idle, len(found.unexplained)) == ((idle,), 2)
+
+
+def test_evidence_of_another_suite_is_refused(evidence: Path) -> None:
+    with pytest.raises(Refused, match="other rules or cases; run again"):
+        explain_evidence(evidence, plan_of(suite(None, ROOT / "cases")), [])
+
+
+def test_check_names_the_call_that_no_fault_explains(
+    evidence: Path, command: Command, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("check", "--cases", command.cases, "--evidence", evidence.parent.parent)
+    monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("len(src) == 1"), fault("0 in src")])
+    said = cli(*words)
+    assert "copies[StaticReshape-f32] fails on f32[5, 2] by [0, 2, 1] special_zero" in said.out
+    assert "faults.yaml:7: fault 'it' explains no failing call of " in said.out
+    monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("0 in shape")])
+    said = cli(*words)
+    assert "broken:zero-flag-ignored 1" in said.out
+    assert "no fault in adapters/faults.yaml explains it" not in said.out
+    data = cli(*words, "--json").data["faults"]["evidence"]
+    assert [(each["failing"], each["explained"], each["flagged"]) for each in data] == [(2, 2, 1)]
+
+
+def test_evidence_that_cannot_be_compared_is_named(evidence: Path, command: Command, cli: Cli) -> None:
+    words = ("check", "--cases", command.cases, "--evidence", evidence.parent)
+    evidence.write_text(evidence.read_text("utf-8").replace("results-3", "results-1", 1), "utf-8")
+    assert "not compared: " in cli(*words).out
+    shutil.rmtree(evidence.parent)
+    assert "holds no results.jsonl; name the folder of a run" in cli(*words).expect(2).err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
+def test_each_single_legal_call_that_failed_in_published_evidence_is_explained() -> None:
+    plan = plan_of(suite(None, ROOT / "cases"))
+    compared = 0
+    for path in find_evidence(REPORTS):
+        try:
+            found = explain_evidence(path, plan, load_faults())
+        except Refused:  # published by an earlier suite
+            continue
+        compared += 1
+        assert not found.unexplained, (path, found.unexplained[:5])
+        assert not found.idle, (path, found.idle)
+    if not compared:
+        pytest.skip("what is published is of an earlier suite")

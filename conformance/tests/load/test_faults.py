@@ -1,0 +1,62 @@
+"""adapters/faults.yaml: each fault names a bundled backend and has a condition on legal calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import bundled_backends
+from conformance.load.faults import load_faults
+from conformance.meaning.faults import KnownFaults
+from conformance.model import Malformed
+from conformance.model.faults import LegalCall
+
+ENTRY = """faults:
+  - id: it
+    backend: numpy
+    versions: ["1"]
+    words: It fails
+    when: {when}
+"""
+CALL = LegalCall("f32", (2, 0), (7, -1), False, (7, 0))
+
+
+def known(folder: Path, text: str) -> KnownFaults:
+    path = folder / "faults.yaml"
+    path.write_text(text, encoding="utf-8")
+    return KnownFaults(load_faults(path))
+
+
+def test_each_bundled_fault_is_of_a_bundled_backend() -> None:
+    assert {fault.backend for fault in load_faults()} <= bundled_backends().keys()
+    KnownFaults(load_faults())
+
+
+@pytest.mark.parametrize(
+    ("when", "holds"),
+    [
+        ("product(src) == 0", True), ("src_type == 'f16'", False), ("all(n <= 7 for n in dst)", True),
+        ("special_zero or -1 in shape", True), ("any(n == 0 and i < len(src) for i, n in enumerate(dst))", True),
+    ],
+)  # fmt: skip
+def test_a_condition_reads_the_call_its_answer_and_its_type(tmp_path: Path, when: str, holds: bool) -> None:
+    assert bool(known(tmp_path, ENTRY.format(when=f'"{when}"')).hitting(CALL)) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (ENTRY.format(when="src[0] == 1"), "may read past the end"),
+        (ENTRY.format(when="declared == 1"), "unknown name 'declared'"),
+        (ENTRY.format(when="len(src)"), "where true or false is wanted"),
+        (ENTRY.format(when="len(src) > 1").replace("    words: It fails\n", ""), "missing key 'words'"),
+        (ENTRY.format(when="len(src) > 1").replace("id: it", "id: It"), "in kebab-case"),
+        (ENTRY.format(when="len(src) > 1") + ENTRY.format(when="len(src) > 1")[8:], "the id 'it' stands twice"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(Malformed) as error:
+        known(tmp_path, text)
+    assert what in str(error.value)
+    assert "/faults.yaml:" in str(error.value)
