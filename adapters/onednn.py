@@ -7,7 +7,9 @@ be written too, and then built. Only StaticReshape is supported: the library no 
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Callable, Iterator, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -287,6 +289,16 @@ class Memory(NamedTuple):
                 raise WroteOutside(f"the library wrote {where} the {size} bytes of an output")
 
 
+def end_process_if_overrun(memories: Iterable[Memory]) -> None:
+    """End this process if the library wrote outside a tensor: that is its crash, and no later answer counts."""
+    try:
+        for memory in memories:
+            memory.check()
+    except WroteOutside as fault:
+        print(fault, file=sys.stderr, flush=True)
+        os.abort()
+
+
 # ── the adapter ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -350,8 +362,7 @@ class OneDnnProgram:
         is_fork = [op.inputs[:1] for op in self.plan.ops].count((SRC,)) > 1
         for part in self.parts:  # in a fork, only the last part may take the memory of src
             part.run(memories, may_overwrite and (not is_fork or part is self.parts[-1]))
-        for memory in memories.values():
-            memory.check()
+        end_process_if_overrun(memories.values())
         dst = next(tensor for part in self.parts for tensor in part.outputs if tensor.id == self.plan.dst)
         memory, type_ = memories[dst.id], api.type_of(dst)
         strides = tuple(step * WIDTH[type_] for step in dst.read("strides"))

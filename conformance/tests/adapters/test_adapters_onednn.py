@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -198,6 +201,18 @@ def test_what_is_written_beside_an_output_is_noticed() -> None:
     memory.memory[memory.offset + 8] = 0
     with pytest.raises(onednn.WroteOutside, match="after the 8 bytes"):
         memory.check()
+
+
+def test_a_library_that_writes_outside_an_output_has_crashed() -> None:
+    script = (
+        "from conformance.adapters import onednn\n"
+        "memory = onednn.Memory.allocate(8)\n"
+        "memory.memory[memory.offset + 8] = 0\n"
+        "onednn.end_process_if_overrun([memory])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.SIGABRT
+    assert ended.stderr == "the library wrote after the 8 bytes of an output\n"
 
 
 def test_more_dims_than_there_is_room_for_are_read_as_c_reads_them() -> None:
