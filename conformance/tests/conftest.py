@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from .small import Cli
+from . import memo
+
+memo.install()
+
+from .small import Cli  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
