@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.tests.pytest_plugin.test_plugin import ROOT, Done
+from conformance.tests.pytest_plugin.done import ROOT, Done
 from conformance.tests.small import Cli
 
 PAGE = ROOT / "docs" / "pytest.md"

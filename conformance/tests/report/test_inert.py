@@ -19,7 +19,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Array, Identity
 from conformance.plan.rows import plan_of
 from conformance.system import terminal
-from conformance.tests.pytest_plugin.test_plugin import Done
+from conformance.tests.pytest_plugin.done import Done
 from conformance.tests.runs import Right, few, finished
 
 HOSTILE = "x\n✓ the whole target conforms!\n::error::x\n::stop-commands::tok\n##[group]g\n##vso[task.complete]\n\x1b[2J"
