@@ -29,6 +29,7 @@ def install() -> None:
     for module, name, remember in (
         (load_spec, "load_spec", _remembering_spec),
         (load_cases, "load_spec", lambda _: load_spec.load_spec),
+        (load_cases, "with_cases", _remembering_suite),
         (load_cases, "_load_file", _remembering_cases),
         (plan_rows, "plan_of", _remembering_rows),
         (canary, "_run_planted_backend", _remembering_counts),
@@ -76,6 +77,25 @@ def _remembering_spec(load: Callable[[Path | None], Spec]) -> Callable[[Path | N
         return spec
 
     return load_spec
+
+
+def _remembering_suite(load: Callable[[Spec, Path, Path], Suite]) -> Callable[[Spec, Path, Path], Suite]:
+    """Remember the suite of a specification, by all that it is made of and by which folders are the bundled ones."""
+    memory = _Memory(12)
+
+    @wraps(load)
+    def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
+        bundled = load_cases.cases_folder()
+        try:
+            folders = layers(cases_path, bundled)
+            first = layers(spec_path, spec_folder())[0] == spec_folder(), folders[0] == bundled
+            key = id(spec), first, _contents(folders), tuple(load_cases.read_lock(bundled))
+        except (OSError, Malformed):
+            return load(spec, spec_path, cases_path)
+        suite: Suite = memory[key] if key in memory else memory.keep(key, load(spec, spec_path, cases_path))
+        return suite
+
+    return with_cases
 
 
 _Load = Callable[[Path, bool, Spec, dict[str, Case]], list[Problem]]
@@ -147,13 +167,13 @@ def _listing(find: Callable[..., Iterable[Problem]], name: Callable[[Any], Any] 
 
 
 def _remembering_counts(run: Callable[..., int]) -> Callable[..., int]:
-    """Remember how often a planted backend failed on the same rows, in the same kind of process."""
+    """Remember how often a planted backend failed on rows of the same cases, in the same kind of process."""
     memory = _Memory()
 
     @wraps(run)
     def _run_planted_backend(plan: Plan, planted: Any, by_rule: dict[str, list[Row]], *how: Any) -> int:
         rows = [row for rule in planted.rules for row in by_rule.get(rule, ())]
-        key = id(plan.suite.spec), planted, tuple(map(id, rows)), how
+        key = id(plan.suite.spec), planted, tuple((row.id, id(row.case)) for row in rows), how
         if key not in memory:
             memory.keep(key, (plan, rows, run(plan, planted, by_rule, *how)))
         failures: int = memory[key][2]

@@ -32,6 +32,7 @@ def pattern_of(shown: str) -> str:
     return "^" + "".join(lines)
 
 
+@pytest.mark.slow
 def test_the_outputs_that_are_shown_are_printed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cli("new-adapter", "mine").expect(0)
