@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from .small import Cli
+from . import memo
+
+memo.install()
+
+from .skips import describe_skips  # noqa: E402
+from .small import Cli  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than a few seconds; `-m 'not slow'` leaves it out")
     config.addinivalue_line("markers", "exhaustive: slow, and of a kind that CI tries a part of")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [report for report in terminalreporter.stats.get("skipped", ()) if isinstance(report.longrepr, tuple)]
+    if line := describe_skips(report.longrepr[2] for report in skipped):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(autouse=True)

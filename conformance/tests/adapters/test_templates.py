@@ -29,6 +29,7 @@ from .planted_programs import PLANTED, PRINTS, Planted
 TOOLS = {"c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+QUICK = {"c": ("-O0",), "cpp": ("-O0",), "rust": ("--config", "profile.release.opt-level=0")}
 LANGUAGES = [
     pytest.param(language, marks=pytest.mark.skipif(not works(tool), reason=f"there is no {tool} here"), id=language)
     for language, tool in TOOLS.items()
@@ -41,31 +42,55 @@ def plan() -> Plan:
     return plan_of(load_suite())
 
 
+Builds = dict[tuple[object, ...], str]
+
+
 class Workshop:
-    """A folder in which templates are written and built, by the commands that `new-adapter` prints."""
+    """A folder in which templates are written and built, by the commands that `new-adapter` prints.
 
-    def __init__(self, cli: Cli, folder: Path) -> None:
-        self.cli, self.folder = cli, folder
+    A program that was built with the same flags and the same planted fault is not built again.
+    """
 
-    def build(self, language: str, *flags: str, planted: Planted | None = None) -> str:
-        """Return the backend; `flags` are more arguments of the compiler."""
+    def __init__(self, cli: Cli, folder: Path, builds: Builds) -> None:
+        self.cli, self.folder, self.builds = cli, folder, builds
+
+    def write(self, language: str, folder: Path) -> tuple[Path, list[str]]:
+        """Return the path of a new adapter, and the commands that come next."""
         if not works(TOOLS[language]):
             pytest.skip(f"there is no {TOOLS[language]} here")
         ending = {"c": ".c", "cpp": ".cpp", "javascript": ".mjs", "rust": ""}[language]
-        out = self.folder / f"mine{ending}"
-        *compile_, _, run_ = self.cli("new-adapter", "mine", "--lang", language, "--out", str(out), "--json").data[
-            "next"
-        ]
-        if planted:
-            planted.plant(out / "src" / "main.rs" if language == "rust" else out)
-        for command in compile_:
-            subprocess.run([*shlex.split(command), *flags], check=True, capture_output=True)
-        return shlex.split(run_)[-1]
+        out = folder / f"mine{ending}"
+        return out, self.cli("new-adapter", "mine", "--lang", language, "--out", str(out), "--json").data["next"]
+
+    def build(self, language: str, *flags: str, planted: Planted | None = None) -> str:
+        """Return the backend; `flags` are more arguments of the compiler, by default of a planted fault to be quick."""
+        flags = flags or (QUICK.get(language, ()) if planted else ())
+        key = language, flags, planted
+        if key not in self.builds:
+            folder = self.folder / str(len(self.builds))
+            folder.mkdir()
+            out, (*compile_, _, run_) = self.write(language, folder)
+            if planted:
+                planted.plant(out / "src" / "main.rs" if language == "rust" else out)
+            for command in compile_:
+                subprocess.run([*shlex.split(command), *flags], check=True, capture_output=True)
+            self.builds[key] = shlex.split(run_)[-1]
+        return self.builds[key]
+
+
+@pytest.fixture(scope="module")
+def builds() -> Builds:
+    return {}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workshop")
 
 
 @pytest.fixture
-def workshop(cli: Cli, tmp_path: Path) -> Workshop:
-    return Workshop(cli, tmp_path)
+def workshop(cli: Cli, folder: Path, builds: Builds) -> Workshop:
+    return Workshop(cli, folder, builds)
 
 
 def chosen(plan: Plan, rule: str | None = None, most: int = 100_000) -> list[Row]:
@@ -94,7 +119,7 @@ def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, work
     """A part of the rows; of a case of many elements one row, because plain JavaScript takes seconds for it."""
     backend = workshop.build(language, *(STRICT if language in ("c", "cpp") else ()))
     assert "the adapter is sound" in workshop.cli("check-adapter", backend).expect(0).out
-    rows = rows_to_run(chosen(plan, None, 2500))
+    rows = rows_to_run(chosen(plan, None, 800))
     found = list(results(backend, rows))
     assert not [result for result in found if is_bad(result)][:3]
     for row, result in zip(rows, found, strict=True):
@@ -212,12 +237,10 @@ def test_a_malformed_frame_ends_the_program_with_one_line(workshop: Workshop, la
 def test_the_crate_is_idiomatic(workshop: Workshop, tmp_path: Path, tool: str) -> None:
     if not works("cargo") or not works(f"cargo-{tool}"):
         pytest.skip(f"there is no cargo-{tool} here")
-    workshop.build("rust")
+    crate, _ = workshop.write("rust", tmp_path)
     more = ["--check"] if tool == "fmt" else ["--offline", "--", "-D", "warnings"]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")}
-    done = subprocess.run(
-        ["cargo", tool, *more], cwd=tmp_path / "mine", env=environment, capture_output=True, check=False
-    )
+    done = subprocess.run(["cargo", tool, *more], cwd=crate, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

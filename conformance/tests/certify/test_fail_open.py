@@ -10,6 +10,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,12 @@ from .test_waive import waivers
 
 __all__ = ["command"]
 Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(autouse=True)
+def _planted_backends_run_each_time(monkeypatch: Patch) -> None:
+    """Without a guard they may come to something else than what is remembered of them."""
+    monkeypatch.setattr(canary, "_run_planted_backend", unwrap(canary._run_planted_backend))
 
 
 def says_yes(said: Said) -> bool:

@@ -26,7 +26,7 @@ from conformance.system.files import lock_folder
 from .. import small
 from ..forged import Records, count, flatter, mutations, put, rewrite, signed
 from ..processes import run_command
-from ..pytest_plugin.test_plugin import Done
+from ..pytest_plugin.done import Done
 from ..small import Command, Said, command, mini, plan_once, reporting, suite
 
 __all__ = ["command", "reporting"]

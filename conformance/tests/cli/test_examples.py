@@ -55,6 +55,7 @@ def test_the_dialect_is_whole_and_true_to_its_manual(cli: Cli) -> None:
     cli("check", *folders(DIALECT), "--sources", DIALECT).expect(0, out=["acme-2026", "100 %"])
 
 
+@pytest.mark.slow
 def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, cli: Cli) -> None:
     shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     blocks = {
@@ -69,6 +70,7 @@ def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, cli: 
     assert not said.err
 
 
+@pytest.mark.slow
 def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
     backend = f"{DIALECT / 'acme.py'}:Acme"
     words = ["run", backend, *folders(DIALECT), "--document", "acme-2026", "--isolation", "none"]
@@ -80,6 +82,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
     cli("verify", tmp_path, *folders(DIALECT)).expect(0)
 
 
+@pytest.mark.slow
 def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(tmp_path: Path, cli: Cli) -> None:
     words = ["run", "numpy", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
     standings = cli(*words).expect(1).data["standings"]
@@ -106,15 +109,25 @@ def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
     cli(*words).expect(0, out="acme-six-entries")
 
 
-def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
+def add_longest(dialect: Path) -> None:
+    """Add a rule of a largest length to the example."""
     with (dialect / "spec" / "rules.yaml").open("a") as file:
         file.write(
             "  - id: acme-longest\n    must: A length of dst is at most 65535.\n    stated: {acme-2026: [4, six]}\n"
             '    ensures: "all(n <= 65535 for n in dst)"\n'
         )
+
+
+def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
+    add_longest(dialect)
     call = ("meaning", "--shape=-1", "--special-zero", "true", "--spec", dialect / "spec", "--src")
     cli(*call, 65535).expect(0, out="acme-2026     legal")
     cli(*call, 65536).expect(0, out="breaks acme-longest")
+
+
+@pytest.mark.slow
+def test_a_case_beyond_a_largest_length_is_found_right_and_locked(dialect: Path, cli: Cli) -> None:
+    add_longest(dialect)
     with (dialect / "cases" / "acme.yaml").open("a") as file:
         file.write(
             "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
@@ -136,6 +149,7 @@ def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
     cli("check", "--spec", OPERATION / "spec", "--sources", OPERATION).expect(0, out="6  of 4 operations")
 
 
+@pytest.mark.slow
 def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
     spec = ["--spec", str(OPERATION / "spec")]
     backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"
@@ -146,17 +160,27 @@ def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli)
     cli("verify", tmp_path, *spec).expect(0)
 
 
-@pytest.mark.parametrize("types", ["[f32, f64]", "[s8, u8, bool]", "[s32, u64]"])
-def test_an_added_operation_may_have_types_that_no_bundled_one_has(types: str, tmp_path: Path, cli: Cli) -> None:
+@pytest.fixture(params=["[f32, f64]", "[s8, u8, bool]", "[s32, u64]"])
+def typed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The specification of the added operation, with types that no bundled operation has."""
     spec = Path(shutil.copytree(OPERATION / "spec", tmp_path / "spec"))
-    spoil(spec / "operations.yaml", "types: [f32, f16]", f"types: {types}")
-    cli("check", "--spec", spec).expect(0, out="the specification is whole")
-    words = ["--spec", spec, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
+    spoil(spec / "operations.yaml", "types: [f32, f16]", f"types: {request.param}")
+    return spec
+
+
+@pytest.mark.slow
+def test_a_specification_of_other_types_is_whole(typed: Path, cli: Cli) -> None:
+    cli("check", "--spec", typed).expect(0, out="the specification is whole")
+
+
+def test_an_added_operation_may_have_types_that_no_bundled_one_has(typed: Path, cli: Cli) -> None:
+    words = ["--spec", typed, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
     said = cli("run", f"{OPERATION / 'acme_reshape.py'}:AcmeReshape", *words).expect(4)
     assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
     assert "fail" not in said.out
 
 
+@pytest.mark.slow
 def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(dialect: Path, cli: Cli) -> None:
     own = dialect / "cases" / "acme.yaml"
     bundled = (
@@ -186,6 +210,7 @@ def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> Non
     assert added.digest != plain.digest
 
 
+@pytest.mark.slow
 def test_a_list_of_one_pointer_is_a_pointer(dialect: Path, cli: Cli) -> None:
     spoil(dialect / "spec" / "rules.yaml", "[4, six entries]", "[[4, six entries]]")
     cli("check", *folders(dialect), "--sources", dialect).expect(0, out="100 %")

@@ -10,7 +10,8 @@ import pytest
 from conformance.certify.evidence import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from conformance.tests.pytest_plugin.test_plugin import FILE, ROOT, Done, one_row
+from conformance.tests.pytest_plugin.done import ROOT, Done, DoneAnew
+from conformance.tests.pytest_plugin.test_plugin import FILE, one_row
 
 
 # ── choosing ──────────────────────────────────────────────────────────────────────────────────────
@@ -217,7 +218,7 @@ def test_a_package_of_the_repository_with_our_name_does_not_stop_the_suite(
 ) -> None:
     name_package(here)
     (here / "conftest.py").write_text(conftest, encoding="utf-8")
-    done = Done(here, FILE, "-q", "--type", "f32", "--operation", "StaticReshape", adapter=adapter)
+    done = DoneAnew(here, FILE, "-q", "--type", "f32", "--operation", "StaticReshape", adapter=adapter)
     done.says(" passed", "reshape conformance of numpy", "the arguments name some cases")
     assert "ERROR" not in done.text
     assert done.code == (4 if adapter == "numpy" else 1)
@@ -227,7 +228,7 @@ def test_a_package_of_the_repository_with_our_name_does_not_stop_the_suite(
 def test_nor_does_it_stop_the_workers_of_xdist_and_those_of_jobs(here: Path, backend: str) -> None:
     name_package(here)
     for words in (["-n", "2"], ["--conformance-jobs", "2"]):
-        done = Done(here, FILE, "-q", "--type", "f32", *words, adapter=f"{backend}:Prints")
+        done = DoneAnew(here, FILE, "-q", "--type", "f32", *words, adapter=f"{backend}:Prints")
         done.expect(4, " passed", "conformance of numpy", "the arguments name some cases", never=" failed")
 
 
@@ -235,7 +236,7 @@ def test_tests_that_import_a_package_with_our_name_need_a_session_of_their_own(h
     place = name_package(here)
     (here / "test_theirs.py").write_text("from conformance import theirs\ndef test_theirs(): pass\n", encoding="utf-8")
     wrong = f"ERROR: {place} and the suite have the same name: run the tests test_theirs.py in a session of their own"
-    Done(here, "test_theirs.py", FILE).expect(4, wrong, never="Traceback")
+    DoneAnew(here, "test_theirs.py", FILE).expect(4, wrong, never="Traceback")
     Done(here, "test_theirs.py", adapter=None).expect(0, "1 passed")
 
 

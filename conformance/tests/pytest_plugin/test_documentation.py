@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.tests.pytest_plugin.test_plugin import ROOT, Done
+from conformance.tests.pytest_plugin.done import ROOT, Done
 from conformance.tests.small import Cli
 
 PAGE = ROOT / "docs" / "pytest.md"
@@ -32,6 +32,7 @@ def pattern_of(shown: str) -> str:
     return "^" + "".join(lines)
 
 
+@pytest.mark.slow
 def test_the_outputs_that_are_shown_are_printed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cli("new-adapter", "mine").expect(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.tests.pytest_plugin.test_plugin import Done
+from conformance.tests.pytest_plugin.done import Done
 from conformance.tests.small import Cli, cases
 
 BACKEND = """from conformance.adapter import FunctionAdapter

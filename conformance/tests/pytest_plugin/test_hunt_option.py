@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.certify.evidence import read
-from conformance.tests.pytest_plugin.test_plugin import Done
+from conformance.tests.pytest_plugin.done import Done
 
 CASES = """\
 about: One call.

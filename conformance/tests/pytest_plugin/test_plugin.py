@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-import conformance
 from conformance.adapter import load_adapter
 from conformance.certify import planted
 from conformance.certify.evidence import read
@@ -21,33 +18,9 @@ from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
-ROOT = Path(conformance.__file__).parents[1]
+from .done import ROOT, Done
+
 FILE = "cases/zero.yaml"
-
-
-class Done:
-    """A pytest that has ended."""
-
-    def __init__(self, cwd: Path, *arguments: str, adapter: str | None = "numpy", **environment: str) -> None:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
-        clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
-        installed = any(entry.name == "reshape_conformance" for entry in entry_points(group="pytest11"))
-        entry = [] if installed else ["-p", "reshape_conformance_pytest"]  # pytest 7 refuses it twice
-        named = [] if adapter is None else ["--adapter", adapter]
-        command = [sys.executable, "-m", "pytest", *entry, *named, *arguments]
-        done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
-        self.code, self.text = done.returncode, done.stdout + done.stderr
-
-    def says(self, *words: str) -> None:
-        for part in words:
-            assert part in self.text, self.text
-
-    def expect(self, code: int, *words: str, never: str | None = None) -> Done:
-        """Assert the exit code, words of the output, and what does not stand in it."""
-        self.says(*words)
-        assert self.code == code, self.text
-        assert never is None or never not in self.text, self.text
-        return self
 
 
 def one_row() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.tests.pytest_plugin.test_plugin import Done
+from conformance.tests.pytest_plugin.done import Done
 from conformance.tests.small import cases
 
 OPTIONS = ("-q", "--conformance-cases", "cases", "--type", "f32", "--operation", "Reshape-1")

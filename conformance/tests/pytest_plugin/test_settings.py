@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.tests.pytest_plugin.test_plugin import Done
+from conformance.tests.pytest_plugin.done import Done
 from conformance.tests.small import CASES, Cli, cases
 
 BACKENDS = """import time

@@ -19,7 +19,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Array, Identity
 from conformance.plan.rows import plan_of
 from conformance.system import terminal
-from conformance.tests.pytest_plugin.test_plugin import Done
+from conformance.tests.pytest_plugin.done import Done
 from conformance.tests.runs import Right, few, finished
 
 HOSTILE = "x\n✓ the whole target conforms!\n::error::x\n::stop-commands::tok\n##[group]g\n##vso[task.complete]\n\x1b[2J"
@@ -71,6 +71,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+F32 = ("--type", "f32")
 COMMANDS = {
     "verify": ("verify", "{a}", "--cases", "{cases}"),
     "verify of what fails": ("verify", "{b}", "--cases", "{cases}"),
@@ -84,7 +85,7 @@ COMMANDS = {
     "merge": ("merge", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
     "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
     "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", "--isolation", "none", "--out", "{out}"),
-    "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "30", "--out", "{out}/run2"),
+    "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),
     "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--out", "{out}/run3"),
     "sweep under that name": ("sweep", f"{__file__}:Hostile", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
     "hunt under that name": ("hunt", f"{__file__}:Hostile", "--examples", "20"),

@@ -1,0 +1,182 @@
+"""Pure functions that tests call again and again with equal arguments, answered from memory the second time.
+
+Reading files is not left out: a file counts by its bytes, so that a folder that a test changes is read anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
+
+from conformance.certify import canary
+from conformance.load import cases as load_cases
+from conformance.load import spec as load_spec
+from conformance.load.folders import layers, spec_folder
+from conformance.model import Case, Malformed, Problem, Spec, Suite
+from conformance.plan import rows as plan_rows
+from conformance.plan.rows import Plan, Row
+from conformance.prove import cells, check_cases
+
+MOST = 40
+"""Values that are remembered of each function; the oldest goes first."""
+
+
+def install() -> None:
+    """Put the remembering functions in place, before other modules import them by name."""
+    for module, name, remember in (
+        (load_spec, "load_spec", _remembering_spec),
+        (load_cases, "load_spec", lambda _: load_spec.load_spec),
+        (load_cases, "with_cases", _remembering_suite),
+        (load_cases, "_load_file", _remembering_cases),
+        (plan_rows, "plan_of", _remembering_rows),
+        (canary, "_run_planted_backend", _remembering_counts),
+        (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
+        (check_cases, "problems_with_expectations", _listing),
+        (check_cases, "reference_problems", partial(_listing, name=type)),
+        (check_cases, "_same_call", _listing),
+        (check_cases, "_rows", _listing),
+        (check_cases, "_witnesses", _listing),
+    ):
+        setattr(module, name, remember(getattr(module, name)))
+
+
+class _Memory(dict[Any, Any]):
+    """At most some values by their keys."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+
+    def keep(self, key: Any, value: Any) -> Any:
+        while len(self) >= self.most:
+            del self[next(iter(self))]
+        self[key] = value
+        return value
+
+
+def _contents(folders: Iterable[Path]) -> tuple[Any, ...]:
+    """The name of each folder with the names and bytes of its YAML files."""
+    return tuple(
+        (folder.name, tuple((path.name, path.read_bytes()) for path in sorted(folder.glob("*.yaml"))))
+        for folder in folders
+    )
+
+
+def _remembering_spec(load: Callable[[Path | None], Spec]) -> Callable[[Path | None], Spec]:
+    memory = _Memory()
+
+    @wraps(load)
+    def load_spec(folder: Path | None = None) -> Spec:
+        try:
+            key = _contents(layers(folder and Path(os.path.abspath(folder)), spec_folder()))
+        except (OSError, Malformed):
+            return load(folder)
+        spec: Spec = memory[key] if key in memory else memory.keep(key, load(folder))
+        return spec
+
+    return load_spec
+
+
+def _remembering_suite(load: Callable[[Spec, Path, Path], Suite]) -> Callable[[Spec, Path, Path], Suite]:
+    """Remember the suite of a specification, by all that it is made of and by which folders are the bundled ones."""
+    memory = _Memory(12)
+
+    @wraps(load)
+    def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
+        bundled = load_cases.cases_folder()
+        try:
+            folders = layers(cases_path, bundled)
+            first = layers(spec_path, spec_folder())[0] == spec_folder(), folders[0] == bundled
+            key = id(spec), first, _contents(folders), tuple(load_cases.read_lock(bundled))
+        except (OSError, Malformed):
+            return load(spec, spec_path, cases_path)
+        suite: Suite = memory[key] if key in memory else memory.keep(key, load(spec, spec_path, cases_path))
+        return suite
+
+    return with_cases
+
+
+_Load = Callable[[Path, bool, Spec, dict[str, Case]], list[Problem]]
+
+
+def _remembering_cases(load: _Load) -> _Load:
+    """Remember the cases of a file without problems, which depend on its bytes and on the ids in the specification."""
+    memory = _Memory(2000)
+
+    @wraps(load)
+    def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) -> list[Problem]:
+        try:
+            key = path.parent.name, path.name, path.read_bytes(), extends, tuple(spec.rules), tuple(spec.documents)
+        except OSError:
+            return load(path, extends, spec, cases)
+        if key not in memory:
+            own: dict[str, Case] = {}
+            if load(path, extends, spec, own):
+                return load(path, extends, spec, cases)
+            memory.keep(key, own)
+        if memory[key].keys() & cases.keys():
+            return load(path, extends, spec, cases)
+        cases.update(memory[key])
+        return []
+
+    return _load_file
+
+
+def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:
+    """Remember the rows of the same cases under the same specification, not of equal ones.
+
+    The steps of the plan before are dropped: they take much memory, and whoever gets the rows again lowers them anew.
+    """
+    memory = _Memory(6)
+    before: list[Plan] = []
+
+    @wraps(plan)
+    def plan_of(suite: Suite) -> Plan:
+        for row in before.pop().rows if before else ():
+            row.free_steps()
+        key = id(suite.spec), tuple(map(id, suite.cases.values()))
+        if key not in memory:
+            memory.keep(key, (suite, plan(suite)))  # the suite too, so that nobody else gets its id
+        before.append(Plan(suite, memory[key][1].rows))
+        return before[0]
+
+    return plan_of
+
+
+def _remembering_by_plan(function: Callable[..., Any], name: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Remember what a function says of the same rows or cases, the same added cases and an equal second argument."""
+    memory = _Memory(6)
+
+    @wraps(function)
+    def of_plan(plan: Plan | Suite, *more: Any) -> Any:
+        suite, parts = (plan.suite, plan.rows) if isinstance(plan, Plan) else (plan, plan.cases.values())
+        key = id(suite.spec), suite.added, tuple(map(id, parts))
+        named = tuple(map(name, more))
+        if key not in memory or memory[key][1] != named:
+            memory.keep(key, (plan, named, function(plan, *more)))
+        return memory[key][2]
+
+    return of_plan
+
+
+def _listing(find: Callable[..., Iterable[Problem]], name: Callable[[Any], Any] = id) -> Callable[..., Any]:
+    """Remember the problems that a generator finds."""
+    return _remembering_by_plan(wraps(find)(lambda *arguments: list(find(*arguments))), name)
+
+
+def _remembering_counts(run: Callable[..., int]) -> Callable[..., int]:
+    """Remember how often a planted backend failed on rows of the same cases, in the same kind of process."""
+    memory = _Memory()
+
+    @wraps(run)
+    def _run_planted_backend(plan: Plan, planted: Any, by_rule: dict[str, list[Row]], *how: Any) -> int:
+        rows = [row for rule in planted.rules for row in by_rule.get(rule, ())]
+        key = id(plan.suite.spec), planted, tuple((row.id, id(row.case)) for row in rows), how
+        if key not in memory:
+            memory.keep(key, (plan, rows, run(plan, planted, by_rule, *how)))
+        failures: int = memory[key][2]
+        return failures
+
+    return _run_planted_backend
