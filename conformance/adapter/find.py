@@ -7,7 +7,6 @@ import importlib.util
 import inspect
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -69,6 +68,8 @@ def place_in(file: Path | str | None, error: BaseException) -> str:
 
 def file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
+        import shutil  # slow to import, and only needed here
+
         program = next(iter(backend.removeprefix("cmd:").split()), "")
         return Path(shutil.which(program) or program)
     name, _ = name_and_device(backend)

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..adapter import CannotStart, resolve_claims
-from ..isolate.backend import Isolation, process_notes, run_in_parallel, run_rows, use_backend
+from ..isolate.backend import Isolation, as_remote, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
-from ..isolate.remote import Remote
 from ..model import NOT_RUN, Adapter, Claims, Result, fails
-from ..plan.drawn_rows import drawn_number
-from ..plan.rows import Plan, Row
+from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
@@ -90,13 +88,13 @@ def certify(
     with contain() as notes:
         with use_backend(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
-            planted_failures = canary.count_failures(order.plan, order.isolation, order.limits)
+            planted_failures = canary.count_failures(order.plan, order.isolation, order.limits, out is None)
             setup = check_backend(order, adapter, waivers)
             claims, header = setup.claims, setup.header
             folder = out(adapter.identity.name) if out else None
             path = folder and folder / RESULTS
-            drawn = DrawnRun(order.plan, claims, order.drawn)
-            header |= {"drawn": drawn.drawn._asdict()} if order.drawn else {}
+            drawn = DrawnRun(order.plan, claims, order.drawn) if order.drawn else None
+            header |= {"drawn": drawn.drawn._asdict()} if drawn else {}
             done = _resume(order.plan, path, header) if path and resume else []
             if folder:
                 remove_reports(folder)
@@ -105,7 +103,8 @@ def certify(
             in_order = _run_in_order(order, adapter, claims, done)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
-            for row, result in chain(in_order, drawn.run(adapter, order.isolation, order.write)):
+            drawn_rows = drawn.run(adapter, order.isolation, order.write) if drawn else ()
+            for row, result in chain(in_order, drawn_rows):
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
@@ -130,13 +129,16 @@ def certify(
         subject = read_subject_of(adapter) if order.with_subject else {}
         process = process_notes(adapter)
     all_notes = (*setup.notes, *notes, *map(remove_places, process))
-    return writer.close(time.perf_counter() - began, all_notes, planted_failures, drawn.counts, subject)
+    return writer.close(
+        time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject
+    )
 
 
 def read_subject_of(adapter: Adapter) -> dict[str, str]:
     """Name the files under test of a running backend; none if its process ended and does not start again."""
     try:
-        return read_subject(adapter.session().process.pid if isinstance(adapter, Remote) else os.getpid())
+        remote = as_remote(adapter)
+        return read_subject(remote.session().process.pid if remote else os.getpid())
     except CannotStart:
         return {}
 

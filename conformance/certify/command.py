@@ -11,8 +11,7 @@ from ..adapter import bundled_backends, name_and_device
 from ..isolate.backend import isolation_of
 from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..model import Unsupported
-from ..plan.drawn_rows import drawn_number
-from ..plan.rows import Row
+from ..plan.rows import Row, drawn_number
 
 _SCRIPTS = "conformance.adapters.repro"
 

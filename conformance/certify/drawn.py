@@ -9,8 +9,7 @@ from pathlib import Path
 from ..isolate.backend import Isolation, run_rows
 from ..model import BAD, Adapter, Claims, Result
 from ..plan.challenge import challenge
-from ..plan.drawn_rows import Drawer, Drawn, drawn_number
-from ..plan.rows import Plan, Row
+from ..plan.rows import Plan, Row, drawn_number
 from .evidence import DrawnCounts, Evidence, Refused
 
 SEED = 0
@@ -25,6 +24,8 @@ class DrawnRun:
     """The drawn rows of one run, and the counts so far."""
 
     def __init__(self, plan: Plan, claims: Claims, calls: int) -> None:
+        from ..plan.drawn_rows import Drawer, Drawn  # not every run draws calls
+
         self.drawn = Drawn(SEED, calls)
         self.calls = self.failures = 0
         self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
@@ -69,6 +70,8 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     wanted = [row_id for row_id in wanted if row_id not in there]
     if not wanted:
         return plan
+    from ..plan.drawn_rows import Drawer
+
     drawn = evidence.header.get("drawn", {"seed": SEED, "calls": 0})
     drawer, rows = Drawer(plan.suite.spec, Claims.of(evidence.header["claims"])), []
     for row_id in wanted:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..adapter import digest_of_adapter
 from ..model import IDLE, VERDICTS, Claims, Differing, Identity, Outcome, Result, Suite
-from ..plan.drawn_rows import drawn_number
+from ..plan.rows import drawn_number
 from ..system.files import read_bytes
 from . import journal
 from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
@@ -89,11 +87,12 @@ class DrawnCounts(NamedTuple):
 
 def header_of(
     suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str,
-    folders: Mapping[str, Path | None] | None = None,
+    folders: Mapping[str, Path | None] | None = None, digest: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """Make the header of a run: suite, backend, claims, target, environment and time, which stands nowhere else.
 
-    `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row.
+    `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row. `digest`: False
+    if nobody will read the digest of the adapter, which takes a while.
     """
     paths = {name: str(path) for name, path in (folders or {}).items() if path is not None}
     header: dict[str, Any] = {
@@ -106,7 +105,7 @@ def header_of(
         },
         "backend": {
             "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
-            "digest": digest_of_adapter(backend),
+            "digest": digest_of_adapter(backend) if digest else None,
         },
         "claims": claims._asdict(),
         "target": {
@@ -246,6 +245,9 @@ def read_content(path: Path) -> bytes:
 
 
 def _unpack(data: bytes, path: Path) -> bytes:
+    import gzip  # slow to import, and only needed for packed evidence
+    import zlib
+
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             whole = stream.read(MOST + 1)
@@ -258,6 +260,8 @@ def _unpack(data: bytes, path: Path) -> bytes:
 
 def pack(data: bytes) -> bytes:
     """Pack data, into the same bytes on every machine and at any time."""
+    import gzip
+
     whole = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=whole, compresslevel=9, mtime=0) as stream:
         stream.write(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -70,6 +69,8 @@ def choose_for(waivers: Iterable[Waiver], identity: Identity, path: Path) -> tup
 
 def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[str]:
     """Note waivers for a backend whose name is almost that of this one: it may be misspelt, or a sibling."""
+    import difflib  # only for what is misspelt
+
     for waiver in waivers:
         name = waiver.entry.get("backend", identity.name)
         is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
@@ -111,6 +112,8 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
 
 
 def _unknown(what: str, name: str, names: Iterable[str]) -> str:
+    import difflib  # only for what is misspelt
+
     near = difflib.get_close_matches(name[:200], list(names), n=1)  # it takes long for long names
     hint = f"did you mean {near[0]!r}?" if near else f"`conformance list {'rules' if what == 'rule' else 'cases'}`"
     return f"unknown {what} {quote(name)}; {hint}"

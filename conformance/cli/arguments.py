@@ -14,7 +14,7 @@ from ..system.terminal import say_raw
 from ..system.text import shorten
 
 if TYPE_CHECKING:
-    from ..model import Problem, Spec
+    from ..model import Problem, Spec, Suite
     from ..plan.rows import Plan
 
 
@@ -49,12 +49,18 @@ def load_spec_of(args: argparse.Namespace) -> Spec:
     return load_spec(check_folder("--spec", args.spec))
 
 
+def load_suite_of(args: argparse.Namespace) -> Suite:
+    """Load the suite, with --spec and --cases."""
+    from ..load.cases import load_suite
+
+    return load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
+
+
 def load_plan(args: argparse.Namespace) -> Plan:
     """Load the suite, with --spec and --cases, as a plan of rows."""
-    from ..load.cases import load_suite
     from ..plan.rows import plan_of
 
-    return plan_of(load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases)))
+    return plan_of(load_suite_of(args))
 
 
 def locate(problem: Problem, folders: Iterable[Path | None]) -> Problem:

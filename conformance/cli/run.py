@@ -12,25 +12,25 @@ from pathlib import Path
 from ..adapter import CannotStart
 from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
 from ..certify.conclude import conclude_evidence
+from ..certify.drawn import Write
 from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of, read
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
 from ..certify.shards import find_shard_gap
-from ..explore.write_drawn import write_drawn
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
-from ..model import Claims, Place, fails
+from ..model import Claims, Place, Suite, fails
 from ..plan.challenge import challenge
-from ..plan.rows import Plan, Row
-from ..plan.select import BadExpression, ids, parse_selection
+from ..plan.rows import Plan, Row, plan_of, plan_of_case
+from ..plan.select import BadExpression, case_of, ids, parse_selection
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.progress import Progress
 from ..system.terminal import say
-from .arguments import Usage, emit, load_plan, unknown
+from .arguments import Usage, emit, load_suite_of, unknown
 from .run_summary import Amount, data_of, relative, show, show_answer, show_part
 
 __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
@@ -42,12 +42,26 @@ _DRAWN = 500
 
 def run(args: argparse.Namespace) -> int:
     """Run, write, and print the conclusion; return its exit code."""
-    plan = challenge(load_plan(args), args.nonce)
-    if plan.suite.lost:
-        raise Usage(describe_missing_cases(plan.suite))
+    suite = load_suite_of(args)
+    if suite.lost:
+        raise Usage(describe_missing_cases(suite))
+    plan = _plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce)
     order = make_order(args, plan)
     with ExitStack() as locks:
         return _run(args, plan, order, _Folder(args, locks))
+
+
+def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
+    """Return the plan of the case that -k names; None if it names none, or if more than its rows will be looked at."""
+    options = (
+        args.out, args.resume, args.lf, args.nonce, args.shard, args.operation, args.document, args.type, args.waivers,
+        args.dask,
+    )  # fmt: skip
+    if args.select is None or args.json or args.require or any(option is not None for option in options):
+        return None
+    name = case_of(args.select, suite.cases)
+    plan = None if name is None else plan_of_case(suite, name)
+    return plan if plan and args.select.strip().rpartition("::")[2] in ids(plan.rows) else None
 
 
 class _Folder:
@@ -161,6 +175,7 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
         chosen = parse_selection(args.select, ids(plan.rows)) if args.select is not None else lambda row: True
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
+    drawn = _drawn_calls(args)
     return Order(
         backend=args.backend,
         plan=plan,
@@ -175,8 +190,8 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
         spec=args.spec,
         cases=args.cases,
         maxfail=args.maxfail,
-        drawn=_drawn_calls(args),
-        write=write_drawn,
+        drawn=drawn,
+        write=_writer_of_drawn() if drawn else None,
         with_subject=with_subject,
         by=args.by,
     )
@@ -192,6 +207,12 @@ def _choose_failures(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[R
     if not failed:
         raise Usage(f"--lf {folder}: no row failed in that run; drop --lf to run all rows", code=INCOMPLETE)
     return lambda row: row.id in failed and chosen(row)
+
+
+def _writer_of_drawn() -> Write:
+    from ..explore.write_drawn import write_drawn  # slow to import, and not every run draws calls
+
+    return write_drawn
 
 
 def _drawn_calls(args: argparse.Namespace) -> int:

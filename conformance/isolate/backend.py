@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..adapter import CannotStart, is_own, load_adapter
 from ..model import NOT_RUN, Adapter, Claims, Isolated, Result
@@ -12,7 +12,9 @@ from ..plan.rows import Row
 from ..run.confirm import HangCounter
 from ..run.row import result_without_call, run
 from .launch import DEFAULT_LIMITS, Limits
-from .remote import Remote, program, worker
+
+if TYPE_CHECKING:
+    from .remote import Remote
 
 Isolation = Literal["worker", "case", "none"]
 _CHUNK = 16
@@ -28,9 +30,22 @@ def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
 
 def open_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS) -> Adapter:
     """Start a backend, so that it can be called; CannotStart if it cannot be started."""
+    if isolation == "none" and not backend.startswith("cmd:"):
+        return load_adapter(backend)
+    from . import remote  # not needed for a backend in this process
+
     if backend.startswith("cmd:"):
-        return program(backend.removeprefix("cmd:"), limits)
-    return load_adapter(backend) if isolation == "none" else worker(backend, limits)
+        return remote.program(backend.removeprefix("cmd:"), limits)
+    return remote.worker(backend, limits)
+
+
+def as_remote(adapter: Adapter) -> Remote | None:
+    """Return the adapter if its backend is in another process, else None."""
+    if not isinstance(adapter, Isolated):
+        return None
+    from .remote import Remote
+
+    return adapter if isinstance(adapter, Remote) else None
 
 
 @contextmanager
@@ -47,20 +62,21 @@ def use_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIM
 def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
     """Run rows like `run`; with `case`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = iter(rows)
-    hangs = HangCounter(adapter.limits.maxhang if isinstance(adapter, Remote) else 0)
+    remote = as_remote(adapter)
+    hangs = HangCounter(remote.limits.maxhang if remote else 0)
     if isolation == "case" and isinstance(adapter, Isolated):
-        for row in _until_given_up(rest, adapter):
+        for row in _until_given_up(rest, remote):
             adapter.renew()
             yield from run([row], adapter, claims, hangs)
     else:
-        yield from run(_until_given_up(rest, adapter), adapter, claims, hangs)
+        yield from run(_until_given_up(rest, remote), adapter, claims, hangs)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
 
 
-def _until_given_up(rows: Iterator[Row], adapter: Adapter) -> Iterator[Row]:
+def _until_given_up(rows: Iterator[Row], remote: Remote | None) -> Iterator[Row]:
     """Yield rows until the backend cannot be started any more or has spent its budget."""
-    while not (isinstance(adapter, Remote) and _has_given_up(adapter)):
+    while not (remote and _has_given_up(remote)):
         row = next(rows, None)
         if row is None:
             return
@@ -78,10 +94,11 @@ def _has_given_up(remote: Remote) -> bool:
 
 def process_notes(adapter: Adapter) -> tuple[str, ...]:
     """Return notes for the results: why the backend was given up, and how its process failed to end."""
-    if not isinstance(adapter, Remote):
+    remote = as_remote(adapter)
+    if remote is None:
         return ()
-    notes = (f"the backend was {adapter.given_up}; the rows after that were not run",) if adapter.given_up else ()
-    return (*notes, f"the backend's process: {adapter.bad_end}") if adapter.bad_end else notes
+    notes = (f"the backend was {remote.given_up}; the rows after that were not run",) if remote.given_up else ()
+    return (*notes, f"the backend's process: {remote.bad_end}") if remote.bad_end else notes
 
 
 def run_in_parallel(
@@ -112,8 +129,8 @@ def run_in_parallel(
                 yield from chunk_results
     finally:
         for adapter in adapters[1:]:
-            if isinstance(adapter, Remote) and isinstance(first, Remote):  # the caller reads the notes of `first`
-                first.given_up = first.given_up or adapter.given_up
+            if (remote := as_remote(adapter)) and (main := as_remote(first)):  # the caller reads the notes of `first`
+                main.given_up = main.given_up or remote.given_up
             if isinstance(adapter, Isolated):
                 adapter.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shlex
 import signal
 import subprocess
@@ -93,7 +92,7 @@ def start(
     """Start a command as the leader of a session of its own."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
-    mark = secrets.token_hex(16)
+    mark = os.urandom(16).hex()
     lifeline, our_end = os.pipe()
     try:
         popen = subprocess.Popen(

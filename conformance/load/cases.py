@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..model import Case, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite
+from ..model import Case, Cases, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite, UnreadCase
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from .each import Unusable, first_name, format_values, write_out
+from .entries import Entry, split_entries
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
-from .schema import read_file, without_secrets
+from .schema import is_checked, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
-from .strict_yaml import Map, quote, require
+from .strict_yaml import Map, parse, quote, read_text, require
 
 
 def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
@@ -53,16 +55,17 @@ def read_lock(folder: Path) -> list[str]:
     return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
 
 
-def load_cases(folder: Path, spec: Spec) -> dict[str, Case]:
+def load_cases(folder: Path, spec: Spec) -> Cases:
     """Load every case of a folder by id, in file order; Malformed, with every problem, if anything is wrong."""
     return _load(layers(folder, cases_folder()), spec)[0]
 
 
-def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozenset[str]]:
+def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     """Load the cases of some folders, each of which adds to the one before; and the ids that the last one adds."""
     problems: list[Problem] = []
-    cases: dict[str, Case] = {}
+    cases: dict[str, Case | UnreadCase] = {}
     before: set[str] = set()
+    is_right = _is_as_checked(spec)
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
@@ -72,12 +75,46 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[dict[str, Case], frozens
             if not _FILE_NAME.fullmatch(path.name):
                 what = f"the file name {path.name!r} has more than letters, digits, _, . and -; rename the file"
                 raise Malformed((Problem(Place(str(folder), 1), what),))
-            problems += _load_file(path, number > 0, spec, cases)
+            unread = _find_unread(path, spec) if is_right and number == 0 else {}
+            if unread and not unread.keys() & cases.keys():
+                cases |= unread
+            else:
+                problems += _load_file(path, number > 0, spec, cases)
     require(problems)
-    return cases, frozenset(cases.keys() - before)
+    return Cases(cases), frozenset(cases.keys() - before)
 
 
-def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) -> list[Problem]:
+def _is_as_checked(spec: Spec) -> bool:
+    """True if a specification is the bundled one, as `conformance check --lock` found it without a problem."""
+    paths = sorted(spec_folder().glob("*.yaml"))
+    texts = [(path.stem, content_of(path).decode("utf-8-sig", "replace")) for path in paths]
+    return spec.digest == digest_of([spec_folder()]) and all(is_checked(text, schema) for schema, text in texts)
+
+
+def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
+    """Find the cases of a file without reading them; none if the file is not as `conformance check --lock` found it.
+
+    Such a file has no problems, and a run of one case need not read the others.
+    """
+    text = read_text(path, path.name)[0] or ""
+    if not is_checked(text, "cases"):
+        return {}
+    name, unread = f"{path.parent.name}/{path.name}", {}
+    for entry in split_entries(text):
+        unread[entry.id] = UnreadCase(entry.rule, entry.has_each, partial(_read_entry, entry, name, spec))
+    return unread
+
+
+def _read_entry(entry: Entry, path: str, spec: Spec) -> Case:
+    content, problems = parse(entry.text, path, entry.line)
+    require(problems)
+    reader = _CaseReader(content[0], path, spec)
+    case = reader.case()
+    require(reader.problems)
+    return case
+
+
+def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case | UnreadCase]) -> list[Problem]:
     """Add the cases of a file to `cases`; return the problems found."""
     content, problems = read_file(path, "cases")
     name = f"{path.parent.name}/{path.name}"
@@ -87,7 +124,7 @@ def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case]) ->
         reader = _CaseReader(entry, name, spec)
         case = reader.case()
         if case.id in cases:
-            reader.wrong("id", f"the id {quote(case.id)} is taken by {cases[case.id].place}; choose another")
+            reader.wrong("id", f"the id {quote(case.id)} is taken by {Cases(cases)[case.id].place}; choose another")
         problems += without_secrets(reader.problems, [path])
         cases.setdefault(case.id, case)
     return list(dict.fromkeys(problems))

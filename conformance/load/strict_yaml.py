@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,11 @@ def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
         return None, [Problem(Place(name, line), f"byte {error.start} is not UTF-8; save the file as UTF-8")]
 
 
-def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
-    """Return the content of YAML text and every problem with it; `name` stands for the file in messages."""
+def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]]:
+    """Return the content of YAML text and every problem with it; `name` stands for the file in messages.
+
+    `first_line`: the line of the file on which the text begins, if it is a part of the file without problems.
+    """
     if bad := _NOT_TEXT.search(text):
         line = text.count("\n", 0, bad.start()) + 1
         return None, [Problem(Place(name, line), f"not YAML: character {bad[0]!r} is not allowed; remove it")]
@@ -84,7 +88,7 @@ def parse(text: str, name: str) -> tuple[Any, list[Problem]]:
     collecting = gc.isenabled()
     gc.disable()  # most of the parser's time would be the garbage collector's
     try:
-        reader = _Reader(name)
+        reader = _Reader(name, first_line)
         return reader.file(iter(_LOADER(text).get_event, None)), reader.problems
     except _Hopeless as hopeless:
         return None, [*reader.problems, hopeless.problem]
@@ -130,20 +134,20 @@ class _Hopeless(Exception):
 class _Reader:
     """Walks the parser's events; collects problems instead of stopping at the first."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, first_line: int) -> None:
+        self.name, self.first_line = name, first_line
         self.problems: list[Problem] = []
         self.events: Iterator[Any] = iter(())
 
     def wrong(self, event: Any, what: str) -> Problem:
-        problem = Problem(Place(self.name, event.start_mark.line + 1), what)
+        problem = Problem(Place(self.name, event.start_mark.line + self.first_line), what)
         if len(self.problems) >= _MOST_PROBLEMS:
             raise self.hopeless(event, f"more than {_MOST_PROBLEMS:,} problems; correct those above first")
         self.problems.append(problem)
         return problem
 
     def hopeless(self, event: Any, what: str) -> _Hopeless:
-        return _Hopeless(Problem(Place(self.name, event.start_mark.line + 1), what))
+        return _Hopeless(Problem(Place(self.name, event.start_mark.line + self.first_line), what))
 
     def file(self, events: Iterator[Any]) -> Any:
         """Return the content of a file, which holds one YAML document."""
@@ -178,26 +182,14 @@ class _Reader:
         text: str = event.value
         if event.style:  # quoted or block; the parser says "" for plain
             return text
-        if text in _VALUES:
-            return _VALUES[text]
-        if _INTEGER.fullmatch(text):
-            if len(text) <= _LONGEST_INTEGER:
-                return int(text)
-            self.wrong(event, f"a number of {len(text)} characters, at most {_LONGEST_INTEGER} are read; shorten it")
-        elif not text:
-            self.wrong(event, "the value is left empty; write it, or null")
-        elif _DATE.fullmatch(text):
-            self.wrong(event, f"{quote(text)} would be read by some as a date; put it in quotes")
-        elif _ACCIDENT.fullmatch(text):
-            what = "would be read by some as a boolean, a number, a date or nothing"
-            self.wrong(event, f"{quote(text)} {what}; write true, false, null or a decimal number, or put it in quotes")
-        else:
-            return text
-        return None
+        value, problem = _read_plain(text)
+        if problem:
+            self.wrong(event, problem)
+        return value
 
     def mapping(self, start: Any, depth: int) -> Map:
         result = Map()
-        result.line, result.lines = start.start_mark.line + 1, {}
+        result.line, result.lines = start.start_mark.line + self.first_line, {}
         while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
             problems = len(self.problems)
             key = self.value(key_event, depth + 1)
@@ -213,16 +205,35 @@ class _Reader:
                 )
             else:
                 result[key] = value
-                result.lines[key] = key_event.start_mark.line + 1
+                result.lines[key] = key_event.start_mark.line + self.first_line
         return result
 
     def sequence(self, start: Any, depth: int) -> Seq:
         result = Seq()
-        result.line, result.lines = start.start_mark.line + 1, []
+        result.line, result.lines = start.start_mark.line + self.first_line, []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             result.append(self.value(event, depth + 1))
-            result.lines.append(event.start_mark.line + 1)
+            result.lines.append(event.start_mark.line + self.first_line)
         return result
+
+
+@lru_cache(1 << 12)  # keys and small numbers come again and again
+def _read_plain(text: str) -> tuple[Any, str]:
+    """Return the value of plain text, and the problem with it."""
+    if text in _VALUES:
+        return _VALUES[text], ""
+    if _INTEGER.fullmatch(text):
+        if len(text) <= _LONGEST_INTEGER:
+            return int(text), ""
+        return None, f"a number of {len(text)} characters, at most {_LONGEST_INTEGER} are read; shorten it"
+    if not text:
+        return None, "the value is left empty; write it, or null"
+    if _DATE.fullmatch(text):
+        return None, f"{quote(text)} would be read by some as a date; put it in quotes"
+    if _ACCIDENT.fullmatch(text):
+        what = "would be read by some as a boolean, a number, a date or nothing"
+        return None, f"{quote(text)} {what}; write true, false, null or a decimal number, or put it in quotes"
+    return text, ""
 
 
 def quote(value: object) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
+from types import CodeType
 from typing import NamedTuple
 
 from ..model import Form, Meaning, Rule, Spec
@@ -96,7 +97,7 @@ class Contract:
             "product": product, "agrees": agrees, "is_solvable": is_solvable, "narrow": narrow, "is_within": is_within,
             "Meaning": Meaning, "types": types, "shape_types": shape_types,
         }  # fmt: skip
-        exec(compile(self.source, "<contract>", "exec"), names)
+        exec(_compile(self.source), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
         """(src, shape, special_zero, form=None) → Meaning."""
         self._gives, self._names = clauses.gives, names
@@ -104,8 +105,13 @@ class Contract:
     @cached_property
     def entries(self) -> Callable[..., tuple[Entry, ...]]:
         """(src, shape, special_zero) → an Entry for each entry of shape."""
-        exec(compile(_entries_source(self._gives), "<contract>", "exec"), names := {**self._names, "Entry": Entry})
+        exec(_compile(_entries_source(self._gives)), names := {**self._names, "Entry": Entry})
         return names["entries"]  # type: ignore[return-value]
+
+
+@lru_cache(64)
+def _compile(source: str) -> CodeType:
+    return compile(source, "<contract>", "exec")
 
 
 def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:

@@ -14,7 +14,7 @@ from .backends import (
     Unsupported,
 )
 from .calls import Call, Form, Kind, Meaning
-from .cases import LAYOUT_FACETS, LAYOUTS, STRIDED, Case, Expected, Layout, Step, Suite
+from .cases import LAYOUT_FACETS, LAYOUTS, STRIDED, Case, Cases, Expected, Layout, Step, Suite, UnreadCase
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, Differing, Outcome, OutcomeKind, Result
@@ -82,6 +82,7 @@ __all__ = [
     "Blame",
     "Call",
     "Case",
+    "Cases",
     "Claims",
     "Crashed",
     "Declared",
@@ -120,6 +121,7 @@ __all__ = [
     "Suite",
     "Tensor",
     "TimedOut",
+    "UnreadCase",
     "Unsupported",
     "Verdict",
     "Weight",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -142,12 +142,49 @@ def given_keys(part: Case | Step) -> Iterator[tuple[Key, Any]]:
             yield key, value
 
 
+class UnreadCase(NamedTuple):
+    """A case of a file that is known to be right, which is read when it is first asked for."""
+
+    rule: str
+    generated: bool
+    read: Callable[[], Case]
+
+
+class Cases(Mapping[str, Case]):
+    """Cases by id, in file order."""
+
+    def __init__(self, cases: Mapping[str, Case | UnreadCase]) -> None:
+        self._cases = dict(cases)
+
+    def __getitem__(self, name: str) -> Case:
+        case = self._cases[name]
+        if isinstance(case, UnreadCase):
+            case = self._cases[name] = case.read()
+        return case
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._cases
+
+    def about(self, rules: Iterable[str]) -> Iterator[Case]:
+        """Yield the cases about some rules, without those with generated steps; no other case is read."""
+        wanted = frozenset(rules)
+        for name, case in self._cases.items():
+            if case.rule in wanted and not case.generated:
+                yield self[name]
+
+
 @dataclass(frozen=True)
 class Suite:
     """Spec and cases, loaded and checked."""
 
     spec: Spec
-    cases: Mapping[str, Case]
+    cases: Cases
     digest: str
     added: frozenset[str] = frozenset()
     """Ids of the cases that a folder adds to the bundled ones."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,7 +18,6 @@ _EVERY, _LONG = 25, 200
 """One row of so many is a long sequence of so many calls."""
 _EVERY_LONGEST, _LONGEST = 500, 999
 """The same for the longest; a case file takes no more steps."""
-_ID = re.compile(r"drawn-([0-9]{1,18})-([0-9]{1,9})\[.*\]")
 
 
 _Way = tuple[Operation, Given, str]
@@ -88,12 +86,6 @@ def _draw(draw: Draw, types: list[str], number: int) -> Case:
     if number % _EVERY == _EVERY - 1:
         return long_sequence(draw, types, _LONG)
     return draw_case(draw, types)
-
-
-def drawn_number(row_id: str) -> tuple[int, int] | None:
-    """Return the seed and the number of a drawn row; None for a row of a case that is written down."""
-    match = _ID.fullmatch(row_id)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 def _rule_of(row: Row) -> str:

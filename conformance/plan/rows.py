@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -79,9 +80,23 @@ class Plan:
     """Set if the plan is under a nonce: see `challenge`."""
 
 
+_DRAWN = re.compile(r"drawn-([0-9]{1,18})-([0-9]{1,9})\[.*\]")
+
+
+def drawn_number(row_id: str) -> tuple[int, int] | None:
+    """Return the seed and the number of a drawn row; None for a row of a case that is written down."""
+    match = _DRAWN.fullmatch(row_id)
+    return (int(match[1]), int(match[2])) if match else None
+
+
 def plan_of(suite: Suite) -> Plan:
     """Return the plan of a suite, under its own contracts."""
     return Plan(suite, tuple(rows_of(suite.cases.values(), suite.spec, contracts(suite.spec))))
+
+
+def plan_of_case(suite: Suite, name: str) -> Plan:
+    """Return the part of the plan with the rows of one case; no other case is read."""
+    return Plan(suite, tuple(rows_of([suite.cases[name]], suite.spec, contracts(suite.spec))))
 
 
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from .rows import Row
 
@@ -33,6 +33,12 @@ def parse_selection(expression: str, plan_ids: frozenset[str] = frozenset()) -> 
 def ids(rows: tuple[Row, ...]) -> frozenset[str]:
     """Return every row id and case id."""
     return frozenset(name for row in rows for name in (row.id, row.case.id))
+
+
+def case_of(expression: str, cases: Container[str]) -> str | None:
+    """Return the case if an expression is its id, or has the form of the id of one of its rows; else None."""
+    name = expression.strip().rpartition("::")[2].partition("[")[0]
+    return name if name in cases else None
 
 
 def nearest(expression: str, rows: Iterable[Row]) -> list[str]:

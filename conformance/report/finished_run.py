@@ -18,8 +18,7 @@ from ..certify.standing import Standing, in_target, listed_types
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_RUN, VERDICTS, Claims, Verdict, fails, worst
 from ..model.verdicts import WORDS
-from ..plan.drawn_rows import drawn_number
-from ..plan.rows import Plan, Row
+from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from .rows import RowGroup, RowResult, group_pairs, group_rows, pair_rows
 from .wording import collect_wants

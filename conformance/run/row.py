@@ -12,7 +12,6 @@ from ..model import IDLE, NOT_CLAIMED, NOT_RUN, Adapter, Claims, Graph, Outcome,
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .at_once import call_at_once
 from .call import elements_of, make_call
 from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge
@@ -133,6 +132,8 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
 
 def _calls_at_once(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     """Call the steps of a row, so many at the same time as the case says."""
+    from .at_once import call_at_once  # few rows need threads
+
     steps = iter(row.steps)
     while together := tuple(islice(steps, row.case.at_once)):
         for step, (outcome, answer) in zip(together, call_at_once(adapter, together), strict=True):

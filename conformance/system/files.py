@@ -8,7 +8,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -33,8 +32,11 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     """
     with open_regular(path) as stream:
         status = os.fstat(stream.fileno())
-        content = stream.read(most + 1) if status.st_size <= most else b""
-        if len(content) > most or status.st_size > most:
+        size = status.st_size
+        content = stream.read(size + 1) if size <= most else b""  # it takes as much memory as it is asked for
+        if content[size:]:  # the file grows, or has no size, like those of /proc
+            content += stream.read(most + 1 - len(content))
+        if len(content) > most or size > most:
             raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
         return content
 
@@ -86,6 +88,8 @@ def create(path: Path, buffering: int = -1) -> BinaryIO:
 def replace_bytes(path: Path, content: bytes) -> None:
     """Put a file with this content in place of any file of that name, without following a symbolic link."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    import tempfile  # slow to import, and only needed here
+
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import textwrap
 import unicodedata
@@ -102,17 +101,23 @@ def width(stream: TextIO | None = None) -> int:
     """Return the columns to write in: those of the terminal, at most 100."""
     if not is_terminal(stream or sys.stdout):
         return _WIDEST
-    return max(40, min(_WIDEST, shutil.get_terminal_size().columns))
+    return max(40, min(_WIDEST, _size().columns))
 
 
 def screen_lines() -> int | None:
     """Return the lines of the terminal that the output goes to; None if it goes elsewhere."""
-    return shutil.get_terminal_size().lines if is_terminal(sys.stdout) else None
+    return _size().lines if is_terminal(sys.stdout) else None
+
+
+def _size() -> os.terminal_size:
+    import shutil  # slow to import, and only needed on a terminal
+
+    return shutil.get_terminal_size()
 
 
 def count_lines(texts: Iterable[str]) -> int:
     """Count the lines that texts take on the screen, of which one that is too wide takes several."""
-    across = shutil.get_terminal_size().columns
+    across = _size().columns
     return sum(max(1, -(-columns(line) // across)) for text in texts for line in text.split(_BREAK))
 
 

@@ -197,8 +197,9 @@ def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 
 def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    for module in ("run", "merge"):
-        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", lambda args: plan_once(suite(args.spec, args.cases)))
+    monkeypatch.setattr("conformance.cli.run.load_suite_of", lambda args: suite(args.spec, args.cases))
+    monkeypatch.setattr("conformance.cli.run.plan_of", plan_once)
+    monkeypatch.setattr("conformance.cli.merge.load_plan", lambda args: plan_once(suite(args.spec, args.cases)))
     return Command(tmp_path, capsys)
 
 

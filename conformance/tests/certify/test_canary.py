@@ -9,8 +9,10 @@ import pytest
 
 from conformance.certify import canary, planted
 from conformance.certify.evidence import read
+from conformance.isolate.backend import Isolation
 from conformance.isolate.launch import Limits
-from conformance.plan.rows import Plan
+from conformance.load.cases import load_suite
+from conformance.plan.rows import Plan, plan_of, plan_of_case
 
 from .. import small
 from ..small import Command, command, mini, reporting
@@ -77,3 +79,19 @@ def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> Non
     for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
         assert 0 < failures < verdicts
+
+
+@pytest.mark.parametrize("isolation", ["none", "worker"])
+def test_a_run_without_evidence_catches_each_of_them_with_a_few_rows(isolation: Isolation) -> None:
+    """It reads a few cases only, so that a person who repeats a failure need not wait."""
+    suite = load_suite()
+    plan = plan_of_case(suite, "there-and-back")
+    caught = canary.count_failures(plan, isolation, Limits(), few=True)
+    assert list(caught) == list(planted.names(isolation))
+    assert all(caught.values())
+
+
+def test_the_planted_backends_of_a_whole_run_do_not_depend_on_the_rows_of_the_plan() -> None:
+    suite = load_suite()
+    of_one = canary.count_failures(plan_of_case(suite, "there-and-back"), "none", Limits())
+    assert of_one == canary.count_failures(plan_of(suite), "none", Limits())

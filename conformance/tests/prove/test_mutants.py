@@ -12,7 +12,7 @@ from conformance.adapter import load_adapter
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
-from conformance.model import Graph, Meaning, Outcome, Program, Rejected, Suite
+from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
 from conformance.plan.rows import Row, plan_of
 from conformance.plan.steps import RowStep, StepMeaning
 from conformance.prove.check_cases import reference_problems
@@ -160,7 +160,7 @@ def test_a_rule_deleted_is_missed_by_a_case(rule: str) -> None:
 
 def test_a_rule_deleted_whose_cases_are_gone_is_not_missed() -> None:
     cases = {name: case for name, case in suite().cases.items() if case.rule != "one-infer"}
-    assert "write a witness" in (delete(Suite(suite().spec, cases, ""), "one-infer").wrong or "")
+    assert "write a witness" in (delete(Suite(suite().spec, Cases(cases), ""), "one-infer").wrong or "")
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────

@@ -122,3 +122,24 @@ def test_json_has_every_row_that_failed_with_its_blame_and_command(command: Comm
         assert failure["detail"]
         assert failure["repeat"].endswith(f"-k '{failure['row']}'")
     assert json.loads(command.run("numpy", "--json").out)["failures"] == []
+
+
+# ── -k with the id of a case ──────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("select", ["patterns", "there-and-back[StaticReshape-f32]", "cases/few.yaml::two-calls"])
+def test_one_case_prints_what_it_prints_beside_all_others(
+    command: Command, monkeypatch: pytest.MonkeyPatch, select: str
+) -> None:
+    """Neither the other cases nor their rows are looked at, which nobody may notice."""
+    asked = ("run", FLUSHES, "--cases", command.cases, "-k", select)
+    alone = command(*asked)
+    with monkeypatch.context() as patch:
+        patch.setattr("conformance.cli.run.plan_of", None)  # nobody calls it
+        assert command(*asked).out == alone.out
+    monkeypatch.setattr("conformance.cli.run.case_of", lambda *_: None)
+    whole = command(*asked)
+    assert (alone.code, alone.out) == (whole.code, whole.out)
+
+
+def test_a_case_of_which_nothing_can_run_is_still_compared_with_all_names(command: Command) -> None:
+    said = command("run", "numpy", "--cases", command.cases, "-k", "patterns[StaticReshape-f33]").expect(4)
+    assert "nothing ran" in said.last or "nothing ran" in said.out

@@ -83,3 +83,12 @@ with lock_folder(Path({str(tmp_path)!r}), "x"):
     assert (tmp_path / LOCK).exists()
     with lock_folder(tmp_path, "the next run"):
         pass
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_file_without_a_size_is_read_to_its_end() -> None:
+    path = Path("/proc/self/status")
+    assert path.stat().st_size == 0
+    assert read_bytes(path).startswith(b"Name:")
+    with pytest.raises(OSError, match="more than 8 bytes"):
+        read_bytes(path, 8)

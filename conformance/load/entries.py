@@ -1,0 +1,36 @@
+"""Split the text of a case file into its cases, without reading it as YAML."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_BEGIN = re.compile(r"^  - (?:id: (\S+)\n    rule: (\S+)\n)?", re.MULTILINE)
+
+
+class Entry(NamedTuple):
+    """A case as it stands in its file."""
+
+    id: str
+    rule: str
+    line: int
+    text: str
+
+    @property
+    def has_each(self) -> bool:
+        """True if its steps are generated."""
+        return "\n    each:" in self.text
+
+
+def split_entries(text: str) -> list[Entry]:
+    """Return the cases of a file; none if one of them does not begin with its id and its rule."""
+    begins = list(_BEGIN.finditer(text))
+    ends = [*(begin.start() for begin in begins[1:]), len(text)]
+    entries, line, last = [], 1, 0
+    for begin, end in zip(begins, ends, strict=False):
+        if begin[1] is None:
+            return []
+        line += text.count("\n", last, begin.start())
+        last = begin.start()
+        entries.append(Entry(begin[1], begin[2], line, text[last:end]))
+    return entries

@@ -1,0 +1,91 @@
+"""Cases of files that `check --lock` has checked are read when they are first asked for, and read exactly."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.load import cases as loading
+from conformance.load.cases import load_cases
+from conformance.load.entries import split_entries
+from conformance.load.folders import cases_folder
+from conformance.load.spec import load_spec
+from conformance.model import Malformed
+
+SPEC = load_spec()
+FILES = sorted(cases_folder().glob("*.yaml"))
+
+
+def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    read, plain = [], loading._read_entry
+
+    def read_entry(entry: Any, *more: Any) -> Any:
+        read.append(entry.id)
+        return plain(entry, *more)
+
+    monkeypatch.setattr(loading, "_read_entry", read_entry)
+    return read
+
+
+def test_each_bundled_case_is_the_same_read_alone_as_with_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = count_reads(monkeypatch)
+    alone = load_cases(cases_folder(), SPEC)
+    monkeypatch.setattr(loading, "_is_as_checked", lambda spec: False)
+    whole = load_cases(cases_folder(), SPEC)
+    assert list(alone) == list(whole)
+    for name, case in whole.items():
+        assert alone[name] == case
+        assert alone[name].place == case.place
+    assert read == list(whole)
+
+
+def test_one_case_is_read_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = count_reads(monkeypatch)
+    cases = load_cases(cases_folder(), SPEC)
+    assert len(cases) > 1000
+    assert "there-and-back" in cases
+    assert not read
+    assert cases["there-and-back"] is cases["there-and-back"]
+    assert read == ["there-and-back"]
+
+
+def test_the_cases_about_a_rule_are_those_that_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = count_reads(monkeypatch)
+    cases = load_cases(cases_folder(), SPEC)
+    about = list(cases.about(["one-infer", "same-content"]))
+    assert sorted(read) == sorted(case.id for case in about)
+    assert about == [
+        case for case in cases.values() if case.rule in ("one-infer", "same-content") and not case.generated
+    ]
+
+
+def test_a_changed_file_is_read_whole_and_its_problem_is_reported(tmp_path: Path) -> None:
+    text = (cases_folder() / "zero.yaml").read_text(encoding="utf-8")
+    shutil.copy(cases_folder() / "chain.yaml", tmp_path)
+    (tmp_path / "zero.yaml").write_text(text.replace("rule: zero-literal", "rule: zero-litteral", 1), encoding="utf-8")
+    with pytest.raises(Malformed, match="unknown rule 'zero-litteral'"):
+        load_cases(tmp_path, SPEC)
+
+
+def test_a_copy_of_a_file_beside_it_is_reported(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        shutil.copy(cases_folder() / "chain.yaml", tmp_path / name)
+    with pytest.raises(Malformed, match=r"b\.yaml:[0-9]+: the id 'there-and-back' is taken by .*a\.yaml:"):
+        load_cases(tmp_path, SPEC)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_bundled_file_can_be_split(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    entries = split_entries(text)
+    assert "".join(entry.text for entry in entries) == text[text.index("  - id: ") :]
+    lines = text.split("\n")
+    assert all(lines[entry.line - 1] == f"  - id: {entry.id}" for entry in entries)
+
+
+def test_a_file_with_a_case_of_another_form_is_not_split() -> None:
+    assert split_entries("cases:\n  - id: a\n    rule: b\n    src: T[2]\n  - {id: c, rule: b}\n") == []
+    assert split_entries("cases: []\n") == []
