@@ -19,13 +19,13 @@ from .arguments import Usage, check_folder, emit
 def run(args: argparse.Namespace) -> int:
     """Write the cases; 1 if a test wants other dims than the documents."""
     check_folder("DIR", args.folder)
-    suite = load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
     try:
         tests = list(read_node_tests(args.folder))
     except MissingOnnx as missing:
         raise Usage(str(missing)) from None
     if not tests:
         raise Usage(f"{str(args.folder)!r} has no */model.onnx; name the folder that holds the folders of the tests")
+    suite = load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
     imported = import_cases(tests, suite)
     if args.out is not None:
         replace_text(args.out, imported.text)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ..graphs.decide import Judge
 from ..graphs.nodes import ReshapeNode, whole
 from ..graphs.write_cases import case_lines
-from ..model import Suite
+from ..model import Case, Suite
+from ..model.cases import Step, given_keys
 from .onnx_import import LeftOut, NodeTest
 
 Call = tuple[tuple[int, ...] | None, tuple[int, ...] | None, bool | None]
@@ -55,14 +56,20 @@ def import_cases(tests: Iterable[NodeTest | LeftOut], suite: Suite) -> Imported:
 
 
 def known_calls(suite: Suite) -> dict[Call, str]:
-    """Return the first case that makes each plain call alone; other cases test more than the call."""
+    """Return the first case that makes each call alone and with nothing unusual about it but the elements."""
     known: dict[Call, str] = {}
     for case in suite.cases.values():
-        step = case.steps[0]
-        plain = not (case.attributes or case.inputs or case.outputs) and case.declared is None and step.bits is None
-        if plain and len(case.steps) == len(step.shapes) == 1 and step.layout == "dense":
-            known.setdefault((step.src, step.shapes[0], step.special_zero[0]), case.id)
+        if case.attributes or case.inputs or case.outputs or case.declared is not None or _is_unusual(case):
+            continue
+        for step in case.steps:
+            if len(step.shapes) == 1 and not _is_unusual(step):
+                known.setdefault((step.src, step.shapes[0], step.special_zero[0]), case.id)
     return known
+
+
+def _is_unusual(part: Case | Step) -> bool:
+    """True if a key changes the call itself, rather than its elements, its title or the number of rows."""
+    return any(key.name != "bits" and (key.words or key.facet) for key, _ in given_keys(part))
 
 
 def _call_of(call: ReshapeNode) -> Call:

@@ -84,7 +84,10 @@ def _tensor(onnx: Any, path: Path) -> Any:
 
 
 def _parse(message: Any, path: Path) -> Any:
-    content = content_of(path, _MOST_BYTES)
+    try:
+        content = content_of(path, _MOST_BYTES)
+    except Unreadable as unreadable:
+        raise Unreadable(f"{path.name} {unreadable}") from None
     try:
         return message.FromString(content)
     except Exception as error:  # the exception's class depends on the version of protobuf
