@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from ..certify.evidence import Evidence, Refused
+from ..certify.folder import PAGE
 from ..certify.rejudge import refuse_unsound
 from ..plan.rows import Plan
 from ..report import diff_report
@@ -19,7 +21,6 @@ _BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
 _FORMATS: dict[str, Callable[[Difference], str]] = {
     "text": diff_report.render_text,
     "markdown": diff_report.render_markdown,
-    "html": diff_report.render_html,
 }
 
 
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_data(change))
     else:
-        _write(change, args.format, args.out)
+        _write(change, args)
     return 1 if change.worse else 0
 
 
@@ -45,14 +46,18 @@ def _judged_at(path: Path, plan: Plan) -> Evidence:
     return evidence
 
 
-def _write(change: Difference, format_: str | None, out: Path | None) -> None:
-    form = format_ or (_BY_NAME.get(out.suffix, "") if out else "text")
+def _write(change: Difference, args: argparse.Namespace) -> None:
+    out: Path | None = args.out
+    form = args.format or (_BY_NAME.get(out.suffix, "") if out else "text")
     if not form:
         raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
     if out is None and form == "text":
         say(diff_report.format_changes(change))
         return
-    text = _FORMATS[form](change)
+    if form == "html":
+        text = diff_report.render_html(change, *(_link(path, out or Path("page")) for path in (args.old, args.new)))
+    else:
+        text = _FORMATS[form](change)
     if out is None:
         say(lines(text.rstrip("\n").split("\n")))
     else:
@@ -61,10 +66,16 @@ def _write(change: Difference, format_: str | None, out: Path | None) -> None:
         say(f"{diff_report.format_verdict(change)}; see {out}")
 
 
+def _link(run: Path, page: Path) -> str | None:
+    """Return the way from a page to the report of a run; None if it has none."""
+    report = (run if run.is_dir() else run.parent) / PAGE
+    return os.path.relpath(report, page.parent).replace(os.sep, "/") if report.is_file() else None
+
+
 def _data(change: Difference) -> dict[str, object]:
     return {
-        "old": change.old,
-        "new": change.new,
+        "old": str(change.old),
+        "new": str(change.new),
         "worse": change.worse,
         "pinned": [each._asdict() for each in change.pinned],
         "documents": None if change.standings is None else [each._asdict() for each in change.standings],

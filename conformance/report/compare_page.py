@@ -23,7 +23,7 @@ _NAMED = 3
 _SECTIONS: Mapping[str, str] = {
     "verdicts": "Backends",
     "rules": "Rules",
-    "cases": "Cases",
+    "cases": "Compare cases",
     "observed": "Unspecified behaviour",
     "environment": "Run details",
 }
@@ -38,8 +38,10 @@ _ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
     "Started at": lambda run: run.evidence.header["started"],
     "Digest of the results": lambda run: run.evidence.footer["digest"],
 }
-Cells = Sequence[Sequence[RowResult]]
+RowsOfEach = Sequence[Sequence[RowResult]]
 """The rows of a case or a rule, for each backend."""
+MOST_CHOSEN = 5
+"""Backends that can be chosen to stand side by side."""
 
 
 class Done(NamedTuple):
@@ -75,6 +77,15 @@ class Filtered(NamedTuple):
     rule: str
 
 
+class Cells(NamedTuple):
+    """The group of each backend, as the script of the page reads it."""
+
+    kinds: str
+    """The number of a group, and how many of the backend's rows it is if not all: `0;0 3/9;1`."""
+    kind_of: str
+    """For each backend, the index of its kind: `0,0,2,1`."""
+
+
 class RuleLine(NamedTuple):
     """A rule with its verdicts for each backend."""
 
@@ -91,18 +102,22 @@ class CaseLine(NamedTuple):
     call: str
     silent: tuple[str, ...]
     groups: list[Group]
+    cells: Cells
 
 
-def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
-    """The whole page; the runs are of one suite. `pages`: links to the report of each."""
+def render(runs: Sequence[FinishedRun], pages: Sequence[str] = (), changes: Mapping[str, str] | None = None) -> str:
+    """The whole page; the runs are of one suite. `pages`: links to the report of each.
+
+    `changes`: links to what changed since the version before, by the link to the report.
+    """
     names = name_runs(runs)
-    cases = list(_collect_cases(runs, names))
+    cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
     spec = runs[0].plan.suite.spec
     tables = -(-len(runs) // _ABREAST)
-    libraries = collect_libraries(runs, names, pages)
+    libraries = collect_libraries(runs, names, pages, changes or {})
     return render_page(
         "compare.html",
-        ("compare.css", "filters.js", "compare.js"),
+        ("compare.css", "filters.js", "chosen.js", "compare.js"),
         suite=runs[0].evidence.header["suite"],
         sections=_SECTIONS,
         names=names,
@@ -113,6 +128,7 @@ def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
         numbers=summarize(runs, libraries),
         shorten_limits=shorten_limits,
         page_of=dict(zip(names, pages, strict=False)),
+        most_chosen=min(MOST_CHOSEN, len(runs)),
         apart=sum("disagreements" in line.filtered.kinds for line in cases),
         lonely=sum("one-fails" in line.filtered.kinds for line in cases),
         filters={"rule": list(spec.rules)},
@@ -135,7 +151,7 @@ def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
     ]
 
 
-def differs(cells: Cells) -> bool:
+def differs(cells: RowsOfEach) -> bool:
     """True if verdicts of a row differ among the backends that it says something of."""
     return any(_row_differs(row) for row in zip(*cells, strict=True))
 
@@ -145,12 +161,12 @@ def _row_differs(row: Sequence[RowResult]) -> bool:
     return len(verdicts) > 1 and any(len(set(each) - _MUTE) > 1 for each in zip(*verdicts, strict=True))
 
 
-def one_fails(cells: Cells) -> bool:
+def one_fails(cells: RowsOfEach) -> bool:
     """True if rows fail in one backend only."""
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
-def _filter(cells: Cells, rule: str, apart: bool) -> Filtered:
+def _filter(cells: RowsOfEach, rule: str, apart: bool) -> Filtered:
     kinds = {"disagreements": apart, "one-fails": one_fails(cells)}
     return Filtered(" ".join(kind for kind, holds in kinds.items() if holds), rule)
 
@@ -170,7 +186,8 @@ def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterato
     for case_id, rows in runs[0].cases.items():
         case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
         filtered = _filter(cells, case.rule, differs(cells))
-        yield CaseLine(filtered, case, format_call(case, case.steps[0]), (), _group_backends(names, cells))
+        groups = _group_backends(names, cells)
+        yield CaseLine(filtered, case, format_call(case, case.steps[0]), (), groups, _number_groups(names, groups))
 
 
 def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
@@ -187,10 +204,11 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
         apart = len({_summarize_case(cell).answers for cell in cells}) > 1
         filtered = _filter([run.cases[case_id] for run in runs], rules[0] if rules else "", apart)
         case = runs[0].cases[case_id][0].row.case
-        yield CaseLine(filtered, case, format_call(case, case.steps[0]), rules, _group_backends(names, cells))
+        groups = _group_backends(names, cells)
+        yield CaseLine(filtered, case, format_call(case, case.steps[0]), rules, groups, _number_groups(names, groups))
 
 
-def _group_backends(names: Sequence[str], cells: Cells) -> list[Group]:
+def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[Group]:
     """Group backends by what they did with a case: the worst first, the largest group last."""
     groups = group_pairs((_summarize_case(rows), (name, rows)) for name, rows in zip(names, cells, strict=True))
     largest = max(groups, key=lambda done: len(groups[done]))
@@ -203,6 +221,16 @@ def _group_backends(names: Sequence[str], cells: Cells) -> list[Group]:
         )
         for done in sorted(groups, key=lambda done: (done is largest, WORST.index(done.word)))
     ]
+
+
+def _number_groups(names: Sequence[str], groups: Sequence[Group]) -> Cells:
+    kinds = {
+        name: f"{place}{f' {number}/{rows}' if number < rows else ''}"
+        for place, group in enumerate(groups)
+        for name, number, rows in group.backends
+    }
+    distinct = list(dict.fromkeys(kinds.values()))
+    return Cells(";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names))
 
 
 def _summarize_case(rows: Sequence[RowResult]) -> Done:

@@ -14,7 +14,9 @@ from ..certify.sentences import describe_blames
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, Word, fails
 from ..plan.challenge import is_fresh
 from ..plan.rows import Plan
+from .finished_run import FinishedRun
 from .rows import group_pairs
+from .summary import DocumentState, describe_documents
 
 Direction = Literal["worse", "better", "set aside", "other"]
 DIRECTIONS: Mapping[Direction, str] = {
@@ -84,15 +86,37 @@ class BlamesOfDocument(NamedTuple):
     now: str
 
 
+class Side(NamedTuple):
+    """One of the two runs."""
+
+    name: str
+    """The backend and its version."""
+    started: str
+    note: str
+    """Why its verdicts are taken as they are; empty if they were judged again."""
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.started}{self.note}"
+
+
+class DocumentChange(NamedTuple):
+    """The states of both runs in a document."""
+
+    was: DocumentState
+    now: DocumentState
+
+
 @dataclass(frozen=True)
 class Difference:
     """All of it."""
 
-    old: str
-    new: str
+    old: Side
+    new: Side
     pinned: tuple[Pinned, ...]
     standings: tuple[Verdicts, ...] | None
     """None where the two runs are of different suites, or of one that is not at hand."""
+    documents: tuple[DocumentChange, ...]
+    """Every document of the suite; none where `standings` is None."""
     blames: tuple[BlamesOfDocument, ...]
     """Documents whose failures are of other numbers or break other sentences."""
     changes: tuple[Change, ...]
@@ -132,16 +156,17 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
         _name(new, plan),
         pinned,
         _compare_words(concluded) if concluded else None,
+        tuple(_pair_documents((old, new), concluded, plan)) if concluded else (),
         tuple(_compare_blames(concluded)) if concluded else (),
         tuple(changes),
         len(was.keys() & now.keys()),
     )
 
 
-def _name(evidence: Evidence, plan: Plan) -> str:
+def _name(evidence: Evidence, plan: Plan) -> Side:
     backend = evidence.header["backend"]
     unjudged = "" if evidence.header["suite"]["digest"] == plan.suite.digest else ", of another suite, not judged again"
-    return f"{backend['name']} {backend['version']}, {evidence.header['started']}{unjudged}"
+    return Side(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged)
 
 
 # ── what the headers pin ──────────────────────────────────────────────────────────────────────────
@@ -187,6 +212,16 @@ def _conclude(old: Evidence, new: Evidence, plan: Plan) -> tuple[Conclusion, Con
     if any(each.header["suite"]["digest"] != plan.suite.digest for each in (old, new)):
         return None
     return conclude_evidence(plan, old), conclude_evidence(plan, new)
+
+
+def _pair_documents(
+    both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion], plan: Plan
+) -> Iterator[DocumentChange]:
+    was, now = (
+        describe_documents(FinishedRun(plan_of_run(plan, evidence), evidence, conclusion))
+        for evidence, conclusion in zip(both, concluded, strict=True)
+    )
+    yield from map(DocumentChange, was, now)
 
 
 def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[Verdicts, ...]:

@@ -132,8 +132,8 @@ def render_markdown(difference: Difference) -> str:
 def _list_markdown(difference: Difference) -> Iterator[str]:
     yield f"# {'✗' if difference.worse else '✓'} Reshape conformance: {inert(format_verdict(difference))}"
     yield ""
-    yield f"- old: {code(difference.old)}"
-    yield f"- new: {code(difference.new)}"
+    yield f"- old: {code(str(difference.old))}"
+    yield f"- new: {code(str(difference.new))}"
     yield ""
     if difference.pinned:
         yield "## Why: pinned by the headers, and not the same"
@@ -170,12 +170,14 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
 # ── page ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def render_html(difference: Difference) -> str:
-    """One page without a script."""
+def render_html(difference: Difference, old_page: str | None = None, new_page: str | None = None) -> str:
+    """One page without a script. `old_page`, `new_page`: links to the reports of the two runs."""
     sections = [(direction, group_changes(difference, direction)) for direction in DIRECTIONS]
     return render_page(
         "diff.html",
         difference=difference,
+        old_page=old_page,
+        new_page=new_page,
         verdict=format_verdict(difference),
         directions=DIRECTIONS,
         signs=_SIGNS,

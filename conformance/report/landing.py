@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 from ..certify.drawn import plan_of_run
 from ..system.terminal import count_noun
@@ -13,6 +14,7 @@ from .finished_run import FinishedRun
 from .rows import group_pairs
 from .summary import DocumentState, State, Whole, describe_documents, describe_whole
 
+T = TypeVar("T")
 _MOST_LIMITS = 3
 """Limits that a cell names; of more it gives the number."""
 
@@ -28,6 +30,8 @@ class BackendLine(NamedTuple):
     documents: tuple[DocumentState, ...]
     change: str
     """What changed since the version before; empty for the oldest one."""
+    changes: str | None
+    """The link to all of that."""
     latest: bool
 
 
@@ -51,18 +55,24 @@ class Numbers(NamedTuple):
     processors: tuple[str, ...]
 
 
-def collect_libraries(runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str]) -> list[Library]:
+Versions = Sequence[tuple[FinishedRun, str, str | None]]
+"""Runs of one backend, each with its name and the link to its report."""
+
+
+def collect_libraries(
+    runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
+) -> list[Library]:
     """Collect the backends, versions of one library together, in the order of the failures of the newest version."""
     links: Iterable[str | None] = pages or [None] * len(runs)
     by_name = group_pairs(
         (str(run.evidence.header["backend"]["name"]), (run, name, page))
         for run, name, page in zip(runs, names, links, strict=True)
     )
-    libraries = [Library(name, _lines(versions)) for name, versions in by_name.items()]
+    libraries = [Library(name, _lines(versions, changes)) for name, versions in by_name.items()]
     return sorted(libraries, key=lambda library: (library.lines[0].whole.failed, library.name))
 
 
-def _lines(versions: Sequence[tuple[FinishedRun, str, str | None]]) -> tuple[BackendLine, ...]:
+def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
     ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
     lines = []
     for number, (bare, name, page) in enumerate(ordered):
@@ -70,8 +80,15 @@ def _lines(versions: Sequence[tuple[FinishedRun, str, str | None]]) -> tuple[Bac
         documents = describe_documents(run)
         change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
         whole = describe_whole(run, documents)
-        lines.append(BackendLine(name, page, whole, run.conclusion.tests, documents, change, number == 0))
+        tests = run.conclusion.tests
+        lines.append(BackendLine(name, page, whole, tests, documents, change, changes.get(page or ""), number == 0))
     return tuple(lines)
+
+
+def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:
+    """Yield each version of a backend together with the one before it, the older first."""
+    for versions in group_pairs((str(each[1].evidence.header["backend"]["name"]), each) for each in runs).values():
+        yield from pairwise(sorted(versions, key=lambda each: _version(each[1])))
 
 
 def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:

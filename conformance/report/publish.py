@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +17,12 @@ from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
 from .compare_page import render
+from .diff import difference
+from .diff_report import render_html
 from .finished_run import FinishedRun
+from .landing import pair_versions
 from .markdown import inert
+from .others import fill_others
 
 PUBLISHED = f"{RESULTS}{PACKED}"
 INDEX = "index.html"
@@ -100,10 +104,45 @@ def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        text = render([facts for _, facts in runs], pages)
+        changes = _write_changes(runs)
+        text = render([facts for _, facts in runs], pages, changes)
         replace_text(reports / INDEX, text)
+        _write_others(runs)
         _write_counts(reports / "README.md", runs)
     return [facts for _, facts in runs], stale
+
+
+def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[str, str]:
+    """Write what changed since the version before into the folder of each version; links by that to the report.
+
+    Pages about versions that are not published any more are removed.
+    """
+    pages: dict[str, str] = {}
+    kept: set[Path] = set()
+    for (before, old), (folder, new) in pair_versions(runs):
+        path = folder / f"since-{before.name}.html"
+        change = difference(old.evidence, new.evidence, new.plan)
+        replace_text(path, render_html(change, f"../{before.name}/{PAGE}", PAGE))
+        kept.add(path)
+        pages[f"{folder.name}/{PAGE}"] = f"{folder.name}/{path.name}"
+    for folder, _ in runs:
+        for path in set(folder.glob("since-*.html")) - kept:
+            path.unlink()
+    return pages
+
+
+def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
+    """Write into the page of each run how many of the others fail its failing cases."""
+    failing = {
+        folder: {case for case, rows in run.cases.items() if any(result.failing for result in rows)}
+        for folder, run in runs
+    }
+    for folder, _ in runs:
+        page = folder / PAGE
+        before = read_bytes(page).decode("utf-8")
+        after = fill_others(before, [cases for other, cases in failing.items() if other != folder])
+        if after != before:
+            replace_text(page, after)
 
 
 def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:

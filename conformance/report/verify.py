@@ -20,6 +20,7 @@ from ..model import Result
 from ..plan.rows import Plan
 from ..system.exit_codes import VOIDS_CERTIFICATES
 from . import embedded
+from .others import clear_others
 
 _MOST = 20
 """Differences that are told one by one."""
@@ -128,9 +129,11 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]
     if found:
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
-    texts = report.texts(plan, evidence, conclusion, tuple(written), brief=path.suffix == PACKED)
+    brief = path.suffix == PACKED
+    texts = report.texts(plan, evidence, conclusion, tuple(written), brief=brief)
     for name, file in written.items():
         there = read_content(file).decode("utf-8", "replace")
+        there = clear_others(there) if brief and name == PAGE else there
         found += [Mismatch(file.name, what) for what in differences(there, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))
 

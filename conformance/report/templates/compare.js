@@ -1,14 +1,15 @@
 /* The filters of the page that compares backends, and the order of its table. */
 (function () {
-  var rows = Array.from(document.querySelectorAll('[data-s]'), function (element) {
+  var lines = Array.from(document.querySelectorAll('[data-s]'), function (element) {
     return {element: element, rule: element.getAttribute('data-r'), text: null,
       show: element.getAttribute('data-s').split(' ')};
   });
+  var chosen = chooseBackends(lines.filter(function (line) { return line.element.hasAttribute('data-c'); }));
 
   wireFilters('#rules', function (want) {
-    var text = (want.text || '').toLowerCase(), count = 0;
+    var text = (want.text || '').toLowerCase(), count = 0, rows = chosen(want, lines);
     rows.forEach(function (row) {
-      if (text && row.text === null) row.text = row.element.textContent.toLowerCase();
+      if (text && row.text === null) row.text = row.element.querySelector('dt, th').textContent.toLowerCase();
       var shown = (!want.show || row.show.indexOf(want.show) >= 0) && (!want.rule || row.rule === want.rule) &&
         (!text || row.text.indexOf(text) >= 0);
       if (row.element.hidden === shown) row.element.hidden = !shown;

@@ -51,7 +51,7 @@ function wireFilters(home, show) {
 
   form.addEventListener('submit', function (event) { event.preventDefault(); });
   form.addEventListener('reset', function () { setTimeout(change, 0); });
-  form.addEventListener('change', change);
+  Array.from(form.elements).forEach(function (element) { element.addEventListener('change', change); });
   form.elements.text.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(change, 60); });
   window.addEventListener('hashchange', follow);
   form.hidden = false;

@@ -54,6 +54,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plan: Plan = few(folder)
     right, wrong = finished(plan, Right(), folder / "right"), finished(plan, Wrong(), folder / "wrong")
     (folder / "compare.html").write_text(compare_page.render([right, wrong]), encoding="utf-8")
+    links = ["right/report.html", "wrong/report.html"]
+    (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
     target = {**right.evidence.header["target"], "select": "flattens"}
     finished(plan, Right(), folder / "part", one_case, target=target)
@@ -64,6 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "well": folder / "right" / "report.html",
         "part": folder / "part" / "report.html",
         "compare": folder / "compare.html",
+        "published": folder / "published.html",
         "many": folder / "many.html",
         "diff": folder / "diff.html",
     }
@@ -172,6 +175,36 @@ def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> N
     assert page.evaluate("location.hash") == "#filter:show=one-fails"
 
 
+def test_chosen_backends_stand_side_by_side_and_what_differs_comes_first(opened: Open) -> None:
+    page = opened("compare")
+    page.select_option("[name=b0]", "wrong 1")
+    assert not page.locator(".chosen").is_visible(), "one backend is compared with nothing"
+    page.select_option("[name=b1]", "right 1")
+    rows = page.eval_on_selector_all(".chosen tr", "all => all.map(e => [...e.cells].map(c => c.innerText))")
+    assert rows[0] == ["Case", "wrong 1", "right 1"]
+    assert rows[1][0].startswith("turns")
+    assert [cell[:6] for cell in rows[1][1:]] == ["✗ fail", "✓ pass"]
+    assert len(rows) == 5
+    assert not page.locator(".pairs").first.is_visible()
+    page.select_option("[name=show]", "disagreements")
+    shown = page.eval_on_selector_all(".chosen tbody tr", "all => all.filter(e => !e.hidden).length")
+    assert 0 < shown < 4
+    again = opened("compare", page.evaluate("location.hash"))
+    assert again.locator(".chosen tbody tr").first.is_visible(), "a choice can be sent as a link"
+    again.evaluate("location.hash = '#case-flattens'")
+    again.wait_for_selector("#case-flattens", state="visible")
+
+
+def test_a_chosen_cell_leads_to_the_case_in_the_report(opened: Open) -> None:
+    page = opened("published", "#filter:b0=wrong 1&b1=right 1")
+    links = page.eval_on_selector_all(".chosen tbody td", "all => all.map(e => e.firstChild.getAttribute('href'))")
+    assert len(links) == 8
+    assert {"wrong/report.html#case-turns", "right/report.html#case-turns"} <= set(links)
+    page.click(".chosen td a")
+    page.wait_for_url("**/report.html#case-*")
+    assert page.locator(":target").is_visible()
+
+
 # ── keyboard and accessibility ────────────────────────────────────────────────────────────────────
 def test_everything_is_reached_and_worked_by_keyboard(opened: Open) -> None:
     page = opened("report")
@@ -270,7 +303,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), began = performance.now();
-    field.value = word; field.form.dispatchEvent(new Event('change'));
+    field.value = word; field.dispatchEvent(new Event('change'));
     document.body.offsetHeight; return performance.now() - began; }"""
 
 

@@ -70,6 +70,23 @@ def test_what_most_did_is_told_last_and_by_number_and_the_others_by_name(plan: P
     assert words(found["flattens"]).endswith("✓ pass T[6]: all 5")
 
 
+def test_cases_in_which_verdicts_differ_come_first(runs: list[FinishedRun]) -> None:
+    kinds = ["disagreements" in line for line in lines(render(runs), "cases").values()]
+    assert kinds == sorted(kinds, reverse=True)
+    assert len(set(kinds)) == 2
+
+
+def test_a_line_has_the_group_of_each_backend(runs: list[FinishedRun]) -> None:
+    found = lines(render(runs), "cases")
+    assert 'data-k="0;1" data-c="1,0"' in found["turns"], "the group that fails stands first"
+    assert 'data-k="0" data-c="0,0"' in found["flattens"]
+
+
+def test_each_cell_of_the_rules_leads_to_the_rule_in_a_report(runs: list[FinishedRun]) -> None:
+    line = lines(render(runs, ["a/report.html", "b/report.html"]), "rules")["same-volume"]
+    assert re.findall(r'href="([^"]*)"', line) == ["a/report.html#rule-same-volume", "b/report.html#rule-same-volume"]
+
+
 def words(markup: str) -> str:
     """What a person reads."""
     return " ".join(re.sub(r"<[^>]*>", "", re.sub(r"<(?:li|dd|br)", r" \g<0>", markup)).split())

@@ -166,6 +166,20 @@ def test_every_way_of_telling_has_the_change_the_direction_and_the_cause(plan: P
         assert "static-2022" in told
 
 
+def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_path: Path) -> None:
+    found = compared(plan, tmp_path, Wrong())
+    page = diff_report.render_html(found, "old/report.html", "new/report.html")
+    assert "<title>right 1 → wrong 1: " in page
+    assert (
+        '<h1><a href="old/report.html"><bdi>right 1</bdi></a> → <a href="new/report.html"><bdi>wrong 1</bdi></a></h1>'
+        in page
+    )
+    order = [page.index(f'<h2 id="{name}">') for name in ("documents", "worse", "why", "legend")]
+    assert order == sorted(order)
+    assert [pair.now.failed > pair.was.failed for pair in found.documents] == [True] * len(plan.suite.spec.documents)
+    assert 'href="new/report.html#case-turns"' in page
+
+
 def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path: Path) -> None:
     class Hostile(Wrong):
         name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"

@@ -52,14 +52,14 @@ def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[FinishedR
 
 
 def test_the_fewest_failures_come_first_and_versions_stand_together(runs: list[FinishedRun]) -> None:
-    libraries = collect_libraries(runs, name_runs(runs), ())
+    libraries = collect_libraries(runs, name_runs(runs), (), {})
     assert [library.name for library in libraries] == ["right", "wrong"]
     assert [line.name for line in libraries[0].lines] == ["right 1.10", "right 1", "right 0.9"]
     assert [line.latest for line in libraries[0].lines] == [True, False, False]
 
 
 def test_a_version_says_what_changed_since_the_one_before(runs: list[FinishedRun]) -> None:
-    newest, right, older = collect_libraries(runs, name_runs(runs), ())[0].lines
+    newest, right, older = collect_libraries(runs, name_runs(runs), (), {})[0].lines
     gone = sum(bool(result.failing) for result in runs[1].rows)
     assert right.change == f"since 0.9: {gone} tests no longer fail"
     assert newest.change == "since 1: no test fails"
@@ -67,7 +67,7 @@ def test_a_version_says_what_changed_since_the_one_before(runs: list[FinishedRun
 
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
-    line = collect_libraries(runs, name_runs(runs), ())[1].lines[0]
+    line = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
     standings = [each for each in runs[0].standings if each.document == "static-2022"]
     cell = next(each for each in line.documents if each.document.id == "static-2022")
     assert cell.failed == sum(each.counts.get("fail", 0) for each in standings) > 0
@@ -76,7 +76,7 @@ def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
 
 
 def test_the_numbers_are_those_of_the_table(runs: list[FinishedRun]) -> None:
-    numbers = summarize(runs, collect_libraries(runs, name_runs(runs), ()))
+    numbers = summarize(runs, collect_libraries(runs, name_runs(runs), (), {}))
     assert (numbers.backends, numbers.conform, numbers.whole) == (4, 2, ("right 1.10", "right 1"))
     assert (numbers.first, numbers.last) == ("2026-01-02", "2026-01-02")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shlex
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, r
 from conformance.certify.folder import PAGE
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from conformance.report.publish import PUBLISHED, size
+from conformance.report.publish import PUBLISHED, index, publish, size
 from conformance.report.rows import count_verdicts
 from conformance.run.row import run
+from conformance.tests.runs import Right, Wrong, few, finished
 from conformance.tests.small import ROOT, Command, Said, command, reporting
 
 __all__ = ["command", "reporting"]
@@ -113,6 +115,45 @@ def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> 
     assert (lines[0], lines[-1]) == ("# Ours", "the end")
     assert "old" not in lines
     assert any(line.startswith(f"| [{folder.name}]({folder.name}/{PAGE})") for line in lines)
+
+
+def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_verified(command: Command) -> None:
+    of(command, "numpy")
+    folder = next(path for path in (of_all(command, "broken:zero-flag-ignored")) if "zero-flag" in path.name)
+    page = (folder / PAGE).read_text(encoding="utf-8")
+    assert '<a href="../index.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
+    assert 'id="case-copies"' in (folder.parent / "index.html").read_text(encoding="utf-8")
+    command("verify", "--cases", command.cases, folder).expect(0)
+    (folder / PAGE).write_text(page.replace("here: 0 of 1", "here: all"), encoding="utf-8")
+    command("verify", "--cases", command.cases, folder).expect(1, out="Other backends that")
+
+
+def of_all(command: Command, backend: str) -> list[Path]:
+    """The folders of all that is published, with a backend that is run first."""
+    command.run(backend)
+    assert published(command, "--results", command.out).code == 0
+    return [path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}")]
+
+
+class Older(Wrong):
+    """An older version of what is right now."""
+
+    name, version = "right", "0.9"
+
+
+def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tmp_path: Path) -> None:
+    plan, reports = few(tmp_path), tmp_path / "reports"
+    for backend in (Older(), Right()):
+        finished(plan, backend, tmp_path / backend.version)
+        publish(tmp_path / backend.version / "results.jsonl", plan, reports)
+    index(reports, plan)
+    page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
+    assert '<a href="../right-0.9/report.html#document-static-2022">' in page
+    assert '<a href="report.html#case-turns">' in page
+    assert 'href="right-1/since-right-0.9.html"' in (reports / "index.html").read_text(encoding="utf-8")
+    shutil.rmtree(reports / "right-0.9")
+    index(reports, plan)
+    assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
 
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:

@@ -1,0 +1,38 @@
+"""How many other published backends fail a case: the only words on a published page that its evidence does not give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+PLACE = '<p class=others data-case="{}">{}</p>'
+"""The element of a failure card that holds these words; empty until the page of all backends is written."""
+INDEX = "../index.html"
+_PLACES = re.compile(PLACE.format('([^"]+)', "(.*?)"))
+_WORDS = re.compile(
+    rf'<a href="{re.escape(INDEX)}#case-([a-z0-9-]+)">Other backends that fail here: [\d,]+ of [\d,]+</a>'
+)
+
+
+def fill_others(page: str, others: Collection[Collection[str]]) -> str:
+    """Write into each failure card how many of the others fail its case, with a link to the page of all backends.
+
+    `others`: the cases that fail, for each other backend.
+    """
+
+    def words(case: str) -> str:
+        number = sum(case in failing for failing in others)
+        text = f"Other backends that fail here: {number:,} of {len(others):,}"
+        return f'<a href="{INDEX}#case-{case}">{text}</a>' if others else ""
+
+    return _PLACES.sub(lambda place: PLACE.format(place[1], words(place[1])), page)
+
+
+def clear_others(page: str) -> str:
+    """Take these words out again, so that the rest can be compared with what the evidence gives."""
+
+    def without(place: re.Match[str]) -> str:
+        ours = _WORDS.fullmatch(place[2])
+        return PLACE.format(place[1], "") if ours and ours[1] == place[1] else place[0]
+
+    return _PLACES.sub(without, page)

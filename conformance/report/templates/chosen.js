@@ -1,0 +1,102 @@
+/**
+ * Two to five backends side by side: a line for each case, in place of the list of all backends.
+ *
+ * @param {Object[]} cases the lines of the list
+ * @return {function(Object, Object[]): Object[]} puts a choice into effect, and returns the lines to filter
+ */
+function chooseBackends(cases) {
+  var picks = Array.from(document.querySelectorAll('.picks select')), box = document.querySelector('.chosen');
+  var list = document.querySelector('.pairs'), shown = '', lines = [], all = [];
+  var mute = /not (run|claimed)$/;
+  document.querySelector('.picks').hidden = picks.length < 2;
+
+  function chosenOf(want) {
+    var places = picks.filter(function (pick) { return want[pick.name]; }).map(function (pick) { return pick.selectedIndex; });
+    return Array.from(new Set(places)).map(function (place) {
+      var option = picks[0].options[place];
+      return {name: option.value, page: option.getAttribute('data-page'), place: place - 1};
+    });
+  }
+
+  /* What each chosen backend did: its group, the verdict, and how many of its rows have it if not all. */
+  function cellsOf(line, chosen) {
+    var kinds = line.element.getAttribute('data-k').split(';'), of = line.element.getAttribute('data-c').split(',');
+    var groups = line.element.querySelectorAll('li');
+    return chosen.map(function (backend) {
+      var kind = kinds[of[backend.place]].split(' '), group = groups[kind[0]];
+      return {group: group, part: kind[1] || '', word: group.querySelector('.v').textContent};
+    });
+  }
+  function count(cells, key) { return new Set(cells.map(function (cell) { return cell[key]; })).size; }
+
+  /* 0: verdicts differ; 1: answers differ; 2: all did the same. */
+  function rankOf(cells) {
+    var say = cells.filter(function (cell) { return !mute.test(cell.word); });
+    return count(say, 'word') > 1 ? 0 : count(say, 'group') > 1 ? 1 : 2;
+  }
+
+  function fill(cell, backend, from, anchor) {
+    var inner = document.createElement(backend.page ? 'a' : 'span');
+    if (backend.page) inner.href = backend.page + '#' + anchor;
+    from.group.childNodes.forEach(function (node) {
+      if (node.className !== 'sub') inner.appendChild(node.cloneNode(true));
+    });
+    if (from.part) inner.appendChild(document.createTextNode(' ' + from.part));
+    cell.className = from.group.querySelector('.v').classList[1];
+    cell.setAttribute('data-d', backend.name);
+    cell.appendChild(inner);
+  }
+  function lineOf(line, chosen) {
+    var cells = cellsOf(line, chosen), rank = rankOf(cells), row = document.createElement('tr');
+    var title = line.element.querySelector('dt'), head = row.appendChild(document.createElement('th'));
+    head.scope = 'row';
+    head.innerHTML = title.innerHTML;
+    cells.forEach(function (from, k) { fill(row.insertCell(), chosen[k], from, title.id); });
+    var bad = cells.filter(function (cell) { return /(fail|error)$/.test(cell.word); }).length;
+    return {element: row, rule: line.rule, text: line.text, rank: rank,
+      show: (rank ? [] : ['disagreements']).concat(bad === 1 ? ['one-fails'] : [])};
+  }
+  function build(chosen) {
+    var head = document.createElement('tr'), table = box.querySelector('table'), body = document.createElement('tbody');
+    [{name: 'Case'}].concat(chosen).forEach(function (backend) {
+      var cell = head.appendChild(document.createElement('th'));
+      cell.scope = 'col';
+      cell.appendChild(document.createElement('bdi')).textContent = backend.name;
+    });
+    table.tHead.replaceChildren(head);
+    lines = cases.map(function (line) { return lineOf(line, chosen); });
+    lines.sort(function (one, other) { return one.rank - other.rank; });
+    lines.forEach(function (line) { body.appendChild(line.element); });
+    table.tBodies[0].replaceWith(body);
+  }
+
+  /* The tables of rules, with a column for each backend, in as many tables as paper wants. */
+  function showColumns(chosen) {
+    var begin = -1;
+    document.querySelectorAll('.abreast').forEach(function (part) {
+      var heads = part.querySelectorAll('thead th'), any = !chosen.length;
+      heads.forEach(function (head, column) {
+        var shown = !column || !chosen.length || chosen.some(function (each) { return each.place === begin + column; });
+        any = any || (column > 0 && shown);
+        part.querySelectorAll('tr').forEach(function (row) { row.cells[column].hidden = !shown; });
+      });
+      part.hidden = !any;
+      begin += heads.length - 1;
+    });
+  }
+
+  return function (want, every) {
+    var chosen = chosenOf(want), key = '';
+    if (chosen.length < 2) chosen = [];
+    key = chosen.map(function (backend) { return backend.place; }).join();
+    if (key !== shown || !all.length) {
+      if (chosen.length) build(chosen);
+      showColumns(chosen);
+      box.hidden = !chosen.length;
+      list.hidden = chosen.length > 0;
+      all = chosen.length ? every.filter(function (line) { return cases.indexOf(line) < 0; }).concat(lines) : every;
+      shown = key;
+    }
+    return all;
+  };
+}
