@@ -35,13 +35,15 @@ class Mlx(ArrayLibrary):
             raise Unsupported("layout:reversed")
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
             return mx.zeros(src.dims, TYPES[src.type])
+        if src.type == "bf16":  # 0.29 takes no array of ml_dtypes
+            return mx.array(array_of(src).view(np.uint16)).view(mx.bfloat16)
         return mx.array(array_of(src))
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         try:
             return self.call(src, shape)
         except TypeError as refusal:
-            if max(shape) >> 63:  # how the binding refuses integers past 64 bits
+            if max(map(abs, shape), default=0) >> 31:  # how the binding refuses integers past 64 or, in 0.29, 32 bits
                 raise OverflowError(str(refusal)) from refusal
             raise
 

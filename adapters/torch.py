@@ -34,6 +34,8 @@ class Torch(ArrayLibrary):
         hardware = torch.backends.cpu.get_cpu_capability()
         if self.device.type == "cuda":
             hardware = torch.cuda.get_device_name(self.device)
+        if self.device.type != "cpu":  # results of another device have a name of their own
+            self.name = f"{self.name}-{self.device.type}"
         self.detail = (("build", torch.version.git_version or ""), ("device", str(self.device)), ("hardware", hardware))
 
     def import_src(self, src: Tensor) -> torch.Tensor:

@@ -26,13 +26,18 @@ class Bundled(NamedTuple):
     """Other public ways into the library's reshape that no bundled backend takes, in words."""
 
     @property
+    def package(self) -> str:
+        """The package that is the library."""
+        wanted = (self.install or "numpy").removeprefix("pip install").strip(" \"'")
+        return re.split(r"[\[=<>\"' ]", wanted)[0]
+
+    @property
     def version(self) -> str | None:
         """The version of the installed library, or its path; None if it is missing. Nothing is imported."""
         from importlib import metadata  # slow to import, and only needed here
 
-        wanted = (self.install or "numpy").removeprefix("pip install").strip(" \"'")
         try:
-            return metadata.version(re.split(r"[\[=<>\"' ]", wanted)[0])
+            return metadata.version(self.package)
         except metadata.PackageNotFoundError:
             path = os.environ.get(self.variable) if self.variable else None
             return f"by {self.variable} ({path})" if path else None

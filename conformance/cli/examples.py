@@ -12,7 +12,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
     "exchange tests with other suites": ("export", "import"),
-    "keep the suite sound": ("check", "mutants", "publish"),
+    "keep the suite sound": ("check", "mutants", "publish", "lab"),
 }
 """Commands by purpose; a command that is in no group is listed at the end."""
 OPENING = """\
@@ -86,6 +86,10 @@ docs/certify.md has the whole conversation of vendor and issuer""",
     "mutants": """\
   conformance mutants                                 all of them; takes a while
   conformance mutants -k zero""",
+    "lab": """\
+  conformance lab plan --json               the jobs of a CI matrix
+  conformance lab status                    which published results are stale, and why
+  conformance lab run onnx jax              make these environments, run their backends, publish""",
     "publish": """\
   conformance publish numpy                           run it whole, and put its report into reports/
   conformance publish --results build/mine --index    a run made already; put the page together""",

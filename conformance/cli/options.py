@@ -270,6 +270,17 @@ def _publish(parser: Parser) -> None:
     _add_cases(parser)
 
 
+def _lab(parser: Parser) -> None:
+    text = "plan: list the environments; status: say what is stale; run: run and publish; test: the suite's own tests"
+    parser.add_argument("action", choices=("plan", "status", "run", "test"), help=text)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="environments of lab.yaml (plan and status: all)")
+    parser.path("--lab", "FILE", "the environments (lab.yaml)")
+    text = "status: results older than N days are stale (90)"
+    parser.add_argument("--days", type=positive, default=90, metavar="N", help=text)
+    _add_jobs(parser, 2)
+    parser.path("--out", "DIR", "the folder of published results (reports)")
+
+
 def _check(parser: Parser) -> None:
     _add_cases(parser)
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
@@ -371,6 +382,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "compare": ("compare", "put several backends side by side on one page", _compare),
     "diff": ("diff", "say what changed between two runs, and why; 1 if something got worse", _diff),
     "publish": ("publish", "run backends whole and write the folder of published results", _publish),
+    "lab": ("lab", "run the environments of lab.yaml, and say which published results are stale", _lab),
     "check": ("check", "check that the specification is whole and true to the documents", _check),
     "mutants": ("mutants", "plant bad backends, delete rules, mutate the reference: does the suite notice?", _mutants),
     "list": ("listing", "list rules, documents, operations, findings, cases, cells or backends", _list),

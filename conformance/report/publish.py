@@ -35,12 +35,11 @@ class Stale(NamedTuple):
     why: str
 
 
-def name_of(evidence: Evidence) -> str:
-    """The folder of a backend and its version: `onednn-3.6.2`."""
-    backend = evidence.header["backend"]
-    version = str(backend["version"]).partition("+")[0]
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", backend["name"]).strip(".-")
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{name}-{version}").strip(".-")[:80] if name else ""
+def name_of(name: str, version: str) -> str:
+    """Return the folder of a backend and its version: `onednn-3.6.2`; an empty text if the name allows none."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")
+    whole = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{plain}-{version.partition('+')[0]}")
+    return whole.strip(".-")[:80] if plain else ""
 
 
 class Published(NamedTuple):
@@ -56,7 +55,7 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
     data = read_content(results)
     evidence = parse(data, results)
     _check(evidence, plan, results)
-    name = name_of(evidence)
+    name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name:
         raise Refused(
             f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"

@@ -21,7 +21,7 @@ LADDER = (
     ("isolate",),
     ("certify", "prove"),
     ("report", "explore"),
-    ("graphs",),
+    ("graphs", "lab"),
     ("exchange",),
     ("cli",),
     ("pytest_plugin",),

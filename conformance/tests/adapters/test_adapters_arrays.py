@@ -52,6 +52,11 @@ def test_a_device_that_is_not_there_is_one_line(backend: str) -> None:
     assert "\n" not in str(cannot.value)
 
 
+def test_results_of_another_device_have_a_name_of_their_own() -> None:
+    load_or_skip("torch")
+    assert [load_adapter(backend).identity.name for backend in ("torch", "torch@meta")] == ["torch", "torch-meta"]
+
+
 def test_a_backend_without_devices_takes_none() -> None:
     with pytest.raises(CannotStart, match="numpy has no choice of device"):
         load_adapter("numpy@cuda")

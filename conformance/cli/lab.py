@@ -1,0 +1,135 @@
+"""`conformance lab`: the environments of lab.yaml: list them for CI, say what is stale, run one, test one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..lab.environments import CannotMake, Installation, lacking, run_words, words_of_tests
+from ..lab.read import Environment, Lab, load_lab
+from ..lab.state import STALE, State, states
+from ..load.folders import cases_folder, digest_of, spec_folder
+from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE
+from ..system.terminal import count_noun, say, table
+from .arguments import Usage, emit, pick
+from .publish import DEFAULT_OUT
+
+FILE = Path("lab.yaml")
+_PUBLISHABLE = (CONFORMS, FAILS, INCOMPLETE, OVERDUE)
+"""Exit codes of a run that was whole, as far as its target goes."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the action says for the named environments."""
+    path = args.lab or FILE
+    if not path.is_file():
+        raise Usage(f"--lab {str(path)!r} does not exist; it lies at the top of a clone of the suite")
+    lab = load_lab(path)
+    chosen = [lab.environments[pick("environment", name, lab.environments)] for name in args.names]
+    if args.action in ("run", "test") and not chosen:
+        raise Usage(f"say which environment to {args.action}: {', '.join(lab.environments)}")
+    if args.action == "plan":
+        return _plan(lab, chosen or [*lab.environments.values()], args)
+    if args.action == "status":
+        return _status(lab, chosen, args)
+    return max(_act(Installation(path.absolute().parent, each), args) for each in chosen)
+
+
+# ── plan ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _plan(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> int:
+    jobs = [_job(lab, environment) for environment in chosen]
+    if args.json:
+        emit({"include": jobs})
+    else:
+        rows = [(each["name"], " ".join(each["backends"]), " ".join(each["needs"]) or "-") for each in jobs]
+        say(table(rows, ("environment", "backends", "needs")))
+    return 0
+
+
+def _job(lab: Lab, environment: Environment) -> dict[str, Any]:
+    """Return what a job of a CI matrix has to know."""
+    return {
+        "name": environment.name,
+        "runner": [*lab.labels(environment)],
+        "needs": [*environment.needs],
+        "backends": [*environment.backends],
+        "versions": {backend: environment.version_of(backend) for backend in environment.backends},
+        "target": {
+            key: list(value) if isinstance(value, tuple) else value for key, value in environment.target.items()
+        },
+    }
+
+
+# ── status ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _status(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> int:
+    """Show the state of each folder of results; 1 if some are stale."""
+    names = {environment.name for environment in chosen}
+    suite = digest_of([spec_folder(), cases_folder()])
+    found = [
+        state
+        for state in states(lab, args.out or DEFAULT_OUT, suite, args.days)
+        if not names or state.environment in names
+    ]
+    if args.json:
+        emit({"days": args.days, "suite": suite, "results": [state._asdict() for state in found]})
+    else:
+        say(table([_row(state) for state in found], ("environment", "backend", "results", "state")))
+        say()
+        counts = {word: sum(state.word == word for state in found) for word in dict.fromkeys(s.word for s in found)}
+        say(", ".join(f"{number} {word}" for word, number in counts.items()))
+        if stale := list(dict.fromkeys(state.environment for state in found if state.word == STALE)):
+            say(f"next: conformance lab run {' '.join(stale)}")
+    return 1 if any(state.word == STALE for state in found) else 0
+
+
+def _row(state: State) -> tuple[str, ...]:
+    why = f": {state.why}" if state.why else ""
+    return state.environment or "-", state.backend or "-", state.folder, f"{state.word}{why}"
+
+
+# ── run and test ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _act(installation: Installation, args: argparse.Namespace) -> int:
+    """Make an environment, and run its backends or its tests in it."""
+    environment = installation.environment
+    if args.action == "run" and (missing := lacking(environment)):  # tests skip what is not here
+        say(f"{environment.name}: this machine lacks {', '.join(missing)}; {' '.join(environment.backends)}: untried")
+        return CANNOT_START
+    try:
+        installation.make()
+    except CannotMake as cannot:
+        raise Usage(str(cannot), code=CANNOT_START) from None
+    say(f"{environment.name}: installed in {installation.home.relative_to(installation.clone)}")
+    if args.action == "test":
+        return installation.run(words_of_tests(environment, installation.clone))
+    return _run_and_publish(installation, args)
+
+
+def _run_and_publish(installation: Installation, args: argparse.Namespace) -> int:
+    environment = installation.environment
+    codes: list[int] = []
+    results: list[str] = []
+    for backend, out in _outs(installation):
+        codes.append(installation.run(run_words(environment, backend, out, args.jobs)))
+        if codes[-1] in _PUBLISHABLE:
+            results += ["--results", str(out)]
+    if results:
+        reports = (args.out or installation.clone / DEFAULT_OUT).absolute()
+        codes.append(installation.run(["-m", "conformance", "publish", *results, "--out", str(reports)]))
+    failed = [code for code in codes if code not in _PUBLISHABLE]
+    if failed:
+        say(f"{environment.name}: {count_noun(len(failed), 'command')} of {len(codes)} failed, see above")
+    return max(failed, default=0)
+
+
+def _outs(installation: Installation) -> Iterator[tuple[str, Path]]:
+    """Yield the backends of an environment, each with the folder of its run."""
+    for backend in installation.environment.backends:
+        yield backend, installation.clone / "build" / "lab" / installation.environment.name / backend.replace("@", "-")

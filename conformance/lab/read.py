@@ -1,0 +1,92 @@
+"""Read lab.yaml: the environments, with the backends, packages and needs of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..adapter import bundled_backends, name_and_device
+from ..load.schema import read_file, unknown
+from ..load.strict_yaml import require
+from ..model import Place, Problem
+
+SCHEMA = "lab"
+TIMEOUT = 10
+"""Seconds that one call may take, unless an environment says otherwise."""
+_PINNED = re.compile(r"(?P<package>[A-Za-z0-9._-]+)(\[[^]]*\])?==(?P<version>[^,;\s]+)")
+
+
+class SharedLibrary(NamedTuple):
+    """A library that is one file of a wheel."""
+
+    wheel: str
+    file: str
+    variable: str
+    """The environment variable that names the library."""
+
+
+class Environment(NamedTuple):
+    """Backends that run in one installation."""
+
+    name: str
+    backends: tuple[str, ...]
+    pip: tuple[str, ...] = ()
+    library: SharedLibrary | None = None
+    version: str | None = None
+    needs: tuple[str, ...] = ()
+    target: Mapping[str, Any] = {}
+    timeout: int = TIMEOUT
+    tests: str | None = None
+
+    def version_of(self, backend: str) -> str | None:
+        """Return the version that a backend will report; None if lab.yaml does not pin it."""
+        if self.version is not None:
+            return self.version
+        bundled = bundled_backends()[name_and_device(backend)[0]]
+        for requirement in self.pip:
+            pin = _PINNED.fullmatch(requirement)
+            if pin and pin["package"].lower() == bundled.package.lower():
+                return pin["version"]
+        return None
+
+
+class Lab(NamedTuple):
+    """The content of lab.yaml."""
+
+    runners: Mapping[str, tuple[str, ...]]
+    """What a machine must have → labels of the CI runner that has it."""
+    environments: Mapping[str, Environment]
+
+    def labels(self, environment: Environment) -> tuple[str, ...]:
+        """Return the labels of the runner for an environment: those of its first need that has some."""
+        return next((self.runners[need] for need in environment.needs if need in self.runners), self.runners["default"])
+
+
+def load_lab(path: Path) -> Lab:
+    """Read a lab.yaml; Malformed, with every problem, if it does not fit its schema or names unknown backends."""
+    content, problems = read_file(path, SCHEMA)
+    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    environments = {name: _environment(name, entry) for name, entry in content["environments"].items()}
+    require([*_unknown_backends(environments, content, path)])
+    return Lab({need: tuple(labels) for need, labels in content["runners"].items()}, environments)
+
+
+def _environment(name: str, entry: Mapping[str, Any]) -> Environment:
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    if "library" in fields:
+        fields["library"] = SharedLibrary(**fields["library"])
+    return Environment(name, **fields)
+
+
+def _unknown_backends(environments: Mapping[str, Environment], content: Any, path: Path) -> list[Problem]:
+    return [
+        Problem(
+            Place(str(path), content["environments"].lines[environment.name]),
+            f"environments.{environment.name}: {unknown('backend', backend, bundled_backends())}",
+        )
+        for environment in environments.values()
+        for backend in environment.backends
+        if name_and_device(backend)[0] not in bundled_backends()
+    ]

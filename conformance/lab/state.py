@@ -1,0 +1,80 @@
+"""The state of the published results that lab.yaml asks for: current, stale and why, or untried."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+from ..adapter import digest_of_adapter, name_and_device
+from ..certify.evidence import FORMAT, OtherFormat, Refused, read_content
+from ..certify.journal import Reader
+from ..report.publish import PUBLISHED, folders, name_of
+from .read import Environment, Lab
+
+CURRENT, STALE, UNTRIED, FOREIGN = "current", "stale", "untried", "in no environment"
+
+
+class State(NamedTuple):
+    """The state of one folder of results."""
+
+    environment: str
+    """Empty for a folder that no environment of lab.yaml writes."""
+    backend: str
+    folder: str
+    word: str
+    why: str = ""
+
+
+def states(lab: Lab, reports: Path, suite: str, days: int) -> Iterator[State]:
+    """Yield the state of each backend of each environment, and then of each other folder of results.
+
+    Results are stale if they are of another suite or adapter, or older than some days.
+    """
+    wanted = set()
+    for environment in lab.environments.values():
+        for backend in environment.backends:
+            folder = folder_of(environment, backend)
+            wanted.add(folder)
+            path = reports / folder / PUBLISHED
+            if not path.is_file():
+                yield State(environment.name, backend, folder, UNTRIED, ", ".join(map(_describe, environment.needs)))
+            elif reasons := "; ".join(_stale(path, backend, suite, days)):
+                yield State(environment.name, backend, folder, STALE, reasons)
+            else:
+                yield State(environment.name, backend, folder, CURRENT)
+    for found in folders(reports):
+        if found.name not in wanted:
+            yield State("", "", found.name, FOREIGN)
+
+
+def folder_of(environment: Environment, backend: str) -> str:
+    """Return the name of the folder into which the results of a backend are published."""
+    name, device = name_and_device(backend)
+    own = name if device is None else f"{name}-{device.partition(':')[0]}"
+    return name_of(own, environment.version_of(backend) or "")
+
+
+def _describe(need: str) -> str:
+    return f"needs {need.replace(':', ' ')}"
+
+
+def _stale(path: Path, backend: str, suite: str, days: int) -> Iterator[str]:
+    """Say why results should be made again; their rows are not read, since `conformance verify` does that."""
+    try:
+        header = Reader(io.BytesIO(read_content(path)), path, FORMAT).header
+        age = datetime.now(timezone.utc) - datetime.fromisoformat(header["started"])
+    except OtherFormat:
+        yield "another format"
+        return
+    except (Refused, ValueError) as refused:
+        yield str(refused)
+        return
+    if header["suite"]["digest"] != suite:
+        yield "another suite"
+    if header["backend"].get("digest") != digest_of_adapter(backend):
+        yield "another adapter"
+    if age > timedelta(days=days):
+        yield f"{age.days} days old"
