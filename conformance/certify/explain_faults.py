@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..meaning.faults import KnownFaults
-from ..model import FAIL, PASS, Form, Result, Step
+from ..model import FAIL, PASS, Case, Form, Result, Step
 from ..model.cases import given_keys
 from ..model.faults import Fault, LegalCall
 from ..plan.rows import Plan, Row
@@ -74,7 +74,8 @@ def _is_single(row: Row) -> bool:
     has_form = case.declared is not None or case.attributes or case.inputs or case.outputs
     if has_form or (len(case.steps) > 1 and not case.generated):
         return False
-    keys = {key.name for part in (case, *case.steps) for key, _ in given_keys(part)}
+    parts: tuple[Case | Step, ...] = (case, *case.steps)
+    keys = {key.name for part in parts for key, _ in given_keys(part)}
     return keys <= set(_OPEN_KEYS) and all(len(step.shapes) == 1 for step in case.steps)
 
 

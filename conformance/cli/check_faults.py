@@ -39,7 +39,9 @@ def find_evidence(folder: Path) -> list[Path]:
 def compare_faults(paths: Sequence[Path], plan: Plan) -> ComparedFaults:
     """Compare the bundled faults with evidence; what is of another suite or format is skipped."""
     faults = load_faults()
-    explanations, problems, skipped = [], [], []
+    explanations: list[Explanation] = []
+    problems: list[Problem] = []
+    skipped: list[str] = []
     for path in paths:
         try:
             explanation = explain_evidence(path, plan, faults)

@@ -15,7 +15,7 @@ from conformance.certify.evidence import Evidence, Refused, Target
 from conformance.certify.folder import RESULTS
 from conformance.certify.rejudge import read_and_judge
 from conformance.load.cases import load_suite
-from conformance.model import Claims, Node, Suite, fails
+from conformance.model import Cases, Claims, Node, Suite, fails
 from conformance.plan.challenge import challenge, is_fresh
 from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, plan_of
@@ -32,7 +32,7 @@ def small_suite() -> Suite:
     rules = ("one-infer", "same-volume", "literal-lengths", "same-content", "zero-copies")
     cases = {name: case for name, case in suite.cases.items() if case.rule in rules and not case.large}
     operations = {name: replace(one, types=("f32",)) for name, one in suite.spec.operations.items()}
-    return replace(suite, spec=replace(suite.spec, operations=operations), cases=cases)
+    return replace(suite, spec=replace(suite.spec, operations=operations), cases=Cases(cases))
 
 
 SUITE = small_suite()
