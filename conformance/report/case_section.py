@@ -14,7 +14,7 @@ from .wording import format_answer
 MOST_LINES = 6
 """Lines of one case; if more would be needed, the last is about all the others."""
 LISTED: tuple[Verdict, ...] = (FAIL, ERROR, WAIVED)
-"""Verdicts for which a brief page shows a case."""
+"""Verdicts for which a brief page names a case apart."""
 
 
 class CaseEntry(NamedTuple):
@@ -24,6 +24,14 @@ class CaseEntry(NamedTuple):
     counts: Mapping[Verdict, int]
     steps: list[StepCall]
     lines: list[AnswerLine]
+
+
+class FailingName(NamedTuple):
+    """A case that failed, with the anchor of its failure on a brief page; None if there is none."""
+
+    case: Case
+    counts: Mapping[Verdict, int]
+    anchor: str | None
 
 
 class NamedCases(NamedTuple):
@@ -38,14 +46,20 @@ class RuleCases(NamedTuple):
 
     rule: str
     entries: list[CaseEntry]
+    """Empty on a brief page."""
+    failing: list[FailingName]
+    """Empty but on a brief page."""
     quiet: NamedCases | None
     """Cases of which a brief page shows nothing."""
     idle: NamedCases | None
     """Cases that the run was not meant to make."""
 
 
-def collect_cases(run: FinishedRun, facets: Facets, brief: bool) -> Iterator[RuleCases]:
-    """Collect every case under its rule; `brief`: with what failed only, and the other cases by name."""
+def collect_cases(run: FinishedRun, facets: Facets, places: Mapping[str, str] | None) -> Iterator[RuleCases]:
+    """Collect every case under its rule.
+
+    `places`: a brief page is wanted, on which cases are only named; the anchors of what failed, by case.
+    """
     left_out = {result.row.id for rows in run.left_out.values() for result in rows}
     by_rule = group_pairs((rows[0].row.case.rule, rows) for rows in run.cases.values())
     for rule in run.plan.suite.spec.rules:
@@ -53,9 +67,17 @@ def collect_cases(run: FinishedRun, facets: Facets, brief: bool) -> Iterator[Rul
             continue
         by_kind = group_pairs((all(result.row.id in left_out for result in rows), rows) for rows in by_rule[rule])
         idle, ran = by_kind.get(True, ()), by_kind.get(False, ())
-        parted = [(rows, [result for result in rows if not brief or result.worst in LISTED]) for rows in ran]
-        entries = [_make_entry(run, facets, rows, listed) for rows, listed in parted if listed]
-        yield RuleCases(rule, entries, _name_cases([rows for rows, listed in parted if not listed]), _name_cases(idle))
+        if places is None:
+            yield RuleCases(rule, [_make_entry(run, facets, rows) for rows in ran], [], None, _name_cases(idle))
+            continue
+        by_listed = group_pairs((any(result.worst in LISTED for result in rows), rows) for rows in ran)
+        failing = [_name_failing(rows, places) for rows in by_listed.get(True, ())]
+        yield RuleCases(rule, [], failing, _name_cases(by_listed.get(False, ())), _name_cases(idle))
+
+
+def _name_failing(rows: Sequence[RowResult], places: Mapping[str, str]) -> FailingName:
+    case = rows[0].row.case
+    return FailingName(case, count_verdicts(result.worst for result in rows), places.get(case.id))
 
 
 def list_filters(run: FinishedRun) -> Mapping[str, Iterable[str]]:
@@ -78,9 +100,9 @@ def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
     return NamedCases([rows[0].row.case for rows in cases], counts)
 
 
-def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], listed: Sequence[RowResult]) -> CaseEntry:
+def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> CaseEntry:
     counts = count_verdicts(result.worst for result in rows)
-    lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, listed).items()]
+    lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, rows).items()]
     return CaseEntry(rows[0].row.case, counts, describe_steps(rows), lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..certify.blame import HEAVIEST_FIRST, heaviest
@@ -17,12 +17,18 @@ from .finished_run import FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, failing_documents, group_pairs
 from .values import Values, show_values
-from .wording import format_answer, format_blames, format_clauses, visible
+from .wording import format_answer, format_blames, format_call, format_clauses, visible
 
-IN_FULL = 60
-"""Cases in full, of all diagnoses together."""
-_OF_A_DIAGNOSIS = 8
-"""Cases in full of one diagnosis, if there are several."""
+
+class InFull(NamedTuple):
+    """The number of cases in full."""
+
+    most: int
+    of_a_diagnosis: int
+    """Of one diagnosis, if there are several."""
+
+
+IN_FULL, IN_FULL_BRIEF = InFull(60, 8), InFull(20, 2)
 _IN_SHORT = 1200
 """Cases in a line each, of all diagnoses together."""
 _MOST_LINES = 12
@@ -67,10 +73,13 @@ class ShortCase(NamedTuple):
 
     facet: int
     case: Case
+    call: str
     number: int
     documents: tuple[str, ...]
     wants: Wants
     answers: list[str]
+    is_first: bool
+    """True in the first line about this case; no case in full comes before."""
 
 
 class FailureGroup(NamedTuple):
@@ -93,11 +102,12 @@ Kind = tuple[Blame | None, str]
 Groups = Mapping[Kind, Cases]
 
 
-def collect_failures(run: FinishedRun, facets: Facets) -> Iterator[FailureGroup]:
+def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Iterator[FailureGroup]:
     """Collect failures: those that break the text first, then the commonest; of each, single and small calls first."""
     groups = _group_cases(run)
-    chosen, left = _choose_in_full(groups), _IN_SHORT
+    chosen, left = _choose_in_full(groups, in_full), _IN_SHORT
     anchors: Counter[str] = Counter()
+    shown = {case for cases in chosen.values() for case in cases}
     for kind, cases in groups.items():
         blame, diagnosis = kind
         full = []
@@ -105,13 +115,24 @@ def collect_failures(run: FinishedRun, facets: Facets) -> Iterator[FailureGroup]
             anchors[case] += 1
             anchor = f"failure-{case}" + (f"-{anchors[case]}" if anchors[case] > 1 else "")
             full.append(_make_full(run, facets, cases[case], anchor, blame))
-        others = [rows for case, rows in cases.items() if case not in chosen[kind]]
-        short = [_make_short(run, facets, rows) for rows in others[:left]]
+        others = {case: rows for case, rows in cases.items() if case not in chosen[kind]}
+        kept = dict(list(others.items())[:left])
+        short = [_make_short(run, facets, rows, case not in shown) for case, rows in kept.items()]
+        shown.update(kept)
         every = [result for rows in cases.values() for result in rows]
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
         yield FailureGroup(diagnosis, blame, word, rules, len(every), len(cases), full, short, len(others) - len(short))
         left = max(0, left - len(others))
+
+
+def find_places(failures: Iterable[FailureGroup]) -> dict[str, str]:
+    """Return the anchor of each case that failures show: of the case in full, otherwise of its first line."""
+    places: dict[str, str] = {}
+    for failure in failures:
+        places |= {entry.case.id: entry.anchor for entry in reversed(failure.full) if entry.case.id not in places}
+        places |= {entry.case.id: f"case-{entry.case.id}" for entry in failure.short if entry.is_first}
+    return places
 
 
 def _group_cases(run: FinishedRun) -> Groups:
@@ -143,12 +164,12 @@ def _count(cases: Cases) -> int:
     return sum(map(len, cases.values()))
 
 
-def _choose_in_full(groups: Groups) -> Mapping[Kind, Sequence[str]]:
+def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:
     """Choose cases of as many rules as possible, and some of every group; they keep the order of their group."""
-    most = IN_FULL if len(groups) == 1 else _OF_A_DIAGNOSIS
+    most = in_full.most if len(groups) == 1 else in_full.of_a_diagnosis
     queues = {kind: _alternate_rules(cases)[:most] for kind, cases in groups.items()}
     chosen: dict[Kind, set[str]] = {kind: set() for kind in groups}
-    left = IN_FULL
+    left = in_full.most
     for place in range(most):
         for kind, queue in queues.items():
             if place < len(queue) and (left > 0 or place == 0):
@@ -222,8 +243,9 @@ def _draw(run: FinishedRun, result: RowResult) -> Picture:
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)
 
 
-def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> ShortCase:
-    documents = failing_documents(rows)
+def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
+    documents, case = failing_documents(rows), rows[0].row.case
+    call = format_call(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
-    return ShortCase(facet, rows[0].row.case, len(rows), documents, _want(run, rows[0]), answers)
+    return ShortCase(facet, case, call, len(rows), documents, _want(run, rows[0]), answers, is_first)

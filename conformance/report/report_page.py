@@ -13,7 +13,7 @@ from ..model.verdicts import TABLE
 from .answer_lines import Facets
 from .case_section import collect_cases, list_filters
 from .embedded import dump_evidence, dump_inert
-from .failure_section import collect_failures
+from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, find_places
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import count_verdicts
@@ -42,7 +42,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
     """The page; `brief`: for results that lie beside it, without them, and with passing cases by name only."""
     facets: Facets = {}
     documents = describe_documents(run)
-    failures = list(collect_failures(run, facets))
+    failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
     return render_page(
         "report.html",
         ("filters.js", "page.js"),
@@ -68,7 +68,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         waivers=[count_rows(waiver, rows) for waiver, rows in run.waivers],
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run),
-        cases=list(collect_cases(run, facets, brief)),
+        cases=list(collect_cases(run, facets, find_places(failures) if brief else None)),
         details=list(_details(run)),
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),

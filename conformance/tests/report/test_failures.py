@@ -14,7 +14,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.model import BLAMES, Array
 from conformance.report import junit, report_page
-from conformance.report.failure_section import FailureGroup, collect_failures
+from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import Values, format_number, show_values
 
@@ -48,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
 
 @pytest.fixture(scope="module")
 def groups(run: FinishedRun) -> list[FailureGroup]:
-    return list(collect_failures(run, {}))
+    return list(collect_failures(run, {}, IN_FULL))
 
 
 def test_what_breaks_the_text_comes_first(groups: list[FailureGroup]) -> None:

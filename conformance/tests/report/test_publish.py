@@ -96,7 +96,9 @@ def test_what_fails_is_told_and_what_passes_is_named(reporting: Command) -> None
         assert f'id="case-{case}"' in page
     assert "Answers to stays" in whole
     assert "Answers to stays" not in page
-    assert "Answers to copies" in page
+    assert "Answers to copies" not in page
+    assert '<a href="#failure-copies">copies</a>' in page
+    assert 'id="failure-copies"' in page
     assert len(page) < len(whole)
 
 
