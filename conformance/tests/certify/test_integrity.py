@@ -133,7 +133,7 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(small.ROOT)}
-    words = "run", "../mine.py:Zeros", "--cases", small.cases(tmp_path)
+    words = "run", "../mine.py:Zeros", "--type", "f32", "--hunt", "0", "--cases", small.cases(tmp_path)
     done = run_command(*words, cwd=tmp_path / "here", env=environment)
     assert (tmp_path / "here" / "html.py").is_file()
     assert done.returncode == 1, done.stdout + done.stderr
@@ -205,6 +205,7 @@ def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) 
     assert command.run("numpy").code == 0
 
 
+@pytest.mark.slow
 def test_two_runs_that_share_a_folder_never_tell_each_others_verdict(tmp_path: Path) -> None:
     cases, out = small.cases(tmp_path), tmp_path / "out"
 

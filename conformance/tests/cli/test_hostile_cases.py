@@ -147,7 +147,7 @@ def values(script: Script, program: str) -> list[object]:
 
 def compiled(program: str) -> None:
     """Fails where a C compiler finds anything to say."""
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-c", "-o", os.devnull, "-x", "c", "-"]
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull, "-x", "c", "-"]
     done = subprocess.run(command, input=program, capture_output=True, text=True, timeout=60, check=False)
     assert not done.returncode, done.stderr[:2000]
 
