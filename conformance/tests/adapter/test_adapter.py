@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
+from conformance.adapter import load_adapter
 from conformance.certify.evidence import read
-from conformance.model import Claims, Crashed, Declared, Graph, Identity, Outcome, Result, Unsupported
+from conformance.model import Crashed, Outcome, Result
 from conformance.plan.rows import Plan
-from conformance.run.contain import contain
 from conformance.run.row import run
 
-from .. import miniatures, small
+from .. import miniatures
 from ..small import Command, command, mini, reporting
+from .adapters import backend, plan
 
-__all__ = ["command", "reporting"]
-HEAD = """
-from conformance.adapter import FunctionAdapter
-from conformance.model import Claims, Identity
-
-class Right(FunctionAdapter):
-    name, version = "right", "1"
-    def reshape(self, src, shape, special_zero):
-        return src.reshape(shape)
-
-"""
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return small.plan(tmp_path_factory.mktemp("few"))
-
-
-@pytest.fixture
-def backend(tmp_path: Path) -> Any:
-    """Writes a file with a class `It` and gives its name."""
-
-    def write(text: str) -> str:
-        path = tmp_path / "mine.py"
-        path.write_text(HEAD + text, encoding="utf-8")
-        return f"{path}:It"
-
-    return write
+__all__ = ["backend", "command", "plan", "reporting"]
 
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────
@@ -293,109 +261,3 @@ def test_a_name_that_no_file_can_have_is_no_obstacle(reporting: Command, backend
     command = reporting
     command.run(backend("class It(Right):\n name, version = '../*<b>|', '?'")).expect(1)
     assert read(command.out / "results.jsonl").header["backend"]["name"] == "../*<b>|"
-
-
-# ── what a function may do ────────────────────────────────────────────────────────────────────────
-def function(**fields: Any) -> FunctionAdapter:
-    kind = type("It", (miniatures.Plain,), fields)
-    adapter = kind()
-    assert isinstance(adapter, FunctionAdapter)
-    return adapter
-
-
-def verdicts(plan: Plan, adapter: FunctionAdapter, case: str) -> set[str]:
-    rows = [row for row in plan.rows if row.case.id == case]
-    assert rows
-    return {verdict for result in run(rows, adapter) for verdict in result.verdicts.values()}
-
-
-def raising(error: type[Exception]) -> Any:
-    def reshape(self: Any, src: Any, shape: Any, special_zero: Any) -> Any:
-        raise error("no")
-
-    return reshape
-
-
-@pytest.mark.parametrize("error", [ValueError, RuntimeError, OverflowError])
-def test_a_function_refuses_by_the_errors_it_names(plan: Plan, error: type[Exception]) -> None:
-    assert verdicts(plan, function(reshape=raising(error)), "two-infers") == {"pass"}
-    assert verdicts(plan, function(reshape=raising(error)), "flattens") == {"fail"}
-
-
-@pytest.mark.parametrize("error", [TypeError, AttributeError, KeyError, ZeroDivisionError])
-def test_a_bug_is_no_refusal(plan: Plan, error: type[Exception]) -> None:
-    assert verdicts(plan, function(reshape=raising(error)), "two-infers") == {"error"}
-
-
-def test_a_function_does_not_claim_what_it_cannot_be_told(plan: Plan) -> None:
-    assert verdicts(plan, miniatures.Plain(), "without-special-zero") == {"not claimed"}
-    assert verdicts(plan, function(leaves_out=()), "without-special-zero") == {"fail"}
-
-
-def test_a_function_cannot_be_told_what_is_declared(plan: Plan) -> None:
-    node = plan.rows[0].steps[0].graph.nodes[0]
-    graph = Graph(Declared("f32", (2, 3)), (node._replace(result=Declared("f32", (6,))),))
-    with pytest.raises(Unsupported, match="declared"):
-        function().compile(graph)
-
-
-def test_a_library_may_name_its_own_refusal() -> None:
-    class Library(Exception):
-        """What a library raises."""
-
-    adapter = function(refusals=(Library,), reshape=raising(Library))
-    assert adapter.refusals == (Library,)
-
-
-# ── what a backend does to its surroundings ───────────────────────────────────────────────────────
-@pytest.fixture
-def here() -> Iterator[Path]:
-    before = Path.cwd()
-    yield before
-    os.chdir(before)
-
-
-def test_noise_and_another_working_directory_are_noted_and_undone(
-    command: Command, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = command.run(mini("Moves"), "--json", out=Path("relative")).expect(0)
-    assert Path.cwd() == tmp_path
-    assert (tmp_path / "relative" / "results.jsonl").is_file()
-    notes = " ".join(said.data["notes"])
-    assert "the backend changed the working directory" in notes
-    assert "lines to the standard output" in notes
-
-
-def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) -> None:
-    with contain() as notes:
-        (tmp_path / "gone").mkdir()
-        os.chdir(tmp_path / "gone")
-        (tmp_path / "gone").rmdir()
-    assert Path.cwd() == here
-    assert notes == ["the backend changed the working directory"]
-
-
-def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
-    text = "from conformance.adapters.numpy_reference import Illegal, Unspecified, resolve\n"
-    text += "class It(Right):\n refusals = Illegal, Unspecified\n"
-    text += " def reshape(self, src, shape, special_zero):\n"
-    text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"
-    said = command.run(backend(text), "--operation", "Reshape-1").expect(0)
-    assert "conforms to reshape-2020 as far as 20 cases of another suite go as run in the suite's own" in said.text
-
-
-@pytest.mark.parametrize("part", [Identity("x", "1"), Claims(())])
-def test_a_class_is_checked_and_not_only_its_looks(part: object) -> None:
-    with pytest.raises(CannotStart):
-        load_adapter(f"{__name__}:{type(part).__name__}")
-
-
-def test_the_command_says_it_from_a_shell(tmp_path: Path) -> None:
-    done = subprocess.run(
-        shlex.split(f"{shlex.quote(sys.executable)} -m conformance run nmupy --out {shlex.quote(str(tmp_path))}"),
-        capture_output=True, text=True, check=False, timeout=60, cwd=small.ROOT,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give ")
-    assert len(done.stderr.splitlines()) == 1

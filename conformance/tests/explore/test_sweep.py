@@ -2,65 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
-import os
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from conformance.adapters.broken import AnyNegativeInfers, LastInferWins, StridesIgnored
+from conformance.adapters.broken import LastInferWins, StridesIgnored
 from conformance.adapters.numpy_reference import NumpyReference
-from conformance.certify.journal import Refused, encode, part_of
-from conformance.cli import sweep as command_module
-from conformance.explore import run_block
-from conformance.explore.blocks import Order, blocks_of, ways_of
-from conformance.explore.context import Context, Lost
-from conformance.explore.run_block import BlockRun
-from conformance.explore.sweep_file import FILE, Writer, read, salvage
+from conformance.explore.blocks import blocks_of, ways_of
+from conformance.explore.sweep_file import FILE, read
 from conformance.explore.tabulate import FREE, KINDS, lengths, tabulate
-from conformance.explore.tally import EMPTY, Tally, add, tally_of
+from conformance.explore.tally import add
 from conformance.explore.write_case import call_case, case_text
-from conformance.isolate.distribute import run_here
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
-from conformance.load.spec import load_spec
 from conformance.meaning.clauses import compile_clauses
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
-from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor, TimedOut
+from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import plan_of, row_of
 from conformance.run.row import run_row
-from conformance.system.files import lock_folder
-from conformance.tests.processes import peak_memory
-from conformance.tests.small import Cli, Said
+from conformance.tests.small import Cli
 
-PART = part_of(Path(FILE)).name
-STATIC = ("--operation", "StaticReshape", "--type", "f32")
-Sweep = Callable[..., Said]
+from .sweeps import Sweep, spec, sweep, swept
 
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec()
-
-
-@pytest.fixture
-def sweep(cli: Cli) -> Sweep:
-    """The command, on a small domain."""
-
-    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> Said:
-        return cli("sweep", backend, "--rank", 1, "--max-dim", 2, *STATIC, "--out", out, *more)
-
-    return run
+__all__ = ["spec", "sweep"]
 
 
 # ── meanings ──────────────────────────────────────────────────────────────────────────────────────
@@ -152,17 +123,6 @@ class Recording(NumpyReference):  # type: ignore[misc]
         assert node.special_zero.values is not None
         self.made.append((graph.src.dims, node.shape.values, node.special_zero.values[0]))
         return super().compile(graph)  # type: ignore[no-any-return]
-
-
-def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> Tally:
-    """A sweep by a backend at hand."""
-    chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
-    order = Order("at hand", domain, ways_of(spec, **chosen))
-    context = Context(order, adapter)
-    total = EMPTY
-    for block in blocks_of(domain):
-        total = add(total, BlockRun(context, block).tally())
-    return total
 
 
 def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
@@ -291,326 +251,3 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
     assert row.case.rule == "one-infer"
     assert set(run_row(row, LastInferWins(), False).verdicts.values()) == {"fail"}
     assert case_text(row.case, rule, row, f"{diagnosis} {rule}") == failure.example["case"]
-
-
-# ── the file ──────────────────────────────────────────────────────────────────────────────────────
-CHANGES = ("started", "seconds", "header", "footer", "resumed", "digest")
-"""What two runs of one sweep may differ in: times, what was resumed, and digests of lines that hold these."""
-
-
-def lines(path: Path) -> list[Any]:
-    keep = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [{k: v for k, v in line.items() if k not in CHANGES} for line in keep]
-
-
-def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path, sweep: Sweep) -> None:
-    words = "each in 1 way of calling: 248 calls", "one-infer · 8 calls", "shape: [-1, -1]", "exit 1: 8 calls failed"
-    assert sweep(tmp_path).expect(1, out=words).out.startswith("the 248 calls with src of rank 0 to 1")
-
-
-@pytest.mark.slow
-def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path, cli: Cli) -> None:
-    backend = "conformance.adapters.broken.process:DiesRatherThanRefuse"
-    words = ["--rank", "1", "--max-dim", "1", "--entries", "1", "--isolation", "worker"]
-    cli("sweep", backend, *words, *STATIC, "--out", tmp_path).expect(1)
-    failures = read(tmp_path / FILE).total.failures
-    assert {diagnosis for _, diagnosis in failures} == {"crash"}
-    assert all("deterministic" in failure.example["detail"] for failure in failures.values())
-
-
-@pytest.mark.slow
-def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) -> None:
-    def peak(rank: str) -> int:
-        words = ("--rank", rank, "--max-dim", "3", "--out", str(tmp_path), "--operation", "StaticReshape")
-        return peak_memory([sys.executable, "-m", "conformance", "sweep", "numpy", *words])
-
-    few, many = peak("2"), peak("3")
-    assert many < 1.3 * few
-
-
-def test_the_reference_has_no_failures(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path, backend="numpy").expect(0)
-    assert read(tmp_path / FILE).total.failures == {}
-
-
-@pytest.mark.parametrize("more", [(), pytest.param(("--jobs", "2"), marks=pytest.mark.slow)])
-def test_the_same_sweep_writes_the_same_file(tmp_path: Path, sweep: Sweep, more: tuple[str, ...]) -> None:
-    assert sweep(tmp_path / "one").code == sweep(tmp_path / "two", *more).code == 1
-    assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
-
-
-@pytest.mark.parametrize("kept", [1, 2, 4])
-def test_an_interrupted_sweep_is_resumed(tmp_path: Path, sweep: Sweep, kept: int) -> None:
-    sweep(tmp_path / "one").expect(1)
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", kept)
-    resumed = sweep(tmp_path / "two", "--resume").expect(1)
-    assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
-    footer = read(tmp_path / "two" / FILE).footer
-    assert footer["resumed"] == kept - 1
-    words = f"{kept - 1} of {footer['blocks']} blocks are from an interrupted sweep"
-    assert (words in resumed.out) == (kept > 1)
-    assert os.listdir(tmp_path / "two") == [FILE]
-
-
-def interrupted(whole: Path, folder: Path, kept: int) -> None:
-    """Put what a sweep leaves that was interrupted after so many lines into a folder."""
-    text = whole.read_text(encoding="utf-8").splitlines(keepends=True)
-    folder.mkdir()
-    (folder / PART).write_text("".join(text[:kept]) + text[kept][:20], encoding="utf-8")
-
-
-def test_a_block_that_is_resumed_twice_stays_marked(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path / "one").expect(1)
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
-    sweep(tmp_path / "two", "--resume").expect(1)
-    interrupted(tmp_path / "two" / FILE, tmp_path / "three", 3)
-    sweep(tmp_path / "three", "--resume").expect(1)
-    marks = [json.loads(line).get("resumed") for line in (tmp_path / "three" / FILE).read_text().splitlines()]
-    assert marks == [None, True, True, *[False] * (len(marks) - 4), 2]
-
-
-def test_another_sweep_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path / "one").expect(1)
-    sweep(tmp_path / "one", "--resume").expect(2, err="the sweep ended")
-    assert read(tmp_path / "one" / FILE).total.failures
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 3)
-    sweep(tmp_path / "two", "--resume", backend="numpy").expect(2, err="begin a new sweep")
-    assert (tmp_path / "two" / PART).exists()
-
-
-def test_a_block_without_the_calls_that_are_due_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path / "one").expect(1)
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
-    part = tmp_path / "two" / PART
-    head, first, second, *_ = part.read_text(encoding="utf-8").splitlines(keepends=True)
-    for text in (head + second, head + first + first):
-        part.write_text(text, encoding="utf-8")
-        sweep(tmp_path / "two", "--resume").expect(2, err="does not have the calls that are due")
-
-
-# ── what lies in the folder ───────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("more", [(), ("--resume",)])
-def test_results_of_an_earlier_sweep_do_not_outlive_one_that_cannot_start(
-    tmp_path: Path, sweep: Sweep, more: tuple[str, ...]
-) -> None:
-    sweep(tmp_path, backend="numpy").expect(0)
-    (tmp_path / PART).write_text((tmp_path / FILE).read_text(encoding="utf-8"), encoding="utf-8")
-    sweep(tmp_path, *more, backend="nowhere.at_all:Backend").expect(3, lines=1)
-    assert os.listdir(tmp_path) == [PART] * len(more)
-
-
-@pytest.mark.parametrize("name", [FILE, PART, f"{FILE}.new"])
-def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, sweep: Sweep, name: str) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "mine").write_text("kept")
-    (tmp_path / "out" / name).symlink_to(tmp_path / "mine")
-    sweep(tmp_path / "out").expect(1)
-    assert (tmp_path / "mine").read_text() == "kept"
-    assert os.listdir(tmp_path / "out") == [FILE]
-    assert not (tmp_path / "out" / FILE).is_symlink()
-
-
-def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path, backend="numpy").expect(0)
-    with lock_folder(tmp_path, "a sweep of mine"):
-        sweep(tmp_path).expect(2, lines=1, err=f"is in use by process {os.getpid()}, a sweep of mine")
-    assert read(tmp_path / FILE).header["backend"]["adapter"] == "numpy"
-
-
-MEDDLING = """
-import os
-from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
-class Meddling(NumpyReference):
-    def compile(self, graph):
-        part = Path({part!r})
-        if part.exists() and graph.src.dims == (2,):
-            {act}
-        return super().compile(graph)
-"""
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        "file = part.open('r+b'); file.seek(30); file.write(b'x'); file.close()",
-        "text = part.read_bytes(); part.unlink(); part.write_bytes(text)",
-        "part.unlink()",
-        "part.unlink(); part.mkdir()",
-        "part.unlink(); part.symlink_to('/dev/zero')",
-        "file = part.open('r+b'); file.seek(1 << 20); file.write(b'x'); file.close()",
-    ],
-)
-def test_a_file_that_the_backend_changes_is_no_result(tmp_path: Path, sweep: Sweep, act: str) -> None:
-    source = MEDDLING.format(part=str(tmp_path / "out" / PART), act=act.replace("; ", f"\n{' ' * 12}"))
-    (tmp_path / "meddling.py").write_text(source, encoding="utf-8")
-    words = "sweep.jsonl was changed while the sweep wrote it; no verdict holds, sweep again"
-    sweep(tmp_path / "out", backend=f"{tmp_path / 'meddling.py'}:Meddling").expect(5, lines=1, err=words)
-    assert not (tmp_path / "out" / FILE).is_file()
-
-
-# ── reading ───────────────────────────────────────────────────────────────────────────────────────
-def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path).expect(1)
-    text = (tmp_path / FILE).read_text(encoding="utf-8")
-    assert read(tmp_path / FILE).total.failures
-    for changed, words in (
-        (text[:-5], "the line is cut off: the sweep did not end; sweep again"),
-        ("".join(text.splitlines(keepends=True)[:-1]), "no footer"),
-        ("", "is empty; sweep again"),
-        (text.replace('"resumed":false,"calls":2,', '"resumed":false,"calls":3,', 1), "the blocks are not those"),
-        (text.replace('"shard":null', '"shard":"1/2"', 1), "the header is not the one"),
-        (text.replace('"refuses-everything":', '"refuses-everything":1', 1), "the footer is not as it was written"),
-        (text.replace('"seconds":', '"seconds":1', 1), "the footer is not as it was written"),
-        (text + text, 'a "footer" among the blocks; two files are mixed'),
-    ):
-        (tmp_path / FILE).write_text(changed, encoding="utf-8")
-        with pytest.raises(Refused, match=words):
-            read(tmp_path / FILE)
-    with pytest.raises(Refused, match="cannot be read"):
-        salvage(tmp_path / "none.jsonl", {}, ())
-
-
-WRONG = [
-    (0, ("domain", "ranks"), -1),
-    (0, ("ways", 0, "layout"), "any"),
-    (0, ("claims", "operations"), "all"),
-    (0, ("suite", "digest"), "0"),
-    (0, ("calls",), True),
-    (0, ("more",), 1),
-    (1, ("calls",), -2),
-    (1, ("calls",), 2.0),
-    (1, ("calls",), 1 << 64),
-    (1, ("resumed",), 1),
-    (1, ("meanings", "static-2021"), []),
-    (1, ("meanings", "static-2021", "legal"), -3),
-    (1, ("verdicts", "static-2021", "passed"), 1),
-    (1, ("failures",), {}),
-    (1, ("failures",), [{"rule": "one-infer"}]),
-    (-2, ("failures", 0, "size", 2), 1),
-    (-2, ("failures", 0, "calls"), None),
-    (-2, ("failures", 0, "verdicts"), {"static-2021": []}),
-    (-1, ("canaries", "refuses-everything"), -3),
-    (-1, ("canaries",), None),
-    (-1, ("seconds",), float("nan")),
-    (-1, ("seconds",), "1"),
-    (-1, ("digest",), 7),
-]
-
-
-@pytest.mark.parametrize(("number", "keys", "value"), WRONG)
-def test_a_field_of_the_wrong_type_is_refused_with_its_place(
-    tmp_path: Path, sweep: Sweep, number: int, keys: tuple[Any, ...], value: Any
-) -> None:
-    sweep(tmp_path).expect(1)
-    records = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
-    inner = records[number]
-    for key in keys[:-1]:
-        inner = inner[key]
-    inner[keys[-1]] = value
-    if number == -1:
-        rest = {key: value for key, value in records[-1].items() if key != "footer"}
-        records[-1]["footer"] = hashlib.sha256(encode(rest).encode()).hexdigest()
-    (tmp_path / FILE).write_text("".join(f"{encode(each)}\n" for each in records), encoding="utf-8")
-    place = f"{FILE}:{number + 1 if number >= 0 else len(records) + 1 + number}: "
-    with pytest.raises(Refused, match=place) as refused:
-        read(tmp_path / FILE)
-    assert "\n" not in str(refused.value)
-
-
-def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    for text, words in (
-        (b"[" * 100_000 + b"\n", "1: is no result of a sweep"),
-        (b'{"record":' * 100_000 + b"\n", "1: is no result of a sweep"),
-        (b"\xff\n", "1: is not UTF-8"),
-        (b'{"record":"block"}\n', "1: is no header of reshape-conformance-sweep-3"),
-        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "reads reshape-conformance-sweep-3"),
-    ):  # fmt: skip
-        path.write_bytes(text)
-        with pytest.raises(Refused, match=words):
-            read(path)
-    with path.open("wb") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(Refused, match="1: the line has more than 16,777,216 bytes"):
-        read(path)
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(Refused, match="not a regular file"):
-        read(path)
-
-
-def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path).expect(1)
-    header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
-    writer = Writer(tmp_path, header, [tally_of(block) for block in blocks[:-1]])
-    writer.close(1.0, {"planted": 1})
-    with pytest.raises(Refused, match="calls, and its header says 248"):
-        read(tmp_path / FILE)
-
-
-def test_blocks_that_were_taken_in_part_are_no_sweep(
-    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fewer(*given: Any) -> Tally:
-        whole = run_block.run_block(*given)
-        return whole._replace(calls=whole.calls - 1)
-
-    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[1])))
-    sweep(tmp_path).expect(3, err="a worker made 1 calls of a block of 2")
-    assert not (tmp_path / FILE).exists()
-
-
-# ── a backend that does not answer ────────────────────────────────────────────────────────────────
-class Late(NumpyReference):  # type: ignore[misc]
-    """The reference, which does not answer the calls that `late` picks by their number."""
-
-    def __init__(self, late: Callable[[int], bool]) -> None:
-        self.late, self.made = late, 0
-
-    def compile(self, graph: Graph) -> Program:
-        self.made += 1
-        if self.late(self.made):
-            raise TimedOut("no answer within 20 s")
-        return super().compile(graph)  # type: ignore[no-any-return]
-
-
-def test_a_backend_that_hangs_on_every_call_or_again_and_again_is_given_up(spec: Spec) -> None:
-    adapter = Late(lambda number: number > 30)
-    with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
-        swept(spec, adapter, SMALL)
-    assert adapter.made == 40
-    with pytest.raises(Lost, match="to 50 calls of a block, the last of them"):
-        swept(spec, Late(lambda number: bool(number % 2)), SMALL)
-
-
-def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> None:
-    total = swept(spec, Late(lambda number: number % 400 < 9), Domain(1, 3, 3, -2, 3))
-    assert total.calls == Domain(1, 3, 3, -2, 3).size
-    assert {diagnosis for _, diagnosis in total.failures} == {"timeout"}
-
-
-def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
-    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_block, "_IN_A_ROW", 2)
-    source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
-    (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
-    backend = f"{tmp_path / 'hanging.py'}:Meddling"
-    words = "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []"
-    sweep(tmp_path / "out", "--timeout", "0.5", backend=backend).expect(3, lines=1, err=words)
-    kept = (tmp_path / "out" / PART).read_text(encoding="utf-8").splitlines()
-    assert len(kept) > 1
-    (tmp_path / "hanging.py").write_text(source.replace("time.sleep(60)", "pass"), encoding="utf-8")
-    sweep(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend).expect(0)
-    assert read(tmp_path / "out" / FILE).footer["resumed"] == len(kept) - 1
-
-
-def test_parts_join_in_any_order(spec: Spec) -> None:
-    order = Order("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
-    context = Context(order, AnyNegativeInfers())
-    parts = [BlockRun(context, block).tally() for block in blocks_of(TINY)]
-    forth, back = EMPTY, EMPTY
-    for one, other in zip(parts, reversed(parts), strict=True):
-        forth, back = add(forth, one), add(back, other)
-    assert forth == back

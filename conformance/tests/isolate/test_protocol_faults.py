@@ -14,39 +14,13 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart, resolve_claims
-from conformance.isolate.launch import Limits
 from conformance.isolate.remote import Remote
 from conformance.isolate.session import SHARED_FROM
 from conformance.load import load_spec
-from conformance.model import Declared, Graph, Node, Operand, Outcome
-from conformance.plan.memory import Source
-from conformance.plan.steps import RowStep
-from conformance.run.call import make_call
 from conformance.run.contain import remove_places
 
 from ..processes import running, wait
-from ..small import Cli
-
-PROGRAM = Path(__file__).parents[1] / "misbehaving.py"
-LIMITS = Limits(seconds=1.0, start_seconds=5.0, stop_seconds=0.4)
-
-
-OPEN: list[Remote] = []
-
-
-def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
-    """The program with a fault; it is closed at the end of the test."""
-    OPEN.append(Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share))
-    return OPEN[-1]
-
-
-def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> RowStep:
-    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
-    return RowStep(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
-
-
-def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:
-    return make_call(backend, task(**call), None)[0]
+from .faulty_program import FAULTS, LIMITS, OPEN, assert_outcome, outcome, remote, task
 
 
 @pytest.fixture(autouse=True)
@@ -62,88 +36,8 @@ def _nothing_is_left() -> Iterator[None]:
     assert not left
 
 
-def assert_outcome(answer: Outcome, kind: str, words: str) -> None:
-    assert (answer.kind, words in (answer.message or "")) == (kind, True), str(answer)[:500]
-
-
 def group_of(backend: Remote) -> int:
     return backend.session().process._child.pid
-
-
-IN_A_CALL = {
-    "silent": ("timeout", "no answer within 1 s to run"),
-    "late": ("timeout", "no answer within 1 s to run"),
-    "partial-line": ("timeout", "has no end"),
-    "crlf": ("error", "ends with a carriage return"),
-    "bom": ("error", "byte order mark"),
-    "invalid-utf8": ("error", "is not UTF-8"),
-    "invalid-json": ("error", "the line is no JSON"),
-    "trails": ("error", "the line is no JSON"),
-    "two-objects": ("error", "the line is no JSON"),
-    "no-object": ("error", "the line is no JSON object"),
-    "huge-line": ("error", "a line of more than"),
-    "wrong-id": ("error", "that nobody made"),
-    "text-id": ("error", "its reply has the id"),
-    "prints": ("error", "b'Using 4 threads'; if a library printed it"),
-    "exits": ("crash", "ended with exit code 0 in the middle of a call"),
-    "dies": ("crash", "ended with exit code 1 in the middle of a call; its last words: out of licences"),
-    "segfault": ("crash", "died of SIGSEGV"),
-    "child-holds-stdout": ("crash", "ended with exit code 3"),
-    "closes-stdout": ("crash", "closed its output without ending"),
-    "short-payload": ("timeout", "23 of the 24 bytes of its payload came"),
-    "long-payload": ("error", "4 bytes more than it announced"),
-    "enormous": ("error", "where the size of the payload was due"),
-    "unknown-type": ("error", "'q7', which is no element type"),
-    "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
-    "wrote-nonsense": ("error", "'wrote' names the tensor 9"),
-    "two-kinds": ("error", "it said result, rejected"),
-    "no-kind": ("error", "it said none"),
-}
-
-
-CONTRADICTIONS = {
-    "where the size of the payload was due": [
-        'result:{"bytes": "24"}', 'result:{"bytes": 24.0}', 'result:{"bytes": null}', 'result:{"bytes": -1}',
-    ],
-    "4 bytes more than it announced": ['result:{"bytes": 20}'],
-    "24 bytes more than it announced": ['result:{"bytes": 0, "dims": [0]}'],
-    "lies at 0 in shared memory, where it was given no room": ['result:{"at": 0}'],
-    "lies at 4096 in shared memory, where it was given no room": ['result:{"at": 4096}'],
-    "which is no element type": ['result:{"type": null}', 'result:{"type": "string"}'],
-    "24 bytes for f64[3, 2], which takes 48": ['result:{"type": "f64"}'],
-    "where a list was due": ['result:{"dims": null}', 'result:{"dims": "32"}'],
-    "where a whole number was due": [
-        'result:{"dims": [3, null]}', 'result:{"dims": [3, 2.0]}', 'result:{"dims": [6, true]}',
-        'result:{"dims": [6, "1.0"]}', 'result:{"dims": [6, ""]}', 'result:{"dims": [-6, "-"]}',
-        'result:{"dims": [-6, "--1"]}', 'result:{"dims": [6, "+1"]}', 'result:{"dims": [6, "¹"]}',
-        f'result:{{"dims": [6, "{"0" * 39}1"]}}',
-    ],
-    "24 bytes for f32[3, 1], which takes 12": ['result:{"dims": [3, 1]}'],
-    "24 bytes for f32[3, 3], which takes 36": ['result:{"dims": [3, 3]}'],
-    "24 bytes for f32[-3, -2], which takes 0": ['result:{"dims": [-3, -2]}'],
-    "24 bytes for f32[0, 6], which takes 0": ['result:{"dims": [0, 6]}'],
-    "'result' is 5, where an object was due": ['beside:{"result": 5}'],
-    "'result' is [24], where an object was due": ['beside:{"result": [24]}'],
-    "it said result, error": ['beside:{"error": {"message": "both"}}'],
-    "it said result, unsupported": ['beside:{"unsupported": {"feature": "both"}}'],
-    "where a list of objects was due": [
-        'beside:{"wrote": {"tensor": 0}}', 'beside:{"wrote": [0]}', 'beside:{"wrote": null}',
-        'beside:{"changed": [[]]}', 'beside:{"overwrote": "src"}',
-    ],
-    "'wrote' names the tensor None, and there are 1": ['beside:{"wrote": [{"bytes": 4}]}'],
-    "'wrote' names the tensor '0', and there are 1": ['beside:{"wrote": [{"tensor": "0", "bytes": 4}]}'],
-    "'wrote' names the tensor -1, and there are 1": ['beside:{"wrote": [{"tensor": -1, "bytes": 4}]}'],
-    "'wrote' names the tensor 1, and there are 1": ['beside:{"wrote": [{"tensor": 1, "bytes": 4}]}'],
-    "it changed 4 bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0, "bytes": 4}]}'],
-    "it changed None bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0}]}'],
-    "'changed' names the call None, which is none of this program": ['beside:{"changed": [{"bytes": 24}]}'],
-    "'changed' names the call 0, which is none of this program": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
-    "'overwrote' names the call -1, which is none of this program": [
-        'beside:{"overwrote": [{"call": -1, "bytes": 24}]}',
-    ],
-}  # fmt: skip
-"""The words of an error, and the replies that are one for that reason."""
-FAULTS = IN_A_CALL | {fault: ("error", words) for words, faults in CONTRADICTIONS.items() for fault in faults}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -371,114 +265,3 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
     gc.collect()
     after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     assert after <= before
-
-
-# ── what a process may take of ours ──
-def taken(backend: Remote) -> tuple[Outcome, float, int]:
-    """What the second call comes to, its seconds, and the bytes of memory it took of this process at most."""
-    assert outcome(backend).kind == "tensor"
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before, began = _memory("VmRSS"), time.monotonic()
-    answer = outcome(backend)
-    return answer, time.monotonic() - began, _memory("VmHWM") - before
-
-
-def _memory(which: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(which))
-
-
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory")
-GREEDY = {
-    "announces 2 GiB for 24 bytes": ('result:{"bytes": 2147483648}', "2147483648 bytes for f32[3, 2], which takes 24"),
-    "announces 2 GiB and dims for it": (
-        'result:{"bytes": 2147483648, "dims": [536870912]}', "2147483648 bytes, where at most 67108864 are read"
-    ),
-    "sends 2 MiB for dims of 24 bytes": ("sends-much-for-little", "2097152 bytes for f32[3, 2], which takes 24"),
-    "sends 128 MiB as announced": ("sends-as-much-as-it-likes", "134217728 bytes, where at most 67108864 are read"),
-    "changes src a thousand times": ("changes-src-often", "'wrote' names the same tensor twice"),
-}  # fmt: skip
-
-
-@only_linux
-@pytest.mark.parametrize("deed", GREEDY)
-def test_a_payload_larger_than_any_answer_is_an_error_and_takes_no_memory(deed: str) -> None:
-    fault, words = GREEDY[deed]
-    backend = remote(fault, "run", "second")
-    answer, seconds, peak = taken(backend)
-    assert_outcome(answer, "error", words)
-    assert (seconds < 1.5, peak < 32 << 20) == (True, True), (seconds, peak)
-    assert outcome(backend).kind == "tensor"
-
-
-@only_linux
-def test_memory_is_taken_for_bytes_that_came_and_not_for_those_announced() -> None:
-    backend = remote('result:{"bytes": 67108864, "dims": [16777216]}', "run", "second")
-    answer, seconds, peak = taken(backend)
-    assert_outcome(answer, "timeout", "24 of the 67108864 bytes of its payload came")
-    assert (seconds < 3, peak < 32 << 20) == (True, True), (seconds, peak)
-
-
-def test_a_wrong_answer_of_some_mebibytes_is_still_read_and_judged() -> None:
-    backend = remote("answers-with-more")
-    answer = outcome(backend)
-    assert (answer.kind, answer.dims, len(answer.data or b"")) == ("tensor", (4 << 20,), 16 << 20)
-
-
-@only_linux
-def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
-    backend = remote("floods", "run", "second", share=False)
-    assert outcome(backend).kind == "tensor"
-    large = task((1 << 24,), (1 << 24,))
-    assert len(large.src.tensor.memory) > 1 << 26
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _memory("VmRSS")
-    answer = make_call(backend, large, None)[0]
-    assert_outcome(answer, "error", "before it had read the call")
-    assert _memory("VmHWM") - before < 32 << 20
-
-
-@pytest.mark.parametrize(
-    ("dims", "words"),
-    [
-        (f"[{'0,' * 300_000}0]", "300,001 dims, where at most 256 are taken"),
-        (f"[{'1,' * 256}6]", "257 dims, where at most 256 are taken"),
-        (f"[0, {1 << 100}]", "a length of 101 bits, where at most 64 are taken"),
-        (f"[0, {-(1 << 100)}]", "a length of 101 bits, where at most 64 are taken"),
-        (f"[{'6,' * 256}6]", "257 dims, where at most 256 are taken"),
-    ],
-)
-def test_dims_past_any_library_are_an_error_that_is_told_in_short(tmp_path: Path, dims: str, words: str) -> None:
-    (tmp_path / "dims").write_text(dims)
-    backend = remote(f"dims-of:{tmp_path / 'dims'}", "run", "second")
-    assert outcome(backend).kind == "tensor"
-    answer = outcome(backend)
-    assert_outcome(answer, "error", words)
-    assert len(answer.message or "") < 300
-    assert outcome(backend).kind == "tensor"
-
-
-LONG = {
-    "name": ("name", "x" * 201, "the name has 201 characters"),
-    "version": ("version", "x" * 500_000, "the version has 500,000 characters"),
-    "a detail": ("detail", {"isa": "x" * 2001}, "the detail 'isa' has 2,001 characters"),
-    "the name of a detail": ("detail", {"x" * 201: "y"}, "give a name of at most 200"),
-    "details": ("detail", {f"d{n}": "x" for n in range(101)}, "the detail has 101 entries; give at most 100"),
-    "claims": ("leaves_out", ["chain"] * 201, "'leaves_out' has 201 names; give at most 200"),
-    "a claim": ("leaves_out", [f"rank:{'1' * 300_000}"], "where the name of an operation or a facet was due"),
-}
-
-
-@pytest.mark.parametrize("which", LONG)
-def test_a_description_too_long_to_be_recorded_is_refused_at_the_start(tmp_path: Path, cli: Cli, which: str) -> None:
-    key, value, words = LONG[which]
-    (tmp_path / "more").write_text(json.dumps({key: value}))
-    backend = f"cmd:{sys.executable} -S {PROGRAM} describes:{tmp_path / 'more'}"
-    said = cli("run", backend, "--out", tmp_path / "out").expect(3).err
-    assert (words in said, said.count("\n"), len(said) < 1000) == (True, 1, True), said[:1500]
-
-
-def test_why_a_program_cannot_start_is_cut_where_it_is_long() -> None:
-    with pytest.raises(CannotStart) as cannot:
-        remote("says-much", "describe")
-    assert len(str(cannot.value)) < 2500

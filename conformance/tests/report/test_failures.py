@@ -19,7 +19,7 @@ from conformance.report.finished_run import FinishedRun
 from conformance.report.values import Values, format_number, show_values
 
 from ..runs import Right, Wrong, few, finished
-from .test_report import Page
+from .page import Page
 
 CASES = """about: A few, the last first.
 cases:

@@ -21,8 +21,8 @@ from conformance.report.summary import describe_documents
 
 from ..runs import Right, Wrong, few, finished
 from ..small import Command, command
+from .page import Page
 from .test_browser import chromium
-from .test_report import Page
 
 __all__ = ["chromium", "command"]
 

@@ -15,7 +15,7 @@ from conformance.load.cases import load_suite
 from conformance.report import embedded
 
 from ..small import Command, reporting
-from .test_report import Page
+from .page import Page
 
 __all__ = ["reporting"]
 CLAIMS = re.compile(r"[^.]*(?:in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown)[^.]*")

@@ -1,0 +1,83 @@
+"""Commands that read evidence, on runs of a few cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ..forged import Records
+from ..small import Command, Said, mini, plan_once, suite
+
+READERS = ("verify", "report", "compare", "diff", "publish")
+
+
+@pytest.fixture
+def reading(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command, for which every reader of evidence has the few cases at hand."""
+    for module in READERS:
+        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", lambda args: plan_once(suite(args.spec, args.cases)))
+    return command
+
+
+_MADE: dict[str, bytes] = {}
+
+
+def made(command: Command, backend: str = "numpy") -> Path:
+    """The results of a run of the few cases, made once in a process and copied into the folder of the command."""
+    path = command.out / "results.jsonl"
+    if backend not in _MADE:
+        command.run(backend, *(() if backend == "numpy" else ("--isolation", "worker")))
+        _MADE[backend] = path.read_bytes()
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(_MADE[backend])
+    return path
+
+
+FLUSHES = mini("Flushes")
+
+
+def read_by(command: Command, reader: str, folder: Path) -> Said:
+    """One of the commands that read evidence, on a folder."""
+    words: dict[str, list[object]] = {
+        "verify": [folder], "report": [folder], "compare": [folder, "--out", command.folder / "compare.html"],
+        "diff": [folder, folder], "publish": ["--results", folder, "--out", command.folder / "reports"],
+    }  # fmt: skip
+    return command(reader, *words[reader], "--cases", command.cases)
+
+
+def verify(command: Command, *words: object) -> Said:
+    return command("verify", command.out, "--cases", command.cases, *words)
+
+
+def remove(key: str) -> Callable[[Records], None]:
+    """Remove a key from every row."""
+
+    def change(records: Records) -> None:
+        for record in records[1:-1]:
+            record.pop(key, None)
+
+    return change
+
+
+def merge(command: Command, *folders: Path) -> Said:
+    return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
+
+
+WAIVER = {"number": 1, "place": "w.yaml:2", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
+ODD: dict[str, Callable[[Records], object]] = {
+    "seconds past any float": lambda records: records[-1].update(seconds=10**400),
+    "seconds that no page can count": lambda records: records[-1].update(seconds=1.7e308),
+    "seconds below zero": lambda records: records[-1].update(seconds=-1),
+    "a day that is none": lambda records: records[0].update(started="9999-99-99T99:99:99Z"),
+    "digits of another script": lambda records: records[0].update(started="٢٠٢٦-01-02T03:04:05+00:00"),
+    "a waiver of nothing": lambda records: records[0].update(waivers=[WAIVER]),
+    "a waiver of everything": lambda records: records[0].update(waivers=[{**WAIVER, "case": "*"}]),
+    "a waiver of no day": lambda records: records[0].update(waivers=[{**WAIVER, "case": "x", "expires": "2026-13-13"}]),
+    "counts of other rows": lambda records: records[-1]["verdicts"].update({"pass": 1}),
+    "half of a character": lambda records: next(
+        record for record in records if "diagnosis" in record
+    ).update(diagnosis="\ud800 | b\n<!-- /counts -->"),
+    "a planted backend forgotten": lambda records: records[-1]["canaries"].pop("DiesRatherThanRefuse"),
+}  # fmt: skip

@@ -1,0 +1,222 @@
+"""Every reader judges evidence again, and refuses what no run writes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.certify.folder import REPORTS
+
+from ..forged import Records, count, flatter, mutations, put, rewrite, signed
+from ..small import Command, Said, command, mini, reporting
+from .readers import FLUSHES, ODD, READERS, WAIVER, made, merge, read_by, reading, remove, verify
+
+__all__ = ["command", "reading", "reporting"]
+
+
+# ── every reader judges again ─────────────────────────────────────────────────────────────────────
+def zero_contents(records: Records) -> None:
+    for record in records[1:-1]:
+        if "content" in record:
+            record["content"] = ["0" * 16 for _ in record["content"]]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_evidence_whose_verdicts_were_rewritten_is_refused_by_every_reader(reading: Command, reader: str) -> None:
+    path = made(reading, FLUSHES)
+    assert read_by(reading, reader, reading.out).code == 0
+    rewrite(path, flatter)
+    said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
+    told = said.out if reader == "verify" else said.err
+    assert re.search(r"pass in static-20\d\d, where “\w+” makes it (observed|fail)", told)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_evidence_of_answers_with_other_bytes_is_refused_by_every_reader(reading: Command, reader: str) -> None:
+    rewrite(made(reading), zero_contents)
+    said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
+    assert "pass in static-20" in said.out + said.err
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_evidence_of_an_older_format_is_told_from_damaged_evidence(reading: Command, reader: str) -> None:
+    rewrite(made(reading), lambda records: records[0].update(format="reshape-conformance-results-1"))
+    said = read_by(reading, reader, reading.out).expect(2)
+    assert 'is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it' in said.err
+    assert "read it with that version, or run again" in said.err
+
+
+def test_a_row_with_right_dims_and_no_content_is_refused(reading: Command) -> None:
+    rewrite(made(reading), remove("content"))
+    verify(reading).expect(1, out="a step that came to “tensor” has the content None")
+
+
+def test_the_verdicts_of_another_suite_are_compared_and_said_not_to_be_judged(reading: Command) -> None:
+    reading.run("numpy")
+
+    rewrite(reading.out / "results.jsonl", lambda records: records[0]["suite"].update(digest="0" * 64))
+    read_by(reading, "diff", reading.out).expect(0, text="of another suite, not judged again")
+
+
+# ── what a damaged file comes to ──────────────────────────────────────────────────────────────────
+def one_line(said: Said) -> bool:
+    return said.err.count("\n") == 1 and said.err.startswith("conformance: ")
+
+
+@pytest.mark.parametrize("reader", [*READERS, "merge"])
+def test_no_field_of_the_evidence_that_somebody_changed_is_a_traceback(reading: Command, reader: str) -> None:
+    """A twentieth of the changes for each reader, drawn by its name."""
+    reading.run("numpy", *(("--shard", "1/1") if reader == "merge" else ()))
+    path, folder = reading.out / "results.jsonl", reading.folder / "changed"
+    folder.mkdir()
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    several = next(number for number, record in enumerate(lines) if "step" in record)
+    places = [(at, *each) for at in (0, 1, several, len(lines) - 1) for each in mutations(lines[at])]
+    assert len(places) > 1000
+    for at, where, value in random.Random(reader).sample(places, len(places) // 20):
+        records = copy.deepcopy(lines)
+        put(records[at], where, value)
+        (folder / "results.jsonl").write_bytes(signed(records))
+        said = merge(reading, folder) if reader == "merge" else read_by(reading, reader, folder)
+        assert said.code in (0, 1, 2, 4, 6), (where, value, said)
+        assert said.code != 2 or one_line(said), (where, value, said)
+
+
+def removed(path: Path) -> Path:
+    path.unlink()
+    return path
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("reader", READERS)
+def test_evidence_that_no_run_writes_is_refused_or_shown_without_harm(reading: Command, reader: str, what: str) -> None:
+    """A run of a backend that fails a little; the index of what is published can still be made afterwards."""
+    rewrite(made(reading, FLUSHES), ODD[what])
+    said = read_by(reading, reader, reading.out)
+    assert said.code in (0, 1, 2)
+    assert said.code != 2 or one_line(said), said
+    if what not in ("half of a character", "a planted backend forgotten"):
+        assert said.code == (1 if reader == "verify" else 2)
+    if reader == "publish":
+        reports = reading.folder / "reports"
+        reports.mkdir(exist_ok=True)
+        (reports / "README.md").write_text("<!-- counts -->\n<!-- /counts -->\nthe end\n", encoding="utf-8")
+        again = reading("publish", "--index", "--out", reports, "--cases", reading.cases)
+        assert again.code in (0, 1)
+        assert (reports / "README.md").read_text(encoding="utf-8").count("<!-- /counts -->\n") == 1
+
+
+def test_a_run_without_the_planted_backend_that_dies_shows_nothing(reading: Command) -> None:
+    reading.run(mini("Bent"), "--isolation", "worker")
+    assert verify(reading, "--conforms").code == 0
+    rewrite(reading.out / "results.jsonl", ODD["a planted backend forgotten"])
+    assert verify(reading, "--conforms").code == 1
+
+
+def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) -> None:
+    def waive(records: Records) -> None:
+        records[0]["waivers"] = [{**WAIVER, "rule": "same-content", "expires": "2020-01-01"}]
+        for record in records[1:-1]:
+            if "diagnosis" in record:
+                record["verdicts"] = {d: "waived" if v == "fail" else v for d, v in record["verdicts"].items()}
+                record["waiver"] = 1
+        count(records)
+
+    rewrite(made(reading, FLUSHES), waive)
+    assert "which had expired when the run began" in verify(reading).text
+
+
+def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reporting.run("numpy")
+    monkeypatch.setattr("conformance.report.embedded.MOST", 1000)
+    said = reporting("verify", reporting.out / "report.html", "--cases", reporting.cases).expect(2)
+    assert "comes to more than 1,000 bytes" in said.err
+
+
+def test_a_folder_with_packed_and_plain_results_says_that_it_has_both(reading: Command) -> None:
+    reading.run("numpy")
+    (reading.out / "results.jsonl.gz").write_bytes(b"")
+    verify(reading).expect(2, err="holds both results.jsonl and results.jsonl.gz")
+
+
+DEEP = "[" * 100_000
+HUGE = "1" * 100_000
+UNREADABLE: dict[str, Callable[[Path], object]] = {
+    "JSON nested 100,000 deep": lambda path: path.write_text(f'{{"record":"header","suite":{DEEP}\n'),
+    "a row nested 100,000 deep": lambda path: path.write_text(f'{path.read_text()}{{"record":"row","row":{DEEP}\n'),
+    "a number of 100,000 digits": lambda path: path.write_text(f'{{"record":"header","suite":{HUGE}}}\n'),
+    "a pipe": lambda path: os.mkfifo(removed(path)),
+    "a device": lambda path: removed(path).symlink_to("/dev/zero"),
+    "a folder": lambda path: removed(path).mkdir(),
+    "a file of a terabyte": lambda path: os.truncate(path, 1 << 40),
+    "nothing": lambda path: path.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+@pytest.mark.parametrize("reader", [*READERS, "merge"])
+def test_what_nobody_could_read_is_one_line(reading: Command, reader: str, what: str) -> None:
+    reading.run("numpy", *(("--shard", "1/1") if reader == "merge" else ()))
+    UNREADABLE[what](reading.out / "results.jsonl")
+    said = merge(reading, reading.out) if reader == "merge" else read_by(reading, reader, reading.out)
+    if reader == "verify" and said.code == 1:
+        assert "do not rely on this report" in said.out
+    else:
+        assert said.code == 2
+        assert one_line(said), said
+
+
+def test_a_page_in_which_nothing_can_be_read_is_one_line(reading: Command, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(f'<script type="application/json" id="evidence">{DEEP}</script>', encoding="utf-8")
+    said = reading("verify", page, "--cases", reading.cases).expect(2)
+    assert one_line(said)
+
+
+def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
+    reading: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading.run("numpy")
+    assert read_by(reading, "publish", reading.out).code == 0
+    (folder,) = (reading.folder / "reports").glob("numpy-*")
+    packed = (folder / "results.jsonl.gz").stat().st_size
+    monkeypatch.setattr("conformance.certify.evidence.MOST", packed)
+    read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
+
+
+# ── the footer ────────────────────────────────────────────────────────────────────────────────────
+EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a note removed": lambda footer: footer["notes"].pop(),
+    "a planted count": lambda footer: footer["canaries"].update(AcceptsEverything=4),
+    "the seconds": lambda footer: footer.update(seconds=0.5),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_a_footer_that_was_edited_is_refused(reading: Command, what: str) -> None:
+    reading.run("broken:accepts-everything")
+    path = reading.out / "results.jsonl"
+    rewrite(path, lambda records: records[-1].update(notes=["the process died of SIGSEGV"]))
+    for name in REPORTS:
+        (reading.out / name).unlink(missing_ok=True)
+    assert verify(reading).code == 0
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    footer = json.loads(lines[-1])
+    EDITS[what](footer)
+    path.write_text("".join([*lines[:-1], json.dumps(footer, separators=(",", ":")) + "\n"]), encoding="utf-8")
+    verify(reading).expect(1, out="the footer is not as it was written; the file was changed")
+
+
+def test_no_count_of_planted_failures_is_below_zero(reading: Command) -> None:
+    rewrite(made(reading), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
+    assert "canaries.AcceptsEverything in the footer is -3" in verify(reading).out

@@ -1,0 +1,194 @@
+"""A run that was killed can be finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter import digest_of_adapter
+from conformance.certify import evidence as evidence_module
+from conformance.certify import waive
+from conformance.certify.evidence import Refused, part_of, read
+from conformance.cli import main as cli
+from conformance.isolate.backend import run_rows
+from conformance.model import IDLE, Result
+from conformance.plan.rows import Row
+
+from .. import small
+from ..processes import wait
+from ..small import Command, command, mini
+from .evidence_files import cut, lines_of, path, rows_in, signed, write
+
+__all__ = ["command", "path"]
+
+
+def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    header = write(path, close=False)
+    left = part_of(path)
+    whole = left.read_bytes()
+    for content, rows in ((whole, 8), (whole[:-3], 7), (whole + b"\xff", 8), (whole[:10], 0), (b"", 0)):
+        left.write_bytes(content)
+        found = evidence_module.salvage(path, header)
+        assert len(found) == rows
+        assert all(result.resumed for result in found)
+
+
+@pytest.mark.parametrize("key", ["backend", "claims", "target", "suite", "environment", "isolation", "waivers"])
+def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "results.jsonl"
+    header = write(path, close=False)
+    with pytest.raises(Refused, match=f"{key}.* was .* and is .*; begin a new run"):
+        evidence_module.salvage(path, {**header, key: {"other": 1}})
+    assert evidence_module.salvage(path, {**header, "started": "later"})
+
+
+def test_a_run_that_ended_is_not_gone_on_with(command: Command) -> None:
+    command.run("numpy")
+    command.run("numpy", "--resume", command.out).expect(2, err="the run ended; there is nothing to resume")
+    assert len(read(command.out / "results.jsonl").results) > 300
+
+
+def test_rows_out_of_place_are_not_gone_on_with(command: Command) -> None:
+    command.run("numpy")
+    path = command.out / "results.jsonl"
+    lines = lines_of(path)
+    cut(path, [lines[0], lines[2], lines[1]])
+    command.run("numpy", "--resume", command.out).expect(2, err="is not where the suite has it; begin a new run")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
+def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> None:
+    whole = command.run(mini("Flushes"))
+    path = command.out / "results.jsonl"
+    rows, lines = rows_in(path), lines_of(path)
+    cut(path, [*lines[:kept], lines[kept][: 30 if kept else 0]])
+    assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last
+    assert rows_in(path) == rows
+
+
+def test_an_adapter_is_pinned_with_all_that_it_imports_from_beside_it(tmp_path: Path) -> None:
+    adapter, shared, deeper, other = (tmp_path / f"{name}.py" for name in ("adapter", "shared", "deeper", "other"))
+    adapter.write_text("from .shared import array_of\nfrom . import deeper\n")
+    shared.write_text("def later():\n    from . import (\n        adapter,\n        deeper,\n    )\n")
+    deeper.write_text("import other\nfrom .other_that_is_not_there import nothing\n")
+    other.write_text("")
+    digests = [digest_of_adapter(f"{adapter}:It")]
+    for file in (adapter, shared, deeper, other):
+        file.write_text(f"{file.read_text()}# changed\n")
+        digests.append(digest_of_adapter(f"{adapter}:It"))
+    assert len(set(digests)) == 5, "each counts, also the one that is imported by its name alone"
+    files = (adapter, deeper, other, shared)
+    assert digests[4] == hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def test_an_adapter_in_one_file_is_pinned_by_the_digest_of_that_file(tmp_path: Path) -> None:
+    path = tmp_path / "adapter.py"
+    path.write_text("import numpy\n")
+    assert digest_of_adapter(f"{path}:It") == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert digest_of_adapter(f"cmd:{path} --fast") == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.run("numpy")
+    path = command.out / "results.jsonl"
+    lines = lines_of(path)
+    cut(path, lines[:101])
+    seen: list[int] = []
+
+    def counted(rows: list[Row], *more: Any) -> Any:
+        seen.append(len(rows))
+        return run_rows(rows, *more)
+
+    monkeypatch.setattr("conformance.certify.certify.run_rows", counted)
+    assert command.run("numpy", "--resume", command.out).code == 0
+    assert seen == [len(lines) - 2 - 100]
+
+
+SLOWED = """
+import time
+from conformance.adapters.numpy_reference import NumpyReference
+class It(NumpyReference):
+    def compile(self, graph):
+        time.sleep(0.02)
+        return super().compile(graph)
+"""
+
+
+def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
+    command.run(f"{tmp_path / 'slowed.py'}:It")
+    results = read(command.out / "results.jsonl").results
+    assert all(result.milliseconds >= 20 for result in results if result.outcomes != IDLE)
+    assert not any(result.milliseconds for result in results if result.outcomes == IDLE)
+
+
+def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
+    lines = lines_of(path)
+    lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
+    path.write_bytes(signed(lines))
+    with pytest.raises(Refused, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"):
+        read(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
+def test_a_run_killed_at_any_moment_is_refused_and_can_be_finished(command: Command, tmp_path: Path) -> None:
+    backend, whole = mini("Flushes"), tmp_path / "whole"
+    assert command.run(backend, out=whole).code == 1
+    rows = rows_in(whole / "results.jsonl")
+    out, path, left = tmp_path / "killed", tmp_path / "killed" / "results.jsonl", set()
+    for moment in random.Random(2021).sample(range(len(rows)), 20):
+        resume = ("--resume", out) if part_of(path).exists() else ("--out", out)
+        child = os.fork()
+        if not child:  # a process that has read everything already, so that twenty of them take no time
+            try:
+                die_at(moment)
+                words = ["--isolation", "none", "--hunt", "0", "--cases", str(command.cases), *map(str, resume)]
+                cli.main(["run", backend, *words])
+            finally:
+                os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), "it was killed in the middle"
+        assert not path.exists()
+        with pytest.raises(Refused):
+            read(part_of(path))
+        left.add(part_of(path).stat().st_size)
+        assert not (out / "report.html").exists()
+    assert len(left) > 5, "they were killed at moments that differ"
+    assert command.run(backend, "--resume", out).code == 1
+    assert rows_in(path) == rows
+
+
+def die_at(moment: int) -> None:
+    """Has this process killed once so many rows of its run have been judged."""
+    counted, plain = iter(range(moment)), waive.apply_waivers
+
+    def waived(*given: Any) -> Result:
+        if next(counted, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(*given)
+
+    waive.apply_waivers = waived  # type: ignore[assignment]
+
+
+def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
+    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
+    words = [sys.executable, "-m", "conformance", "run", f"{tmp_path / 'slowed.py'}:It", "--isolation", "none"]
+    words += ["--cases", str(small.cases(tmp_path)), "--out", str(tmp_path / "out")]
+    child = subprocess.Popen(words, cwd=small.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    path = tmp_path / "out" / "results.jsonl"
+    wait(part_of(path).exists)
+    child.kill()
+    child.wait()
+    assert not path.exists()
+    with pytest.raises(Refused):
+        read(part_of(path))

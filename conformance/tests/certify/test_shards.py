@@ -1,0 +1,152 @@
+"""Parts of a run make a whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.certify.evidence import Evidence, Writer, read
+from conformance.certify.shards import find_shard_gap
+from conformance.model import Result
+from conformance.run.row import result_without_call
+
+from .. import small
+from ..small import Command, command, mini
+from .evidence_files import path, rows_in
+
+__all__ = ["command", "path"]
+
+
+def part(command: Command, shard: str, backend: str = "numpy", *more: object) -> Path:
+    folder = command.folder / f"part-{shard.replace('/', '-of-')}-{backend.rpartition(':')[2]}"
+    said = command.run(backend, "--shard", shard, *more, out=folder)
+    assert said.code in (1, 4)
+    return folder
+
+
+def merge(command: Command, *folders: Path) -> Any:
+    return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "Flushes"])
+def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> None:
+    name = backend if backend == "numpy" else mini(backend)
+    whole = command.run(name)
+    parts = [part(command, f"{number}/3", name) for number in (1, 2, 3)]
+    said = merge(command, parts[2], parts[0], parts[1])
+    assert (said.code, said.last) == (whole.code, whole.last)
+    assert rows_in(command.folder / "merged" / "results.jsonl") == rows_in(command.out / "results.jsonl")
+    ran = [{r.row for r in read(p / "results.jsonl").results if "not run" not in r.verdicts.values()} for p in parts]
+    assert sum(map(len, ran)) == len(set().union(*ran)) == len(rows_in(command.out / "results.jsonl"))
+
+
+def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
+    evidence, plan = evidence_of(part(command, "1/2")), small.plan_once(small.suite(None, command.cases))
+    assert find_shard_gap(plan, evidence) is None
+    ran = [number for number, result in enumerate(evidence.results) if "pass" in result.verdicts.values()]
+    rows = {row.id: row for row in plan.rows}
+    for number in (ran[0], ran[-1]):
+        results = list(evidence.results)
+        results[number] = result_without_call(rows[results[number].row], "not run")
+        assert (
+            find_shard_gap(plan, dataclasses.replace(evidence, results=tuple(results))) == "1 of its rows did not run"
+        )
+
+
+@pytest.fixture
+def parts(command: Command) -> list[Path]:
+    return [part(command, f"{number}/2") for number in (1, 2)]
+
+
+def evidence_of(folder: Path) -> Evidence:
+    return read(folder / "results.jsonl")
+
+
+def test_a_gap_a_part_twice_another_count_and_a_whole_run_are_refused(command: Command, parts: list[Path]) -> None:
+    for part_, other, number, missing in ((parts[0], parts[1], "1/2", "2/2"), (parts[1], parts[0], "2/2", "1/2")):
+        merge(command, part_).expect(2, err=f"shard {missing} is missing; run it with --shard {missing}")
+        merge(command, part_, other, part_).expect(2, err=[f"shard {number} is there 2 times", "overlap"])
+    merge(command, parts[0], part(command, "2/3")).expect(2, err="is shard 2/3, not one of 2")
+    command.run("numpy")
+    for order in ((parts[0], command.out), (command.out, parts[0])):
+        merge(command, *order).expect(2, err="is a whole run and no shard")
+
+
+def test_parts_of_other_backends_and_targets_are_refused(command: Command, parts: list[Path]) -> None:
+    for backend, more, words in (
+        (mini("Bent"), (), "its backend.name is"),
+        ("numpy", ("--type", "f32"), "its target is not that of"),
+    ):
+        merge(command, parts[0], part(command, "2/2", backend, *more)).expect(2, err=words)
+
+
+@pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "waivers", "environment"])
+def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Path], key: str) -> None:
+    header = evidence_of(parts[1]).header
+    waiver = {"number": 1, "place": "w:1", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
+    other = {
+        "suite": {**header["suite"], "version": "9"}, "backend": {**header["backend"], "version": "9"},
+        "claims": {**header["claims"], "answers_special_zero": True}, "isolation": "worker", "waivers": [waiver],
+        "environment": {**header["environment"], "python": "2"},
+    }  # fmt: skip
+    again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)
+    said = merge(command, *parts).expect(2)
+    assert re.search(rf"its {key}[.\w]* is .*, that of {re.escape(str(parts[0]))}", said.err)
+
+
+def test_parts_may_be_of_other_processors_and_all_of_them_are_named(command: Command, parts: list[Path]) -> None:
+    first, second = evidence_of(parts[0]).header["environment"], {"processor": "another", "instructions": "sve"}
+    again(parts[1], {"environment": {**first, **second}}, evidence_of(parts[1]).results)
+    assert merge(command, *parts).code == 0
+    whole = evidence_of(command.folder / "merged").header["environment"]
+    assert whole == {**first, **{key: f"{first[key]}; {value}" for key, value in second.items()}}
+    again(parts[1], {"environment": first}, evidence_of(parts[1]).results)
+    assert merge(command, *parts).code == 0
+    assert evidence_of(command.folder / "merged").header["environment"] == first
+
+
+def test_parts_that_do_not_have_the_same_rows_are_refused(command: Command, parts: list[Path]) -> None:
+    again(parts[1], {}, evidence_of(parts[1]).results[:-1])
+    merge(command, *parts).expect(2, err="its rows are not those of")
+
+
+def again(part: Path, header: dict[str, Any], results: Iterable[Result], **canaries: int) -> None:
+    """A part written anew by somebody who gets the digests right."""
+    evidence = evidence_of(part)
+    writer = Writer(part / "results.jsonl", {**evidence.header, **header})
+    for result in results:
+        writer.row(result)
+    writer.close(1.0, (), {**evidence.footer["canaries"], **canaries})
+
+
+def test_parts_of_another_suite_are_refused(command: Command, parts: list[Path]) -> None:
+    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
+    (command.cases / "few0.yaml").write_text(text.replace("about: A few.", "about: A few more."), encoding="utf-8")
+    merge(command, *parts).expect(2, err="is of a suite with digest")
+    merge(command, parts[0], part(command, "2/2")).expect(2, err="its suite.digest is")
+
+
+def test_rows_run_by_two_parts_overlap(command: Command, parts: list[Path]) -> None:
+    first, second = (evidence_of(folder).results for folder in parts)
+    again(parts[1], {}, [first[0], *second[1:]])
+    merge(command, *parts).expect(2, err="was run by another shard too; the shards overlap")
+
+
+def test_a_part_that_did_not_end_is_refused(command: Command, parts: list[Path]) -> None:
+    path = parts[1] / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    merge(command, *parts).expect(2, err="the line is cut off")
+
+
+def test_a_whole_does_not_go_where_a_part_lies(command: Command, parts: list[Path]) -> None:
+    command("merge", *parts, "--cases", command.cases, "--out", parts[0]).expect(2, err="holds one of the shards")
+
+
+def test_a_planted_backend_that_escaped_from_a_part_escaped_from_the_whole(command: Command, parts: list[Path]) -> None:
+    again(parts[1], {}, evidence_of(parts[1]).results, FlushesSubnormals=0)
+    merge(command, *parts).expect(5)

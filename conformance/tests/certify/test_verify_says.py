@@ -1,0 +1,119 @@
+"""What `verify` and `publish` can say of evidence, and what they cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.certify.evidence import read
+
+from ..forged import Records, count, rewrite
+from ..small import Command, command, mini
+from .readers import FLUSHES, made, read_by, reading, verify
+
+__all__ = ["command", "reading"]
+
+
+def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records], None]:
+    """Give a run the header and the counts of another backend's run."""
+    header, *_, footer = (json.loads(line) for line in made(command, backend).read_text(encoding="utf-8").splitlines())
+
+    def change(records: Records) -> None:
+        records[0] |= {key: header[key] for key in ("backend", *keys)} | {"isolation": "worker"}
+        records[-1]["canaries"] = footer["canaries"]
+
+    return change
+
+
+# ── what verify can say, and what it cannot ───────────────────────────────────────────────────────
+def test_verify_says_that_it_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
+    reading.run("numpy")
+    assert "wrote by: unknown" in verify(reading).out
+    data = verify(reading, "--json").data
+    assert data["written_by"] == "unknown"
+    assert data["conforms"] is True
+    assert data["repeated"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("--require", "bf16", "--require", "layout:reversed"), 0, ""),
+        (("--require", "type"), 1, "--require type: incomplete: required and not shown: type"),
+        (("--require", "reshape-2020", "--require", "f16"), 1, "required and not shown: reshape-2020"),
+        (("--require", "no-such"), 2, "unknown requirement"),
+    ],
+)
+def test_verify_demands_what_run_would_have_demanded(
+    reading: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, told: str
+) -> None:
+    reading.run(mini("LeavesOutOneType"), "--isolation", "worker")
+    said = verify(reading, *words).expect(code)
+    assert told in f"{said.text} {said.err}"
+
+
+def test_verify_holds_the_claims_against_those_that_are_pinned(reading: Command, tmp_path: Path) -> None:
+    reading.run(mini("LeavesOutOneType"), "--isolation", "worker")
+    claims = read(reading.out / "results.jsonl").header["claims"]
+    path = tmp_path / "claims.yaml"
+    path.write_text(json.dumps(claims), encoding="utf-8")
+    assert verify(reading, "--claims", path).code == 0
+    path.write_text(json.dumps({**claims, "leaves_out": []}), encoding="utf-8")
+    said = verify(reading, "--claims", path).expect(1)
+    assert "leaves_out: type:f16 is claimed and not pinned" in said.text
+
+
+def test_rows_called_again_come_to_what_true_evidence_says(reading: Command) -> None:
+    backend = mini("Bent")
+    reading.run(backend, "--isolation", "worker")
+    again = ("verify", reading.out, "--cases", reading.cases, "--repeat", "30", "--backend", backend)
+    reading(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
+    repeated = reading(*again, "--json").data["repeated"]
+    assert (repeated["backend"], repeated["rows"], repeated["differences"]) == (backend, 30, [])
+
+
+def test_rows_called_again_show_evidence_that_the_backend_does_not_bear_out(reading: Command) -> None:
+    """Rows copied from the reference are sound in themselves; the backend that they are said to be of is wrong."""
+    change = impersonate(reading, FLUSHES, "claims")
+    rewrite(made(reading), change)
+    verify = ("verify", reading.out, "--cases", reading.cases, "--conforms")
+    assert reading(*verify).code == 0, "alone, evidence tells nobody who wrote it"
+    said = reading(*verify, "--repeat", 1000, "--backend", FLUSHES).expect(1)
+    assert "patterns[StaticReshape-f32]: the evidence says f32[8], now f32[8] (subnormals flushed)" in said.text
+
+
+def test_rows_are_called_again_only_on_the_backend_that_the_evidence_names(reading: Command) -> None:
+    reading.run("numpy")
+    said = verify(reading, "--repeat", 3, "--backend", mini("Bent")).expect(3)
+    assert "the evidence is of numpy" in said.err
+    for words in (("--repeat", 3), ("--backend", "numpy")):
+        assert verify(reading, *words).code == 2
+
+
+# ── publishing ────────────────────────────────────────────────────────────────────────────────────
+def test_publishing_says_what_it_replaces(reading: Command) -> None:
+    change = impersonate(reading, FLUSHES)
+    assert "replaces" not in read_by(reading, "publish", reading.out).err
+    assert "replaces" not in read_by(reading, "publish", reading.out).err, "it is the same"
+
+    rewrite(made(reading), change)
+    said = read_by(reading, "publish", reading.out)
+    assert re.search(r"replaces the run of \S+, in which [1-9]\d* verdicts failed; 0 fail now", said.err)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "-", "///", "../.."])
+def test_a_backend_whose_name_names_no_folder_is_not_published(reading: Command, name: str) -> None:
+    rewrite(made(reading), lambda records: records[0]["backend"].update(name=name))
+    read_by(reading, "publish", reading.out).expect(2, err="names no folder")
+    assert not list((reading.folder / "reports").glob("*"))
+
+
+def test_counts_can_be_forged_with_their_rows_and_are_told_by_the_rows(reading: Command) -> None:
+    rewrite(made(reading, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
+    assert "the footer counts 9999 pass" in verify(reading).out
+    rewrite(reading.out / "results.jsonl", count)
+    assert verify(reading).code == 0

@@ -1,0 +1,160 @@
+"""Texts that try to become code in a script, and what a script is made of."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import pytest
+
+from conformance.adapters.repro import onednn_c
+from conformance.load.spec import load_spec
+from conformance.meaning.contract import contracts
+from conformance.model import Case, Expected, Operand, Place, Step
+from conformance.plan.rows import Row, rows_of
+
+from ..adapters.test_repro import BACKENDS, writer
+
+CC = shutil.which("cc")
+FILE = "was-run"
+IN_PYTHON = f"__import__('os').system('touch {FILE}')"
+IN_C = f'", 1), system("touch {FILE}"), ("'
+TEXTS = (
+    "", "0", '"', "'", "\\", '\\"', "\\\\'", '"""', "'''", "*/", "/*", "*/ int x; /*", "//", "??/", '??/"', "??",
+    "%s{}{0}",
+    "\n", "\r", "\r\n", "*\\\n/ int x; /*", "\x00", "\x0b\x0c\x1c\x85", "\u2028\u2029", "\u202e\u2066", "\x7f\x80\xff",
+    "é 漢 \N{GRINNING FACE}", "laid_out(", "#define x", "x" * 5000, f"'); {IN_PYTHON}; ('", f"\\'); {IN_PYTHON}; (\\'",
+    f'"""\n{IN_PYTHON}\n"""', f"\n{IN_PYTHON}\n", IN_C, f"\\{IN_C}", f"*/ int f(void) {{ {IN_C} }} /*",
+)  # fmt: skip
+"""Texts that an attribute may have, each of which would end a literal, a comment or a line if it were not escaped."""
+NAMES = ("a b", 'x"', "x'y", "x\n", "x;y", "é", "$(id)", "`id`", "../x", "a=1", "", "*/", f"axis={IN_PYTHON}")
+"""What is no name."""
+
+
+class Script(NamedTuple):
+    """What makes one kind of scripts: a backend, and whether they are C."""
+
+    backend: str
+    in_c: bool = False
+
+    def of(self, row: Row) -> str:
+        text: str = onednn_c.write_script(row) if self.in_c else writer(self.backend).write_script(row, self.backend)
+        return text
+
+    @property
+    def words(self) -> list[str]:
+        return ["--backend", self.backend, *(["--c"] if self.in_c else [])]
+
+
+SCRIPTS = (*map(Script, BACKENDS), Script("onednn", in_c=True))
+NODES = tuple(each for each in SCRIPTS if re.match("onnx|openvino|onednn|tract|tvm", each.backend))
+"""Those that say the attributes of a node; the others are function calls."""
+
+
+def named(script: Script) -> str:
+    return script.backend + ("-c" if script.in_c else "")
+
+
+WRITERS = tuple(each for each in NODES if each.backend in ("onnxruntime", "openvino", "onednn"))
+"""One of each module that writes such scripts."""
+every_script = pytest.mark.parametrize("script", SCRIPTS, ids=named)
+
+
+@cache
+def spec() -> Any:
+    return load_spec()
+
+
+def row_of(attributes: Mapping[str, Operand | None], given: str = "attribute", bits: str | None = None) -> Row:
+    """A row of a plain case with these attributes, made without the loader."""
+    step = Step("f32", (2, 3), ((6,),), (False,), {"*": Expected("unspecified")}, bits=bits)
+    case = Case("a-case", "cases/a.yaml", "extra-attributes", (step,), Place("cases/a.yaml", 1), attributes=attributes)
+    return next(row for row in rows_of([case], spec(), contracts(spec())) if row.given == given)
+
+
+def text(value: object) -> Operand:
+    return Operand("string", (), (value,))
+
+
+class Shape(ast.NodeTransformer):
+    """Each literal becomes its type: what is left is what the script does."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Name("number" if isinstance(node.value, int | float) else type(node.value).__name__)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        visited = self.generic_visit(node)
+        return node.operand if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Name) else visited
+
+
+TOKEN = re.compile(
+    r'/\*.*?\*/|//[^\n]*|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<number>\d[\w.+]*(?:(?<=e)-\d+)?)|(?P<name>\w+)|(?P<other>\S)',
+    re.DOTALL,
+)
+
+
+def tokens(program: str) -> list[tuple[str, str]]:
+    """The tokens of a C program, as a compiler with trigraphs sees it."""
+    program = program.replace("??/", "\\").replace("\\\n", "")
+    return [(match.lastgroup or "", match[0]) for match in TOKEN.finditer(program) if match.lastgroup]
+
+
+def shape(script: Script, program: str) -> object:
+    """What a program does, apart from the values of its literals."""
+    if script.in_c:
+        plain = re.sub(r"INT64_C\((-?\d+)\)", r"\1", program).replace("INT64_MIN}", "0}")
+        plain = re.sub(r"(?<=[{ ])-(?=\d)", "", plain)
+        return [kind if kind in ("string", "number") else token for kind, token in tokens(plain)]
+    return ast.dump(Shape().visit(ast.parse(program)))
+
+
+def bytes_of(literal: str) -> bytes:
+    """The bytes of a C string of plain characters and octal escapes."""
+    assert re.fullmatch(r'"(?:[ -!#->@-\[\]-~]|\?(?!\?)|\\[0-7]{3})*"', literal), literal
+    return re.sub(rb"\\(\d{3})", lambda octal: bytes([int(octal[1], 8)]), literal[1:-1].encode())
+
+
+def values(script: Script, program: str) -> list[object]:
+    """The values of all literals."""
+    if script.in_c:
+        return [bytes_of(token) for kind, token in tokens(program) if kind == "string" and r"\n" not in token]
+    constants = [node.value for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Constant)]
+    return [each.encode() if isinstance(each, str) else each for each in constants]
+
+
+def compiled(program: str) -> None:
+    """Fails where a C compiler finds anything to say."""
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull, "-x", "c", "-"]
+    done = subprocess.run(command, input=program, capture_output=True, text=True, timeout=60, check=False)
+    assert not done.returncode, done.stderr[:2000]
+
+
+def quoted(value: str) -> str:
+    """YAML in double quotes, in which every character that is no plain one is escaped."""
+    plain = "".join(c if c.isprintable() and ord(c) < 1 << 16 else f"\\U{ord(c):08x}" for c in escaped(value))
+    return f'"{plain}"'
+
+
+def escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+BAD: tuple[tuple[str, str], ...] = (
+    *(("id", quoted(name)) for name in NAMES),
+    *(("rule", quoted(name)) for name in NAMES),
+    *(("attributes", f"{{{quoted(name)}: missing}}") for name in (*NAMES, "1a", "a.b", "a-b", "x" * 65)),
+    *(("attributes", f"{{axis: {{type: {quoted(name)}, values: 1}}}}") for name in NAMES),
+    *(("expect", f"{{{quoted(name)}: reject}}") for name in NAMES),
+    *((key, quoted(f"f32{name}")) for name in NAMES for key in ("shape_type", "dst_type") if name),
+    *(("src", quoted(each)) for each in ("f32[2, 3]\n", "f32[x]", f"{IN_PYTHON}[2]", "f32[2]; x", "f32[٣]")),
+    *(("bits", quoted(each)) for each in ("3f800000\n", IN_PYTHON, "all\n", "3f800000;")),
+    ("layout", quoted("dense\n")), ("declared", quoted(IN_PYTHON)), ("shape", f"[{quoted(IN_PYTHON)}]"),
+    ("attributes", f"{{axis: {{type: s64, values: {quoted('1')}}}}}"),
+    ("attributes", f"{{axis: {{type: 'f32[]', values: [1, {quoted('nan')}]}}}}"),
+)  # fmt: skip

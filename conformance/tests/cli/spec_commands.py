@@ -1,0 +1,105 @@
+"""The commands about the specification."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.load import spec as load
+from conformance.system import terminal
+
+from ..small import Cli
+
+ROOT = Path(terminal.__file__).resolve().parents[2]
+DOCUMENTS = ["static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020"]
+MEANING = ["meaning", "--src", "3,4,5", "--shape", "0,-1", "--special-zero", "true"]
+
+_bundled = cache(load.load_spec)
+
+
+@pytest.fixture
+def run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command; the bundled specification is read once."""
+    read = load.load_spec
+    monkeypatch.setattr(load, "load_spec", lambda folder=None: read(folder) if folder else _bundled())
+    return cli
+
+
+def answer(run: Cli, *words: str) -> Any:
+    said = run(*words, "--json").expect(0, lines=0)
+    assert said.out.isascii()
+    return said.data
+
+
+MISTYPED: dict[str, tuple[list[str], str]] = {
+    "nothing": ([], "say what to do"),
+    "unknown-command": (["chekc"], "did you mean 'check'"),
+    "empty-command": ([""], "unknown command"),
+    "no-command": (["numpy", "--jobs", "2"], "to run the suite on a backend, write `conformance run numpy`"),
+    "no-command-but-a-file": (["./mine.py:Mine"], "write `conformance run ./mine.py:Mine`"),
+    "no-shell": (["completion"], "for example: conformance completion bash"),
+    "memory-no-number": (["run", "numpy", "--memory", "x"], "write --memory 2;"),
+    "seed-no-number": (["hunt", "numpy", "--seed", "-1"], "write --seed 2;"),
+    "max-dim-no-number": (["sweep", "numpy", "--max-dim", "x"], "write --max-dim 2;"),
+    "empty-out": (["run", "numpy", "--out", ""], "--out: the name is empty; name a file or a folder"),
+    "unknown-rule": (["list", "cases", "--rule", "qqqqqqqqq"], "see `conformance list rules`"),
+    "option-first": (["--json", "check"], "conformance check"),
+    "unknown-top-option": (["--verison"], "did you mean '--version'"),
+    "unknown-option": (["check", "--source", "x"], "did you mean '--sources'"),
+    "abbreviated-option": (["list", "rules", "--doc", "static-2022"], "did you mean '--document'"),
+    "extra-argument": (["check", "spec"], "unknown argument 'spec'"),
+    "no-such-folder": (["check", "--spec", "/no/such/folder"], "does not exist"),
+    "a-file-for-a-folder": (["check", "--sources", __file__], "is not a folder"),
+    "no-such-sources": (["check", "--sources", "no such"], "does not exist"),
+    "no-value": (["check", "--sources"], "a value is missing"),
+    "option-twice": (["list", "rules", "--level", "must", "--level", "may"], "given twice"),
+    "list-nothing": (["list"], "say what to list"),
+    "list-unknown": (["list", "ruels"], "unknown list 'ruels'; did you mean 'rules'"),
+    "verify-nothing": (["verify"], "name what to verify"),
+    "wrong-filter": (["list", "rules", "--kind", "defect"], "it filters findings"),
+    "unknown-level": (["list", "rules", "--level", "shall"], "unknown level 'shall'"),
+    "unknown-document": (["list", "rules", "--document", "static2022"], "did you mean 'static-2022'"),
+    "explain-nothing": (["explain"], "say what to explain"),
+    "explain-empty": (["explain", ""], "say what to explain"),
+    "explain-unknown": (["explain", "one-infre"], "did you mean 'one-infer'"),
+    "explain-noise": (["explain", "qqqqqqqqq"], "conformance list rules"),
+    "explain-long": (["explain", "q" * 10_000], "..."),
+    "explain-escape": (["explain", "\x1b[31mred"], "\\x1b"),
+    "explain-bidi": (["explain", "\u202eabc"], "\\u202e"),
+    "explain-surrogate": (["explain", "\udcff"], "unknown name"),
+    "diff-one": (
+        ["diff-documents", "static-2022"],
+        "the older first; for example: conformance diff-documents static-2021",
+    ),
+    "diff-unknown": (["diff-documents", "static-2022", "static-2012"], "did you mean"),
+    "diff-three": (["diff-documents", "static-2022", "static-2021", "static-2020"], "unknown argument"),
+    "meaning-nothing": (["meaning"], "--src is missing; for example: conformance meaning"),
+    "meaning-no-flag": (["meaning", "--src", "3", "--shape", "3"], "--special-zero is missing"),
+    "src-without-value": (["meaning", "--src", "--shape", "3", "--special-zero", "1"], "--src: a value is missing"),
+}  # fmt: skip
+MISTYPED |= {
+    f"src {typed!r}": (["meaning", "--src", typed, "--shape", "3", "--special-zero", "true"], said)
+    for typed, said in {
+        "abc": "not a whole number; write for example", "3,,4": "an entry is empty", ",": "a comma without a number",
+        "[3,4": "is not closed", "[3,4)": "is not closed", "3.0": "not a whole number", "1e3": "not a whole number",
+        "3-4": "not a whole number", "-3": "no tensor has a length below 0", "3, -1": "no tensor has a length below 0",
+        "9" * 5000: "does not fit 64 bits", str(2**63): "does not fit 64 bits", ",".join(["1"] * 1001): "at most 1000",
+        "3²": "not a whole number", "٣": "not a whole number", "None": "not a whole number",
+        "3\x00": "not a whole number",
+        "f33[3]": "unknown type", "((3))": "not a whole number", "?": "not a whole number", "x": "an entry is empty",
+    }.items()
+}  # fmt: skip
+MISTYPED |= {
+    " ".join(words): (["meaning", "--src", "3", "--shape", "3", "--special-zero", "true", *words], said)
+    for words, said in {
+        ("--special-zero", "no"): "given twice", ("--src-type", "flot32"): "did you mean 'f32'",
+        ("--src-type", ""): "unknown type", ("--shape-rank", "x"): "not a number", ("--shape-rank", "65"): "0 to 64",
+        ("--declared", "3,a"): "not a whole number", ("--declared", "-3"): "not below 0",
+        ("--missing", "sape"): "'shape'",
+        ("--document", "static"): "unknown document", ("--spec", "/dev/null"): "is not a folder",
+        ("--special-zeros", "1"): "did you mean '--special-zero'",
+    }.items()
+}  # fmt: skip

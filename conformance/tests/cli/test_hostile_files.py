@@ -1,0 +1,282 @@
+"""A file or a command line that tries to become code in what is made from it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.adapters.repro import onednn_c
+from conformance.explore.write_case import case_text
+from conformance.load.cases import load_cases, load_suite
+from conformance.load.folders import spec_folder
+from conformance.load.spec import load_spec
+from conformance.model import Malformed
+
+from ..small import Cli
+from .hostile import (
+    BAD,
+    CC,
+    FILE,
+    IN_PYTHON,
+    NAMES,
+    TEXTS,
+    WRITERS,
+    Script,
+    compiled,
+    every_script,
+    named,
+    quoted,
+    row_of,
+    shape,
+    spec,
+    text,
+    values,
+)
+
+
+def case_file(folder: Path, **changed: str) -> list[str]:
+    """Writes one case whose keys are these, and says the options that name its folder."""
+    keys = {"id": "a-case", "rule": "extra-attributes", "src": "f32[2, 3]", "shape": "[6]", "special_zero": "false"}
+    keys |= {"attributes": "{axis: {type: s64, values: 1}}", "expect": "unspecified"}
+    keys |= changed
+    folder.mkdir(exist_ok=True)
+    inside = "\n".join(f"    {key}: {value}" for key, value in keys.items() if value)
+    (folder / "a.yaml").write_text(f"about: One.\ncases:\n  -\n{inside}\n", encoding="utf-8")
+    return ["--cases", str(folder)]
+
+
+@pytest.mark.parametrize("script", WRITERS, ids=named)
+def test_no_text_of_a_file_ends_the_comment_at_the_head(script: Script, tmp_path: Path, cli: Cli) -> None:
+    def program(value: str) -> str:
+        words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(value)}}}}}")
+        out = cli("explain", "a-case", *script.words, *words).expect(0, lines=0).out
+        assert out.isascii()
+        return out
+
+    plain = program("plain")
+    assert "run it only if you trust" in plain
+    for each in (*TEXTS, *(f"{'x' * number}*/ \\" for number in range(60, 110, 7))):
+        whole = program(each)
+        assert shape(script, whole) == shape(script, plain), each
+        assert each.encode() in values(script, whole), each
+        if script.in_c and CC:
+            compiled(whole)
+        elif not script.in_c:
+            assert "on " + script.backend in (ast.get_docstring(ast.parse(whole)) or "").partition("\n")[0]
+
+
+STUBS = """
+#include <stdio.h>
+int dnnl_graph_op_set_attr_str(void *op, int id, const char *text, size_t length) {
+    for (size_t k = 0; k < length; k++) printf("%02x", (unsigned char)text[k]);
+    puts(" is what it was told");
+    return 0;
+}
+int dnnl_graph_graph_finalize(void *graph) { return 1; }
+const char *dnnl_status2str(int status) { return "none"; }
+const char *dnnl_cpu_isa2str(int status) { return "none"; }
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with the functions of oneDNN, which tells the text of an attribute and then refuses the graph."""
+    if CC is None:
+        pytest.skip("needs a C compiler")
+    folder = tmp_path_factory.mktemp("library")
+    rest = set(re.findall(r"\b(dnnl_\w+)\(", onednn_c.API)) - set(re.findall(r"\b(dnnl_\w+)\(", STUBS))
+    (folder / "stubs.c").write_text(STUBS + "".join(f"int {each}() {{ return 0; }}\n" for each in sorted(rest)))
+    made = folder / "libdnnl.so"
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", folder / "stubs.c", "-o", made], check=True, timeout=60)
+    return made
+
+
+@pytest.mark.parametrize("in_c", [False, True], ids=["python", "c"])
+def test_a_script_that_is_run_hands_the_text_on_and_does_nothing_else(
+    in_c: bool, library: Path, tmp_path: Path, cli: Cli
+) -> None:
+    for number, each in enumerate([*TEXTS[:8], *TEXTS[-7:], *TEXTS[17:26]]):
+        words = case_file(tmp_path / "cases", attributes=f"{{axis: {{type: string, values: {quoted(each)}}}}}")
+        out = cli("explain", "a-case", *Script("onednn", in_c).words, *words).expect(0).out
+        path = tmp_path / f"{number}.{'c' if in_c else 'py'}"
+        path.write_text(out, encoding="utf-8")
+        command = [sys.executable, str(path)]
+        if in_c:
+            command = [str(path.with_suffix(""))]
+            link = ["cc", str(path), "-o", *command, str(library), f"-Wl,-rpath,{library.parent}"]
+            subprocess.run(link, check=True, timeout=60)
+        env = {"ONEDNN_LIBRARY": str(library)}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False)
+        assert f"{each.encode().hex()} is what it was told".encode() in done.stdout, (each, done.stderr)
+        assert not (tmp_path / FILE).exists(), each
+
+
+@every_script
+def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, cli: Cli) -> None:
+    run = (
+        "import runpy, sys\nfrom unittest.mock import MagicMock\n"
+        "for name in sys.argv[2:]: sys.modules[name] = MagicMock()\n"
+        "runpy.run_path(sys.argv[1])\n"
+    )
+    attacks = (
+        f"{{axis: {{type: s64, values: {quoted(IN_PYTHON)}}}}}",
+        f"{{shape: {{type: 's64[]', values: [{quoted(IN_PYTHON)}]}}}}",
+        f"{{special_zero: {{type: bool, values: {quoted(IN_PYTHON)}}}}}",
+        f"{{{quoted(f'x={IN_PYTHON}, y')}: {{type: s64, values: 1}}}}",
+        f"{{axis: {{type: {quoted(IN_PYTHON)}, values: 1}}}}",
+    )
+    for attack in attacks:
+        code, out, err = cli("explain", "a-case", *script.words, *case_file(tmp_path, attributes=attack))
+        if code == 0 and not script.in_c:
+            (tmp_path / "script.py").write_text(out, encoding="utf-8")
+            modules = sorted({"onnx", "openvino", *re.findall(r"^(?:import|from) ([\w.]+)", out, re.MULTILINE)})
+            parents = [name.rpartition(".")[0] for name in modules if "." in name]
+            ours = (*sys.stdlib_module_names, "numpy")
+            foreign = [name for name in (*parents, *modules) if name.partition(".")[0] not in ours]
+            command = [sys.executable, "-c", run, "script.py", *foreign]
+            subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+            assert not (tmp_path / FILE).exists(), out
+        assert code == 2, attack
+        assert re.search(r"a\.yaml:\d+: ", err), err
+        assert err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [f'torch@") + {IN_PYTHON} + ("', "torch@a\nb", "torch@", "onnxruntime@cuda", "torch-mkldnn@cuda", "litert@x"],
+)
+def test_a_backend_or_device_that_there_is_not_makes_no_script(backend: str, tmp_path: Path, cli: Cli) -> None:
+    code, out, err = cli("explain", "a-case", "--backend", backend, *case_file(tmp_path, attributes=""))
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("key", "value"), BAD)
+def test_a_name_that_is_none_is_refused_with_its_line(key: str, value: str, tmp_path: Path, cli: Cli) -> None:
+    words = case_file(tmp_path / "cases", **{key: value})
+    err = cli("explain", "a-case", *words).expect(2).err
+    lines = (tmp_path / "cases" / "a.yaml").read_text(encoding="utf-8").splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if line.startswith(f"    {key}:"))
+    assert re.search(rf"a\.yaml:{number}: ", err), err
+    assert all("a.yaml:" in line for line in err.splitlines()), err
+
+
+@pytest.mark.parametrize("name", ["a b.yaml", "a;b.yaml", "a\nb.yaml", "é.yaml", "$(id).yaml", "a'b.yaml"])
+def test_a_case_file_of_another_name_is_refused(name: str, tmp_path: Path, cli: Cli) -> None:
+    words = case_file(tmp_path)
+    (tmp_path / "a.yaml").rename(tmp_path / name)
+    err = cli("list", "cases", *words).expect(2, err=[repr(name), "rename the file"]).err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name])
+@pytest.mark.parametrize(
+    ("file", "old"),
+    [
+        ("sources", "id: static-2020"), ("sources", "operation: StaticReshape"),
+        ("sources", "file: 000_b911fcf25091713d.txt"),
+        ("operations", "id: StaticReshape"), ("operations", "types: [f32"), ("rules", "id: one-infer"),
+        ("findings", "id: "),
+    ],
+)  # fmt: skip
+def test_a_name_in_a_specification_that_is_none_is_refused(name: str, file: str, old: str, tmp_path: Path) -> None:
+    folder = tmp_path / "spec"
+    shutil.copytree(spec_folder(), folder, ignore=shutil.ignore_patterns("schema", "*.py", "__pycache__"))
+    path = folder / f"{file}.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if old in line)
+    before, key, after = lines[at].partition(old)
+    word = key.split()[-1].lstrip("[") if key.strip()[-1] != ":" else ""
+    lines[at] = before + key.removesuffix(word) + quoted(name) + (after if word else "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    with pytest.raises(Malformed) as malformed:
+        load_spec(folder)
+    assert any(problem.place.line == at + 1 for problem in malformed.value.problems), malformed.value
+    assert all(str(problem).isprintable() for problem in malformed.value.problems)
+
+
+def test_the_bundled_names_are_all_names() -> None:
+    suite = load_suite()
+    names = [*suite.cases, *suite.spec.rules, *suite.spec.findings, *suite.spec.documents, *suite.spec.operations]
+    names += [name for case in suite.cases.values() for name in case.attributes]
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in names)
+
+
+def test_the_json_of_a_script_is_the_script(tmp_path: Path, cli: Cli) -> None:
+    words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(TEXTS[-1])}}}}}")
+    _, plain, _ = cli("explain", "a-case", "--backend", "onednn", *words)
+    _, out, _ = cli("explain", "a-case", "--backend", "onednn", "--json", *words)
+    assert json.loads(out)["text"] == plain
+
+
+PASTED = """
+from conformance.adapter import FunctionAdapter
+
+
+class Mine(FunctionAdapter):
+    name, version = "mine", "1"
+
+    def reshape(self, src, shape, special_zero):
+        raise ValueError("no" + chr(10) + "  - id: pasted" + chr(10) + "    rule: one-infer" + chr(13) + chr(0x2028))
+"""
+
+
+SWEEP = "sweep --rank 1 --max-dim 1 --type f32 --operation StaticReshape"
+
+
+@pytest.mark.parametrize("words", [SWEEP, "hunt --examples 3"], ids=["sweep", "hunt"])
+def test_a_message_of_a_backend_adds_no_case_to_what_is_shown(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(PASTED, encoding="utf-8")
+    command, *options = words.split()
+    out = cli(command, "mine.py:Mine", "--isolation", "none", *options).expect(1).out
+    assert "  - id: refused-a-legal-call" in out
+    assert not re.search(r"^ *- id: pasted", out, re.MULTILINE)
+
+
+def test_a_text_in_a_case_that_was_found_stays_a_text(tmp_path: Path) -> None:
+    for value in TEXTS[:-9]:
+        row = row_of({"axis": text(value)})
+        written = case_text(row.case, "extra-attributes", row, "a found case")
+        (tmp_path / "a.yaml").write_text(f"about: One.\ncases:\n{written}", encoding="utf-8")
+        (case,) = load_cases(tmp_path, spec()).values()
+        assert case.attributes == row.case.attributes, value
+
+
+@pytest.mark.parametrize("name", ["none", "None", "true", "FALSE".title(), "function-adapter", "array"])
+def test_a_new_adapter_of_any_name_can_be_imported(
+    cli: Cli, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check = shlex.split(cli("new-adapter", name, "--json", "--out", "mine.py").expect(0).data["next"][0])
+    assert load_adapter(check[-1]).identity.name == name
+
+
+@pytest.mark.parametrize("name", [*NAMES, '"""', "a\n", "a\\", "é", "a\u2028"])
+@pytest.mark.parametrize("language", ["python", "c", "cpp", "javascript", "rust"])
+def test_a_name_that_would_be_code_makes_no_adapter(
+    cli: Cli, name: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli("new-adapter", name, "--lang", language).expect(2, lines=1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_name_of_two_lines_makes_no_completion(cli: Cli, shell: str, tmp_path: Path) -> None:
+    folder = tmp_path / "spec"
+    shutil.copytree(spec_folder(), folder, ignore=shutil.ignore_patterns("schema", "*.py", "__pycache__"))
+    path = folder / "findings.yaml"
+    path.write_text(re.sub(r"- id: \S+", r'- id: "poweroff\\n"', path.read_text(encoding="utf-8"), count=1), "utf-8")
+    assert cli("completion", shell, "--spec", folder).expect(2, err=r"'poweroff\n'").out == ""

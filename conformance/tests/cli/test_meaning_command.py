@@ -1,0 +1,151 @@
+"""`conformance meaning`, `diff-documents` and the domain of calls."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import islice, pairwise
+
+import pytest
+
+from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
+
+from ..small import Cli
+from .spec_commands import DOCUMENTS, MEANING, answer, run
+
+__all__ = ["run"]
+
+
+# ── meaning ───────────────────────────────────────────────────────────────────────────────────────
+def test_meaning_gives_the_answer_in_each_document(run: Cli) -> None:
+    data = answer(run, *MEANING)
+    assert data["call"] == {"src": [3, 4, 5], "shape": [0, -1], "special_zero": True}
+    assert {name: (each["kind"], each["dst"]) for name, each in data["meanings"].items()} == {
+        name: ("legal", [3, 20]) for name in DOCUMENTS
+    }
+    assert run(*MEANING)[1].count("[3, 20]") == 5
+
+
+def test_meaning_names_broken_rules_with_their_sentence_and_line(run: Cli) -> None:
+    words = ("meaning", "--src", "0,3", "--shape", "0,-1", "--special-zero", "false")
+    meanings = answer(run, *words)["meanings"]
+    assert meanings["static-2021"]["kind"] == "illegal"
+    (broken,) = meanings["static-2021"]["because"]
+    assert broken["rule"] == "zero-meets-infer"
+    assert broken["at"][0]["line"] == 40
+    assert meanings["static-2022"]["kind"] == "unspecified"
+    assert meanings["static-2022"]["dst"] == [0, None]
+    out = run(*words)[1]
+    assert broken["sentence"] in out
+    assert "line 40" in out
+    assert "[0, ?]" in out
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["3,4,5", "3x4x5", "3X4x5", "[3, 4, 5]", "(3,4,5)", "{3;4;5}", "3 4 5", " 3 ,4 , 5 ", "3,4,5,",
+     "(3, 4, 5,)", "T[3, 4, 5]", "f32[3,4,5]", "'3,4,5'", "3*4*5", "+3,4,5", "03,4,5"],
+)  # fmt: skip
+def test_meaning_reads_dims_as_people_write_them(run: Cli, typed: str) -> None:
+    assert answer(run, "meaning", "--src", typed, "--shape", "60", "--special-zero", "true")["call"]["src"] == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--shape", "-1,2"], ["--shape=-1,2"], ["--shape", "-1", "2"], ["--shape", "-1,", "2"],
+     ["--shape", "(-1,2)"], ["--shape", "-1 2"], ["--shape=-1,", "2"]],
+)  # fmt: skip
+def test_meaning_takes_a_leading_minus(run: Cli, words: list[str]) -> None:
+    data = answer(run, "meaning", "--src", "3,4", *words, "--special-zero", "false")
+    assert data["call"]["shape"] == [-1, 2]
+    assert data["meanings"]["static-2022"]["dst"] == [6, 2]
+
+
+@pytest.mark.parametrize("typed", ["", "()", "[]", " ", "( )", "''"])
+def test_meaning_takes_rank_0(run: Cli, typed: str) -> None:
+    data = answer(run, "meaning", "--src", typed, "--shape", typed, "--special-zero", "no")
+    assert data["call"] == {"src": [], "shape": [], "special_zero": False}
+    assert data["meanings"]["static-2022"]["kind"] == "unspecified"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--special-zero", "True"], ["--special-zero=yes"], ["--special_zero", "1"], ["--special-zero", "ON"],
+     ["--special-zero", "'t'"], ["--special-zero"]],
+)  # fmt: skip
+def test_meaning_takes_any_truth(run: Cli, words: list[str]) -> None:
+    assert answer(run, "meaning", "--src", "3", "--shape", "3", *words)["call"]["special_zero"] is True
+
+
+def test_meaning_takes_the_form_of_the_call(run: Cli) -> None:
+    def kinds(*words: str) -> dict[str, str]:
+        meanings = answer(run, "meaning", "--src", "3", "--shape", "3", "--special-zero", "true", *words)["meanings"]
+        return {name: each["kind"] for name, each in meanings.items()}
+
+    assert set(kinds("--dst-type", "float16").values()) == {"illegal"}
+    assert set(kinds("--src-type", "double").values()) == {"unspecified"}
+    assert set(kinds("--missing", "special_zero").values()) == {"illegal"}
+    assert set(kinds("--missing", "shape").values()) == {"illegal"}
+    assert set(kinds("--shape-rank", "2").values()) == {"illegal"}
+    assert set(kinds("--declared", "?").values()) == {"legal"}
+    assert set(kinds("--declared", "4").values()) == {"illegal"}
+    assert set(kinds("--extra-attributes", "mode").values()) == {"unspecified"}
+    assert kinds("--document", "static_2022", "--shape-type", "int64") == {"static-2022": "legal"}
+
+
+def test_meaning_knows_what_an_operation_cannot_express(run: Cli) -> None:
+    meanings = answer(run, "meaning", "--src", "0", "--shape", "0,4294967296", "--special-zero", "true")["meanings"]
+    assert meanings["dynamic-2021"]["kind"] == "not expressible"
+    assert "s32" in meanings["dynamic-2021"]["reason"]
+    assert meanings["reshape-2020"]["kind"] != "not expressible"
+
+
+# ── diff-documents ────────────────────────────────────────────────────────────────────────────────
+def test_diff_documents_says_what_was_added_and_shows_it(run: Cli) -> None:
+    data = answer(run, "diff-documents", "static-2022", "static-2021")
+    changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
+    assert "zero-meets-infer" in changes["added"]
+    assert "lower-bound" in changes["reworded in effect"]
+    assert changes["dropped"] == set()
+    back = answer(run, "diff-documents", "static-2021", "static-2022")
+    assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]
+    run("diff-documents", "static-2022", "static-2021").expect(0, out=data["example"]["command"])
+
+
+@pytest.mark.parametrize("a", DOCUMENTS)
+def test_the_example_of_a_diff_can_be_typed_and_parts_the_documents(run: Cli, a: str) -> None:
+    for b in DOCUMENTS:
+        example = answer(run, "diff-documents", a, b)["example"]
+        if example is None:
+            continue
+        meanings = answer(run, *shlex.split(example["command"])[1:])["meanings"]
+        assert (meanings[a]["kind"], meanings[a]["dst"]) != (meanings[b]["kind"], meanings[b]["dst"])
+
+
+def test_diff_documents_says_when_no_call_parts_them(run: Cli) -> None:
+    run("diff-documents", "static-2020", "static-2021").expect(
+        0, out=["no call was found that means something else", "searched"]
+    )
+
+
+def test_diff_documents_of_two_operations_compares_signatures(run: Cli) -> None:
+    signature = answer(run, "diff-documents", "static-2021", "dynamic-2021")["signature"]
+    assert signature["shape types"] == {"static-2021": ["s64"], "dynamic-2021": ["s32"]}
+    assert signature["shape given as"] == {"static-2021": ["attribute"], "dynamic-2021": ["runtime"]}
+
+
+# ── domain ────────────────────────────────────────────────────────────────────────────────────────
+def test_the_full_domain_is_the_one_that_proofs_run_through() -> None:
+    assert FULL.size == 873_912
+
+
+@pytest.mark.parametrize("domain", [SMALL, TINY, Domain(0, 0, 0, 0, 0), Domain(1, 4, 2, 0, 1)], ids=str)
+def test_a_domain_holds_each_call_once_the_smallest_first(domain: Domain) -> None:
+    found = list(calls(domain))
+    assert len(found) == len(set(found)) == domain.size
+    sizes = [(len(src) + len(shape), sum(src) + sum(map(abs, shape))) for src, shape, _ in found]
+    assert all(a <= b for a, b in pairwise(sizes))
+    assert found == list(calls(domain))
+
+
+def test_a_domain_need_not_be_held_in_memory() -> None:
+    assert len(list(islice(calls(FULL), 1000))) == 1000

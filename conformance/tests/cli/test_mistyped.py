@@ -1,0 +1,155 @@
+"""What a person mistypes gets one line, and the command behaves in every terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.system import terminal
+
+from ..small import Cli
+from .spec_commands import MEANING, MISTYPED, ROOT, run
+
+__all__ = ["run"]
+HELP_CPU = 0.15
+
+
+def python(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=env, timeout=60, check=False)
+
+
+MISTYPED["maybe"] = (["meaning", "--src", "3", "--shape", "3", "--special-zero", "maybe"], "neither true nor false")
+
+
+@pytest.mark.parametrize(("words", "said"), MISTYPED.values(), ids=[name[:40] for name in MISTYPED])
+def test_a_slip_gets_one_line_that_helps(run: Cli, words: list[str], said: str) -> None:
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("conformance: ")
+    assert len(err.splitlines()) == 1
+    assert said in err
+    assert len(err) < 700
+    assert all(character.isprintable() for character in err[:-1])
+
+
+def test_an_error_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(folder: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("conformance.load.spec.load_spec", broken)
+    with pytest.raises(ZeroDivisionError):
+        main(["list", "rules"])
+
+
+def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
+    def interrupted(folder: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("conformance.load.spec.load_spec", interrupted)
+    assert run("list", "rules") == (130, "", "conformance: interrupted\n")
+
+
+# ── as a process ──────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    "words", [["--help"], ["-h"], ["help"], ["meaning", "--help"], ["help", "check"], ["--version"]]
+)
+def test_help_is_on_stdout(run: Cli, words: list[str]) -> None:
+    run(*words).expect(0, lines=0, out="conformance")
+
+
+def test_help_imports_nothing_slow_and_takes_no_time() -> None:
+    code = (
+        "import os, sys\nfrom conformance.cli.main import main\n"
+        "assert main(['--help']) == 0\n"
+        "slow = {'numpy', 'yaml', 'jinja2', 'jsonschema', 'ml_dtypes', 'pytest'} & set(sys.modules)\n"
+        "print('slow:', sorted(slow), 'cpu:', sum(os.times()[:2]))"
+    )
+    best = 60.0
+    for _ in range(3):
+        done = python("-c", code)
+        assert done.returncode == 0, done.stderr
+        *_, last = done.stdout.splitlines()
+        assert "slow: []" in last
+        best = min(best, float(last.rpartition(" ")[2]))
+    assert best < HELP_CPU
+
+
+def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
+    code = (
+        "import sys\nimport conformance.pytest_plugin.hooks, conformance.report.publish, conformance.report.verify\n"
+        "from conformance.report import compare_page, diff_report, junit, render, report_page\n"
+        "from conformance.cli.main import main\nassert main(['list', 'rules']) == 0\n"
+        "print('early:', 'jinja2' in sys.modules)\nrender.render_page('diff.html')"
+    )
+    done = python("-c", code)
+    assert done.stdout.splitlines()[-1] == "early: False"
+    assert "UndefinedError" in done.stderr, "a value that a page lacks is an error"
+
+
+def test_the_module_is_the_command() -> None:
+    done = python("-m", "conformance", *MEANING)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[3, 20]" in done.stdout
+    assert "\x1b" not in done.stdout
+    done = python("-m", "conformance", "explain", "one-infre")
+    assert done.returncode == 2
+    assert done.stderr == "conformance: unknown name 'one-infre'; did you mean 'one-infer'?\n"
+
+
+def test_a_terminal_of_few_characters_gets_escapes() -> None:
+    done = python("-m", "conformance", "diff-documents", "static-2022", "static-2021", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    script = f"{sys.executable} -m conformance list findings --json | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("0", "141")
+
+
+# ── the terminal ──────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "\u202e", "\u2066", "\x9b31m", "\r", "\u200b", "\ufeff", "\x00"])
+def test_nothing_printable_acts_on_a_terminal(text: str) -> None:
+    shown = terminal.printable(f"a{text}b")
+    assert shown.isprintable()
+    assert shown.startswith("a\\")
+
+
+def test_colour_is_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        text = ""
+
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+        def flush(self) -> None: ...
+
+    def said() -> str:
+        stream: Any = Terminal()
+        terminal.say(f"{terminal.paint('bold', 'x')} \x1b[31m", stream)
+        return str(stream.text)
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert said() == "\x1b[1mx\x1b[0m \\x1b[31m\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert said() == "x \\x1b[31m\n"
+
+
+def test_columns_line_up_whatever_is_in_them() -> None:
+    rows = [("ab", "c"), (terminal.paint("red", "日本"), "d"), ("e\u0301", "f")]
+    lines = terminal.plain(terminal.table(rows)).splitlines()
+    assert [terminal.columns(line) for line in lines] == [7, 7, 7]

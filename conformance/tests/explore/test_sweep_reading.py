@@ -1,0 +1,198 @@
+"""Who reads a sweep, and what is done with a backend that does not answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapters.broken import AnyNegativeInfers
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.certify.journal import Refused, encode
+from conformance.cli import sweep as command_module
+from conformance.explore import run_block
+from conformance.explore.blocks import Order, blocks_of, ways_of
+from conformance.explore.context import Context, Lost
+from conformance.explore.run_block import BlockRun
+from conformance.explore.sweep_file import FILE, Writer, read, salvage
+from conformance.explore.tally import EMPTY, Tally, add, tally_of
+from conformance.isolate.distribute import run_here
+from conformance.meaning.domain import SMALL, TINY, Domain
+from conformance.model import Graph, Program, Spec, TimedOut
+
+from .sweeps import MEDDLING, PART, Sweep, spec, sweep, swept
+
+__all__ = ["spec", "sweep"]
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────
+def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path).expect(1)
+    text = (tmp_path / FILE).read_text(encoding="utf-8")
+    assert read(tmp_path / FILE).total.failures
+    for changed, words in (
+        (text[:-5], "the line is cut off: the sweep did not end; sweep again"),
+        ("".join(text.splitlines(keepends=True)[:-1]), "no footer"),
+        ("", "is empty; sweep again"),
+        (text.replace('"resumed":false,"calls":2,', '"resumed":false,"calls":3,', 1), "the blocks are not those"),
+        (text.replace('"shard":null', '"shard":"1/2"', 1), "the header is not the one"),
+        (text.replace('"refuses-everything":', '"refuses-everything":1', 1), "the footer is not as it was written"),
+        (text.replace('"seconds":', '"seconds":1', 1), "the footer is not as it was written"),
+        (text + text, 'a "footer" among the blocks; two files are mixed'),
+    ):
+        (tmp_path / FILE).write_text(changed, encoding="utf-8")
+        with pytest.raises(Refused, match=words):
+            read(tmp_path / FILE)
+    with pytest.raises(Refused, match="cannot be read"):
+        salvage(tmp_path / "none.jsonl", {}, ())
+
+
+WRONG = [
+    (0, ("domain", "ranks"), -1),
+    (0, ("ways", 0, "layout"), "any"),
+    (0, ("claims", "operations"), "all"),
+    (0, ("suite", "digest"), "0"),
+    (0, ("calls",), True),
+    (0, ("more",), 1),
+    (1, ("calls",), -2),
+    (1, ("calls",), 2.0),
+    (1, ("calls",), 1 << 64),
+    (1, ("resumed",), 1),
+    (1, ("meanings", "static-2021"), []),
+    (1, ("meanings", "static-2021", "legal"), -3),
+    (1, ("verdicts", "static-2021", "passed"), 1),
+    (1, ("failures",), {}),
+    (1, ("failures",), [{"rule": "one-infer"}]),
+    (-2, ("failures", 0, "size", 2), 1),
+    (-2, ("failures", 0, "calls"), None),
+    (-2, ("failures", 0, "verdicts"), {"static-2021": []}),
+    (-1, ("canaries", "refuses-everything"), -3),
+    (-1, ("canaries",), None),
+    (-1, ("seconds",), float("nan")),
+    (-1, ("seconds",), "1"),
+    (-1, ("digest",), 7),
+]
+
+
+@pytest.mark.parametrize(("number", "keys", "value"), WRONG)
+def test_a_field_of_the_wrong_type_is_refused_with_its_place(
+    tmp_path: Path, sweep: Sweep, number: int, keys: tuple[Any, ...], value: Any
+) -> None:
+    sweep(tmp_path).expect(1)
+    records = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
+    inner = records[number]
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    if number == -1:
+        rest = {key: value for key, value in records[-1].items() if key != "footer"}
+        records[-1]["footer"] = hashlib.sha256(encode(rest).encode()).hexdigest()
+    (tmp_path / FILE).write_text("".join(f"{encode(each)}\n" for each in records), encoding="utf-8")
+    place = f"{FILE}:{number + 1 if number >= 0 else len(records) + 1 + number}: "
+    with pytest.raises(Refused, match=place) as refused:
+        read(tmp_path / FILE)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    for text, words in (
+        (b"[" * 100_000 + b"\n", "1: is no result of a sweep"),
+        (b'{"record":' * 100_000 + b"\n", "1: is no result of a sweep"),
+        (b"\xff\n", "1: is not UTF-8"),
+        (b'{"record":"block"}\n', "1: is no header of reshape-conformance-sweep-3"),
+        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "reads reshape-conformance-sweep-3"),
+    ):  # fmt: skip
+        path.write_bytes(text)
+        with pytest.raises(Refused, match=words):
+            read(path)
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Refused, match="1: the line has more than 16,777,216 bytes"):
+        read(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(Refused, match="not a regular file"):
+        read(path)
+
+
+def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path, sweep: Sweep) -> None:
+    sweep(tmp_path).expect(1)
+    header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
+    writer = Writer(tmp_path, header, [tally_of(block) for block in blocks[:-1]])
+    writer.close(1.0, {"planted": 1})
+    with pytest.raises(Refused, match="calls, and its header says 248"):
+        read(tmp_path / FILE)
+
+
+def test_blocks_that_were_taken_in_part_are_no_sweep(
+    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fewer(*given: Any) -> Tally:
+        whole = run_block.run_block(*given)
+        return whole._replace(calls=whole.calls - 1)
+
+    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[1])))
+    sweep(tmp_path).expect(3, err="a worker made 1 calls of a block of 2")
+    assert not (tmp_path / FILE).exists()
+
+
+# ── a backend that does not answer ────────────────────────────────────────────────────────────────
+class Late(NumpyReference):  # type: ignore[misc]
+    """The reference, which does not answer the calls that `late` picks by their number."""
+
+    def __init__(self, late: Callable[[int], bool]) -> None:
+        self.late, self.made = late, 0
+
+    def compile(self, graph: Graph) -> Program:
+        self.made += 1
+        if self.late(self.made):
+            raise TimedOut("no answer within 20 s")
+        return super().compile(graph)  # type: ignore[no-any-return]
+
+
+def test_a_backend_that_hangs_on_every_call_or_again_and_again_is_given_up(spec: Spec) -> None:
+    adapter = Late(lambda number: number > 30)
+    with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
+        swept(spec, adapter, SMALL)
+    assert adapter.made == 40
+    with pytest.raises(Lost, match="to 50 calls of a block, the last of them"):
+        swept(spec, Late(lambda number: bool(number % 2)), SMALL)
+
+
+def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> None:
+    total = swept(spec, Late(lambda number: number % 400 < 9), Domain(1, 3, 3, -2, 3))
+    assert total.calls == Domain(1, 3, 3, -2, 3).size
+    assert {diagnosis for _, diagnosis in total.failures} == {"timeout"}
+
+
+def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
+    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_block, "_IN_A_ROW", 2)
+    source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
+    (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
+    backend = f"{tmp_path / 'hanging.py'}:Meddling"
+    words = "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []"
+    sweep(tmp_path / "out", "--timeout", "0.5", backend=backend).expect(3, lines=1, err=words)
+    kept = (tmp_path / "out" / PART).read_text(encoding="utf-8").splitlines()
+    assert len(kept) > 1
+    (tmp_path / "hanging.py").write_text(source.replace("time.sleep(60)", "pass"), encoding="utf-8")
+    sweep(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend).expect(0)
+    assert read(tmp_path / "out" / FILE).footer["resumed"] == len(kept) - 1
+
+
+def test_parts_join_in_any_order(spec: Spec) -> None:
+    order = Order("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
+    context = Context(order, AnyNegativeInfers())
+    parts = [BlockRun(context, block).tally() for block in blocks_of(TINY)]
+    forth, back = EMPTY, EMPTY
+    for one, other in zip(parts, reversed(parts), strict=True):
+        forth, back = add(forth, one), add(back, other)
+    assert forth == back

@@ -1,0 +1,114 @@
+"""A program that breaks the protocol, and what comes of calling it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conformance.isolate.launch import Limits
+from conformance.isolate.remote import Remote
+from conformance.model import Declared, Graph, Node, Operand, Outcome
+from conformance.plan.memory import Source
+from conformance.plan.steps import RowStep
+from conformance.run.call import make_call
+
+PROGRAM = Path(__file__).parents[1] / "misbehaving.py"
+LIMITS = Limits(seconds=1.0, start_seconds=5.0, stop_seconds=0.4)
+
+
+OPEN: list[Remote] = []
+
+
+def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
+    """The program with a fault; it is closed at the end of the test."""
+    OPEN.append(Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share))
+    return OPEN[-1]
+
+
+def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> RowStep:
+    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
+    return RowStep(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
+
+
+def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:
+    return make_call(backend, task(**call), None)[0]
+
+
+def assert_outcome(answer: Outcome, kind: str, words: str) -> None:
+    assert (answer.kind, words in (answer.message or "")) == (kind, True), str(answer)[:500]
+
+
+IN_A_CALL = {
+    "silent": ("timeout", "no answer within 1 s to run"),
+    "late": ("timeout", "no answer within 1 s to run"),
+    "partial-line": ("timeout", "has no end"),
+    "crlf": ("error", "ends with a carriage return"),
+    "bom": ("error", "byte order mark"),
+    "invalid-utf8": ("error", "is not UTF-8"),
+    "invalid-json": ("error", "the line is no JSON"),
+    "trails": ("error", "the line is no JSON"),
+    "two-objects": ("error", "the line is no JSON"),
+    "no-object": ("error", "the line is no JSON object"),
+    "huge-line": ("error", "a line of more than"),
+    "wrong-id": ("error", "that nobody made"),
+    "text-id": ("error", "its reply has the id"),
+    "prints": ("error", "b'Using 4 threads'; if a library printed it"),
+    "exits": ("crash", "ended with exit code 0 in the middle of a call"),
+    "dies": ("crash", "ended with exit code 1 in the middle of a call; its last words: out of licences"),
+    "segfault": ("crash", "died of SIGSEGV"),
+    "child-holds-stdout": ("crash", "ended with exit code 3"),
+    "closes-stdout": ("crash", "closed its output without ending"),
+    "short-payload": ("timeout", "23 of the 24 bytes of its payload came"),
+    "long-payload": ("error", "4 bytes more than it announced"),
+    "enormous": ("error", "where the size of the payload was due"),
+    "unknown-type": ("error", "'q7', which is no element type"),
+    "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
+    "wrote-nonsense": ("error", "'wrote' names the tensor 9"),
+    "two-kinds": ("error", "it said result, rejected"),
+    "no-kind": ("error", "it said none"),
+}
+
+
+CONTRADICTIONS = {
+    "where the size of the payload was due": [
+        'result:{"bytes": "24"}', 'result:{"bytes": 24.0}', 'result:{"bytes": null}', 'result:{"bytes": -1}',
+    ],
+    "4 bytes more than it announced": ['result:{"bytes": 20}'],
+    "24 bytes more than it announced": ['result:{"bytes": 0, "dims": [0]}'],
+    "lies at 0 in shared memory, where it was given no room": ['result:{"at": 0}'],
+    "lies at 4096 in shared memory, where it was given no room": ['result:{"at": 4096}'],
+    "which is no element type": ['result:{"type": null}', 'result:{"type": "string"}'],
+    "24 bytes for f64[3, 2], which takes 48": ['result:{"type": "f64"}'],
+    "where a list was due": ['result:{"dims": null}', 'result:{"dims": "32"}'],
+    "where a whole number was due": [
+        'result:{"dims": [3, null]}', 'result:{"dims": [3, 2.0]}', 'result:{"dims": [6, true]}',
+        'result:{"dims": [6, "1.0"]}', 'result:{"dims": [6, ""]}', 'result:{"dims": [-6, "-"]}',
+        'result:{"dims": [-6, "--1"]}', 'result:{"dims": [6, "+1"]}', 'result:{"dims": [6, "¹"]}',
+        f'result:{{"dims": [6, "{"0" * 39}1"]}}',
+    ],
+    "24 bytes for f32[3, 1], which takes 12": ['result:{"dims": [3, 1]}'],
+    "24 bytes for f32[3, 3], which takes 36": ['result:{"dims": [3, 3]}'],
+    "24 bytes for f32[-3, -2], which takes 0": ['result:{"dims": [-3, -2]}'],
+    "24 bytes for f32[0, 6], which takes 0": ['result:{"dims": [0, 6]}'],
+    "'result' is 5, where an object was due": ['beside:{"result": 5}'],
+    "'result' is [24], where an object was due": ['beside:{"result": [24]}'],
+    "it said result, error": ['beside:{"error": {"message": "both"}}'],
+    "it said result, unsupported": ['beside:{"unsupported": {"feature": "both"}}'],
+    "where a list of objects was due": [
+        'beside:{"wrote": {"tensor": 0}}', 'beside:{"wrote": [0]}', 'beside:{"wrote": null}',
+        'beside:{"changed": [[]]}', 'beside:{"overwrote": "src"}',
+    ],
+    "'wrote' names the tensor None, and there are 1": ['beside:{"wrote": [{"bytes": 4}]}'],
+    "'wrote' names the tensor '0', and there are 1": ['beside:{"wrote": [{"tensor": "0", "bytes": 4}]}'],
+    "'wrote' names the tensor -1, and there are 1": ['beside:{"wrote": [{"tensor": -1, "bytes": 4}]}'],
+    "'wrote' names the tensor 1, and there are 1": ['beside:{"wrote": [{"tensor": 1, "bytes": 4}]}'],
+    "it changed 4 bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0, "bytes": 4}]}'],
+    "it changed None bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0}]}'],
+    "'changed' names the call None, which is none of this program": ['beside:{"changed": [{"bytes": 24}]}'],
+    "'changed' names the call 0, which is none of this program": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
+    "'overwrote' names the call -1, which is none of this program": [
+        'beside:{"overwrote": [{"call": -1, "bytes": 24}]}',
+    ],
+}  # fmt: skip
+"""The words of an error, and the replies that are one for that reason."""
+FAULTS = IN_A_CALL | {fault: ("error", words) for words, faults in CONTRADICTIONS.items() for fault in faults}

@@ -1,0 +1,91 @@
+"""Backends in processes of their own, for the tests of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from conformance.isolate.backend import use_backend
+from conformance.isolate.launch import Limits
+from conformance.isolate.remote import Remote, worker
+from conformance.load.cases import load_suite
+from conformance.model import Declared, Graph, Node, Operand, Result, Tensor
+from conformance.plan.memory import Source, image_of
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.run.row import run
+
+LIMITS = Limits(seconds=3.0)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of(load_suite())
+
+
+def reshape(dims: tuple[int, ...], shape: tuple[int, ...], type_: str = "f32") -> Graph:
+    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
+    return Graph(Declared(type_, dims), (node,))
+
+
+OPEN: list[Remote] = []
+
+
+def start(backend: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
+    OPEN.append(worker(backend, limits, share))
+    return OPEN[-1]
+
+
+def write_backend(folder: Path, text: str, name: str) -> str:
+    path = folder / "backend.py"
+    path.write_text(text, encoding="utf-8")
+    return f"{path}:{name}"
+
+
+ODD = """import os, time
+import numpy as np
+from conformance.adapters.numpy_reference import NumpyReference
+from conformance.model import Rejected, Tensor, Unsupported
+class Own(BaseException):
+    pass
+class Mute(BaseException):
+    def __str__(self):
+        raise KeyboardInterrupt
+class Odd(NumpyReference):
+    def compile(self, graph):
+        program, run = super().compile(graph), self.run
+        class Program:
+            def run(self, *given):
+                return run(program.run, *given)
+        return Program()
+    def run(self, go, src, shapes, may_overwrite):
+        odd = src.dims == (13,)
+"""
+
+
+def odd(folder: Path, act: str, share: bool = True, limits: Limits = LIMITS) -> Remote:
+    """A backend that acts so before each run; `odd` is true for a src of 13 elements, `go` runs a right backend."""
+    text = f"{ODD}        {act}\n        return go(src, shapes, may_overwrite)\n"
+    return start(write_backend(folder, text, "Odd"), limits, share)
+
+
+def run_in_both(backend: str, rows: Sequence[Row], limits: Limits = LIMITS) -> tuple[list[Result], list[Result]]:
+    """The results of rows in this process, and in one of the backend's own that is not started anew."""
+    with use_backend(backend, "none") as here, use_backend(backend, "worker", limits) as there:
+        results = list(run(rows, here)), list(run(rows, there))
+        assert isinstance(there, Remote)
+        assert there.generation == 1
+    return results
+
+
+def verdicts(results: Iterable[Result]) -> set[str]:
+    return {verdict for result in results for verdict in result.verdicts.values()}
+
+
+def called(remote: Remote, dims: tuple[int, ...], type_: str = "f32", may_overwrite: bool = False) -> Tensor:
+    src = image_of(Source(type_, dims)).tensor
+    count = 1
+    for length in dims:
+        count *= length
+    return remote.compile(reshape(dims, (count,), type_)).run(src, (), may_overwrite)

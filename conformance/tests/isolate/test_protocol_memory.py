@@ -1,0 +1,143 @@
+"""A program cannot make the suite hold more memory or wait longer than its limits allow."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import CannotStart
+from conformance.isolate.remote import Remote
+from conformance.model import Outcome
+from conformance.run.call import make_call
+
+from ..small import Cli
+from .faulty_program import OPEN, PROGRAM, assert_outcome, outcome, remote, task
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """No descriptor stays open, and no file in shared memory."""
+    folder = Path("/dev/shm")
+    files = set(folder.iterdir()) if folder.is_dir() else set()
+    yield
+    while OPEN:
+        OPEN.pop().close()
+    gc.collect()
+    left = {path for path in set(folder.iterdir()) - files if "conformance" in path.name} if folder.is_dir() else set()
+    assert not left
+
+
+def taken(backend: Remote) -> tuple[Outcome, float, int]:
+    """What the second call comes to, its seconds, and the bytes of memory it took of this process at most."""
+    assert outcome(backend).kind == "tensor"
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before, began = _memory("VmRSS"), time.monotonic()
+    answer = outcome(backend)
+    return answer, time.monotonic() - began, _memory("VmHWM") - before
+
+
+def _memory(which: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(which))
+
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory")
+GREEDY = {
+    "announces 2 GiB for 24 bytes": ('result:{"bytes": 2147483648}', "2147483648 bytes for f32[3, 2], which takes 24"),
+    "announces 2 GiB and dims for it": (
+        'result:{"bytes": 2147483648, "dims": [536870912]}', "2147483648 bytes, where at most 67108864 are read"
+    ),
+    "sends 2 MiB for dims of 24 bytes": ("sends-much-for-little", "2097152 bytes for f32[3, 2], which takes 24"),
+    "sends 128 MiB as announced": ("sends-as-much-as-it-likes", "134217728 bytes, where at most 67108864 are read"),
+    "changes src a thousand times": ("changes-src-often", "'wrote' names the same tensor twice"),
+}  # fmt: skip
+
+
+@only_linux
+@pytest.mark.parametrize("deed", GREEDY)
+def test_a_payload_larger_than_any_answer_is_an_error_and_takes_no_memory(deed: str) -> None:
+    fault, words = GREEDY[deed]
+    backend = remote(fault, "run", "second")
+    answer, seconds, peak = taken(backend)
+    assert_outcome(answer, "error", words)
+    assert (seconds < 1.5, peak < 32 << 20) == (True, True), (seconds, peak)
+    assert outcome(backend).kind == "tensor"
+
+
+@only_linux
+def test_memory_is_taken_for_bytes_that_came_and_not_for_those_announced() -> None:
+    backend = remote('result:{"bytes": 67108864, "dims": [16777216]}', "run", "second")
+    answer, seconds, peak = taken(backend)
+    assert_outcome(answer, "timeout", "24 of the 67108864 bytes of its payload came")
+    assert (seconds < 3, peak < 32 << 20) == (True, True), (seconds, peak)
+
+
+def test_a_wrong_answer_of_some_mebibytes_is_still_read_and_judged() -> None:
+    backend = remote("answers-with-more")
+    answer = outcome(backend)
+    assert (answer.kind, answer.dims, len(answer.data or b"")) == ("tensor", (4 << 20,), 16 << 20)
+
+
+@only_linux
+def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
+    backend = remote("floods", "run", "second", share=False)
+    assert outcome(backend).kind == "tensor"
+    large = task((1 << 24,), (1 << 24,))
+    assert len(large.src.tensor.memory) > 1 << 26
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _memory("VmRSS")
+    answer = make_call(backend, large, None)[0]
+    assert_outcome(answer, "error", "before it had read the call")
+    assert _memory("VmHWM") - before < 32 << 20
+
+
+@pytest.mark.parametrize(
+    ("dims", "words"),
+    [
+        (f"[{'0,' * 300_000}0]", "300,001 dims, where at most 256 are taken"),
+        (f"[{'1,' * 256}6]", "257 dims, where at most 256 are taken"),
+        (f"[0, {1 << 100}]", "a length of 101 bits, where at most 64 are taken"),
+        (f"[0, {-(1 << 100)}]", "a length of 101 bits, where at most 64 are taken"),
+        (f"[{'6,' * 256}6]", "257 dims, where at most 256 are taken"),
+    ],
+)
+def test_dims_past_any_library_are_an_error_that_is_told_in_short(tmp_path: Path, dims: str, words: str) -> None:
+    (tmp_path / "dims").write_text(dims)
+    backend = remote(f"dims-of:{tmp_path / 'dims'}", "run", "second")
+    assert outcome(backend).kind == "tensor"
+    answer = outcome(backend)
+    assert_outcome(answer, "error", words)
+    assert len(answer.message or "") < 300
+    assert outcome(backend).kind == "tensor"
+
+
+LONG = {
+    "name": ("name", "x" * 201, "the name has 201 characters"),
+    "version": ("version", "x" * 500_000, "the version has 500,000 characters"),
+    "a detail": ("detail", {"isa": "x" * 2001}, "the detail 'isa' has 2,001 characters"),
+    "the name of a detail": ("detail", {"x" * 201: "y"}, "give a name of at most 200"),
+    "details": ("detail", {f"d{n}": "x" for n in range(101)}, "the detail has 101 entries; give at most 100"),
+    "claims": ("leaves_out", ["chain"] * 201, "'leaves_out' has 201 names; give at most 200"),
+    "a claim": ("leaves_out", [f"rank:{'1' * 300_000}"], "where the name of an operation or a facet was due"),
+}
+
+
+@pytest.mark.parametrize("which", LONG)
+def test_a_description_too_long_to_be_recorded_is_refused_at_the_start(tmp_path: Path, cli: Cli, which: str) -> None:
+    key, value, words = LONG[which]
+    (tmp_path / "more").write_text(json.dumps({key: value}))
+    backend = f"cmd:{sys.executable} -S {PROGRAM} describes:{tmp_path / 'more'}"
+    said = cli("run", backend, "--out", tmp_path / "out").expect(3).err
+    assert (words in said, said.count("\n"), len(said) < 1000) == (True, 1, True), said[:1500]
+
+
+def test_why_a_program_cannot_start_is_cut_where_it_is_long() -> None:
+    with pytest.raises(CannotStart) as cannot:
+        remote("says-much", "describe")
+    assert len(str(cannot.value)) < 2500

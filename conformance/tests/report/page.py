@@ -1,0 +1,123 @@
+"""A page that was written, for tests that look into it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import FunctionAdapter, resolve_claims
+from conformance.certify.conclude import Conclusion, conclude
+from conformance.certify.evidence import Evidence, Target, Writer, header_of, read
+from conformance.model import Array, Result
+from conformance.plan.rows import Plan
+from conformance.report import junit, markdown, report_page
+from conformance.report.finished_run import FinishedRun
+from conformance.run.row import run
+
+from ..runs import few
+
+SECONDS = 4321.125
+CASES = """about: A few.
+cases:
+  - {id: flattens, rule: same-volume, src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
+  - {id: zero-beside-infer, rule: zero-meets-infer, src: "T[0, 3]", shape: [0, -1], special_zero: false, expect: reject}
+  - {id: stays-a-scalar, rule: rank-zero, src: "T[]", shape: [], special_zero: true, expect: unspecified}
+  - id: without-special-zero
+    rule: attributes-required
+    src: T[2]
+    shape: [2]
+    special_zero: true
+    attributes: {special_zero: missing}
+    expect: reject
+"""
+HOSTILE = "</script><img src=x onerror=alert(1)>|](http://evil.example) @nobody #1 ``` "
+HOSTILE += "\u202e\x1b[31m\x00\ufffe & ]]> 'q' \"q\"\n# h"
+Told = tuple[Plan, Evidence, Conclusion]
+WRITERS: dict[str, Callable[[Plan, Evidence, Conclusion], str]] = {
+    "page": lambda *those: report_page.render(FinishedRun(*those)),
+    "junit": lambda *those: junit.render(FinishedRun(*those)),
+    "markdown": lambda *those: markdown.render(FinishedRun(*those)),
+}
+
+
+class Answers(FunctionAdapter):
+    """Answers a literal 0 beside a -1, which two documents forbid and the others leave open."""
+
+    name, version = "answers", "1"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return src.reshape((0, 3) if shape == (0, -1) else shape)
+
+
+class Hostile(FunctionAdapter):
+    """Says what acts on a careless reader."""
+
+    name, version = HOSTILE, HOSTILE
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise (ValueError if src.ndim else KeyError)(HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return few(tmp_path_factory.mktemp("suite"), CASES)
+
+
+def told(
+    plan: Plan, adapter: FunctionAdapter, folder: Path, change: Callable[[list[Result]], list[Result]] = list
+) -> Told:
+    """A run of an adapter, with its results changed before they are written."""
+    claims = resolve_claims(adapter, plan.suite.spec.operations)
+    header = header_of(plan.suite, adapter.identity, claims, Target(), "my adapter.py:It")
+    writer = Writer(folder / "results.jsonl", header | {"started": "2026-01-02T03:04:05+00:00"})
+    for result in change([result._replace(milliseconds=0) for result in run(plan.rows, adapter)]):
+        writer.row(result)
+    writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, Hostile) else ())
+    evidence = read(folder / "results.jsonl")
+    known = {row.id for row in plan.rows}
+    results = {result.row: result for result in evidence.results if result.row in known}
+    return plan, evidence, conclude(plan, results, claims, Target())
+
+
+@pytest.fixture
+def answers(plan: Plan, tmp_path: Path) -> Told:
+    return told(plan, Answers(), tmp_path)
+
+
+class Page(HTMLParser):
+    """Elements, attributes and the text of each table row of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.raw: dict[str, list[str]] = {"script": [], "style": []}
+        self.text = ""
+        self._inside = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self._inside = tag
+        if tag in self.raw:
+            self.raw[tag].append("")
+        if tag in ("tr", "li", "p", "summary", "article", "h1", "h2", "h3"):
+            self.text += "\n"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in self.raw:
+            self.raw[self._inside][-1] += data
+        else:
+            self.text += data
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attribute, value in self.attributes if attribute == name]

@@ -1,0 +1,285 @@
+"""The page as a file, and the other files of a report."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance import report
+from conformance.adapter import resolve_claims
+from conformance.certify.conclude import conclude
+from conformance.certify.evidence import Evidence, Target, header_of
+from conformance.certify.folder import REPORTS, remove_reports
+from conformance.load.cases import load_suite
+from conformance.model import IDLE, Outcome, Result, Verdict
+from conformance.plan.rows import Plan, plan_of
+from conformance.plan.select import ids, parse_selection
+from conformance.report import badge, ctrf, report_page
+from conformance.report.finished_run import FinishedRun
+
+from ..runs import Wrong, few, finished
+from .page import HOSTILE, SECONDS, WRITERS, Answers, Hostile, Page, Told, answers, plan, told
+
+__all__ = ["answers", "plan"]
+
+
+# ── the page as a file ────────────────────────────────────────────────────────────────────────────
+def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Told) -> None:
+    found = Page(WRITERS["page"](*answers))
+    newer = (page.page for document in answers[0].suite.spec.documents.values() for page in document.newer)
+    outside = {"results.jsonl", *newer}
+    assert all(page == "results.jsonl" or page.startswith("https://") for page in outside)
+    ids = found.values("id")
+    assert len(ids) == len(set(ids))
+    for tag, name, value in found.attributes:
+        assert not name.startswith("on"), (tag, name)
+        assert name not in ("src", "srcset", "style", "action", "data", "background", "ping"), (tag, name)
+        if name == "href":
+            assert value[1:] in ids if value.startswith("#") else value in outside, value
+    assert not re.search(r"url\(|@import", found.raw["style"][0])
+    assert found.tags["link"] == found.tags["iframe"] == found.tags["base"] == 0
+
+
+def test_the_content_policy_names_the_one_style_and_the_one_script(answers: Told) -> None:
+    found = Page(WRITERS["page"](*answers))
+    policy = next(value for _, name, value in found.attributes if name == "content" and "default-src" in value)
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert len(found.raw["style"]) == 1
+    assert len(found.raw["script"]) == 3
+    for text in (found.raw["style"][0], found.raw["script"][2]):
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+
+
+def test_every_table_has_a_caption_and_every_heading_a_scope(answers: Told) -> None:
+    found = Page(WRITERS["page"](*answers))
+    assert found.tags["table"] == found.tags["caption"] > 0
+    assert found.tags["th"] == len([1 for tag, name, _ in found.attributes if (tag, name) == ("th", "scope")])
+
+
+def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
+    plan = answers[0]
+    failing = next(line for line in Page(WRITERS["page"](*answers)).text.splitlines() if "conformance run '" in line)
+    words = shlex.split(failing[failing.index("conformance run") :])
+    assert words[2] == "my adapter.py:It"
+    chosen = [row.id for row in plan.rows if parse_selection(words[4], ids(plan.rows))(row)]
+    assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
+
+
+def test_a_run_that_caught_itself_lying_shows_no_document_as_conforming(plan: Plan, tmp_path: Path) -> None:
+    _, evidence, conclusion = told(plan, Answers(), tmp_path)
+    lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
+    html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
+    assert "✓ conforms" not in html + summary
+    assert html.count("not to be relied on: conforms") == summary.count("not to be relied on: conforms") == 5
+
+
+def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Path) -> None:
+    def waived(results: list[Result]) -> list[Result]:
+        verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
+        return [results[0]._replace(verdicts=verdicts, waiver=1), *results[1:]]
+
+    _, evidence, conclusion = told(plan, Answers(), tmp_path, waived)
+    waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
+    header = {**evidence.header, "waivers": [waiver]}
+    found = Page(WRITERS["page"](plan, replace(evidence, header=header), conclusion))
+    line = next(line for line in found.text.splitlines() if line.startswith("waivers.yaml:3"))
+    assert line.startswith("waivers.yaml:31flattens")
+    assert "expires: 2027-01-01" in line
+    assert "img" not in found.tags
+
+
+# ── files and budgets ─────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", WRITERS)
+def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> None:
+    first, second = told(plan, Answers(), tmp_path / "1"), told(plan, Answers(), tmp_path / "2")
+    began, then = first[1].header["started"], "2031-01-01T00:00:00+00:00"
+    header, footer = {**second[1].header, "started": then}, {**second[1].footer, "seconds": 9.875}
+    later = replace(second[1], header=header, footer=footer)
+    was, now = WRITERS[name](*first), WRITERS[name](plan, later, second[2])
+    assert was != now
+    was = was.replace(began[:19], then[:19]).replace("2026-01-02 03:04", "2031-01-01 00:00")
+    was, now = (re.sub("style-src 'sha256-[^']*'", "", text, count=1) for text in (was, now))  # the style has the date
+    assert was.replace(str(SECONDS), "9.875") == now
+
+
+def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Path) -> None:
+    paths = report.write(tmp_path, *answers)
+    assert tuple(path.name for path in paths) == REPORTS
+    assert (tmp_path / "results.jsonl").is_file()
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert texts == report.texts(*answers)
+    assert [texts[name] for name in REPORTS[:3]] == [writer(*answers) for writer in WRITERS.values()]
+    remove_reports(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def test_ten_thousand_rows_stay_within_the_budgets() -> None:
+    plan = plan_of(load_suite())
+    right, wrong, distinct = list[Result](), list[Result](), list[Result]()
+    for k, row in enumerate(plan.rows):
+        outcome = Outcome("tensor", row.type, (2, len(row.case.id)))
+        right.append(Result(row.id, dict.fromkeys(row.documents, "pass"), (outcome,)))
+        fails: dict[str, Verdict] = dict.fromkeys(row.documents, "fail")
+        wrong.append(right[-1]._replace(verdicts=fails, diagnosis=f"kind {k % 50}", detail="`x" * 1500))
+        detail = f"1 of 6 elements differ, want {k:08x}, got 0"
+        distinct.append(wrong[-1]._replace(diagnosis=f"kind {len(row.id) % 30}", detail=detail))
+    header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "numpy")
+    texts = []
+    began = time.process_time()
+    for results, writer in ((right, WRITERS["page"]), (wrong, WRITERS["markdown"]), (distinct, WRITERS["page"])):
+        conclusion = conclude(plan, {result.row: result for result in results}, Answers().claims, Target())
+        texts.append(writer(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion))
+    seconds = time.process_time() - began
+    scale = 10_000 / len(plan.rows)
+    assert len(texts[0].encode()) * scale < 3_000_000
+    assert len(texts[1].encode()) < 1 << 20
+    assert "more failing rows are in report.html" in texts[1]
+    assert len(texts[2].encode()) * scale < 3_000_000, "all rows fail, each with a detail of its own"
+    assert seconds * scale < 10, "two pages and a summary, on a slow machine"
+
+
+# ── what else is written ──────────────────────────────────────────────────────────────────────────
+def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
+    xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
+    schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
+    schema.validate(WRITERS["junit"](*answers))
+    schema.validate(WRITERS["junit"](*told(plan, Hostile(), tmp_path / "hostile")))
+    other = WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
+    with pytest.raises(xmlschema.XMLSchemaValidationError):
+        schema.validate(other)
+
+
+def test_ctrf_counts_what_it_lists(answers: Told) -> None:
+    data = json.loads(ctrf.render(FinishedRun(*answers)))
+    assert (data["reportFormat"], data["specVersion"]) == ("CTRF", "1.0.0")
+    results = data["results"]
+    found = Counter(test["status"] for test in results["tests"])
+    assert {status: results["summary"][status] for status in ctrf.STATUSES} == {s: found[s] for s in ctrf.STATUSES}
+    assert results["summary"]["tests"] == len(results["tests"]) == len(answers[0].rows)
+    assert found["failed"] > 0
+    assert all({"name", "status", "duration"} <= set(test) for test in results["tests"])
+    assert all(test["message"] and test["trace"] for test in results["tests"] if test["status"] == "failed")
+
+
+def test_the_time_of_each_row_is_in_junit_and_ctrf(plan: Plan, tmp_path: Path) -> None:
+    def timed(results: list[Result]) -> list[Result]:
+        return [result._replace(milliseconds=1000 + number) for number, result in enumerate(results)]
+
+    answers = told(plan, Answers(), tmp_path, timed)
+    want = {row.id: 1000 + number for number, row in enumerate(plan.rows)}
+    tests = json.loads(ctrf.render(FinishedRun(*answers)))["results"]["tests"]
+    assert {test["name"]: test["duration"] for test in tests} == want
+    for suite in ElementTree.fromstring(WRITERS["junit"](*answers)):
+        times = {case.get("name", ""): float(case.get("time", "")) for case in suite}
+        assert times == {name: pytest.approx(want[name] / 1000) for name in times}
+        assert float(suite.get("time", "")) == pytest.approx(sum(times.values()))
+
+
+def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -> None:
+    data = json.loads(badge.render_endpoint(FinishedRun(*answers)))
+    assert data["schemaVersion"] == 1
+    assert data["isError"] is True
+    assert data["message"].startswith("does not conform to ")
+    assert "static-2021" in data["message"]
+    assert "%" not in badge.render_svg(FinishedRun(*answers))
+    root = ElementTree.fromstring(badge.render_svg(FinishedRun(*answers)))
+    assert root.get("aria-label", "").endswith(data["message"])
+
+
+def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) -> None:
+    plan, evidence, conclusion = answers
+    well = tuple(replace(s, word="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
+    shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
+    documents = len(plan.suite.spec.documents)
+    word, message = badge.summarize(FinishedRun(plan, evidence, shown))
+    assert (word, message) == ("conforms", f"conforms to all of the {documents} documents")
+    assert badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "incomplete"
+    lying = badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=5)))
+    assert lying == ("nothing shown", "no verdict holds")
+    part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}
+    assert "part of the suite" in badge.summarize(FinishedRun(plan, replace(evidence, header=part), shown))[1]
+
+
+def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
+    svg = badge.render_svg(FinishedRun(*told(plan, Hostile(), tmp_path)))
+    assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {
+        "svg", "title", "rect", "g", "text",
+    }  # fmt: skip
+    assert not any(character in svg for character in "\u202e\x1b\x00")
+
+
+def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_path: Path) -> None:
+    def one_case(results: list[Result]) -> list[Result]:
+        idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), IDLE) for result in results]
+        return [old if old.row.startswith("flattens[") else new for old, new in zip(results, idle, strict=True)]
+
+    _, evidence, _ = told(plan, Answers(), tmp_path, one_case)
+    header = {**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
+    evidence = replace(evidence, header=header)
+    target = replace(Target(), select="flattens")
+    results = {result.row: result for result in evidence.results}
+    those = plan, evidence, conclude(plan, results, Answers().claims, target)
+    left = sum(not row.id.startswith("flattens[") for row in plan.rows)
+    suites = list(ElementTree.fromstring(WRITERS["junit"](*those)))
+    assert suites[-1].get("name") == "not run"
+    assert [case.get("name") for case in suites[-1].iter("testcase")] == [f"{left} rows: not chosen by -k 'flattens'"]
+    assert sum(int(suite.get("tests", "")) for suite in suites) == len(plan.rows) - left + 1
+    found = Page(WRITERS["page"](*those))
+    assert f"{left} not run" in " ".join(found.text.split())
+    assert {f"case-{case}" for case in plan.suite.cases} <= set(found.values("id")), "every case has its anchor"
+    tests = json.loads(ctrf.render(FinishedRun(*those)))["results"]["tests"]
+    assert tests[-1]["name"] == f"{left} rows"
+
+
+def test_a_document_that_was_not_asked_for_is_not_run_and_claimed_all_the_same(plan: Plan, tmp_path: Path) -> None:
+    _, evidence, _ = told(plan, Answers(), tmp_path)
+    results = {result.row: result for result in evidence.results}
+    claims = resolve_claims(Answers(), plan.suite.spec.operations)
+    conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-2022",)))
+    words = {document: word for document, (word, _) in FinishedRun(plan, evidence, conclusion).documents.items()}
+    assert words.pop("static-2022") != "not run"
+    assert set(words.values()) == {"not run"}
+
+
+def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
+    plan = plan_of(load_suite())
+    rejected = Outcome("rejected", stage="run", message="no")
+    rows = [row for row in plan.rows if row.type == "f32"]
+    more: Any = ((rejected,), 0, "refused a legal call", "no")
+    results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
+    claims = Answers().claims
+    header = header_of(plan.suite, Answers().identity, claims, Target(), "numpy")
+    evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
+    html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
+    failing = {row.case.id for row in rows}
+    full = html.count('<details class="entry"')
+    assert full == html.count('<svg class="pic"') <= 60
+    assert html.count("<tbody data-block") == len(failing) - full
+
+
+def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
+    html = WRITERS["page"](*answers)
+    label = re.search(r'<svg class="pic"[^>]*aria-label="([^"]*)"', html)
+    assert label is not None
+    assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"
+
+
+def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:
+    case = '{id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}'
+    plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
+    html = report_page.render(finished(plan, Wrong(), tmp_path / "out"))
+    because = plan.suite.spec.rules["lower-bound"].decided_for["static-2022"]
+    failure = html[html.index('<details class="entry"') :]
+    assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

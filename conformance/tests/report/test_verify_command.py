@@ -1,0 +1,157 @@
+"""What cannot be verified, the command, and what is true and still no yes."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.certify.evidence import Refused
+from conformance.certify.folder import REPORTS
+from conformance.plan.rows import Plan
+from conformance.report import embedded
+from conformance.report.verify import OtherSuite, verify, why_not
+
+from ..runs import Right, finished
+from ..small import Cli
+from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder, plan
+
+__all__ = ["folder", "plan"]
+
+
+# ── what cannot be verified ───────────────────────────────────────────────────────────────────────
+def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
+    other = replace(plan, suite=replace(plan.suite, digest="another"))
+    with pytest.raises(OtherSuite, match="digest digest, and this one has another"):
+        verify(folder, other)
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "{}", "\x00\xff"])
+def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(text, encoding="latin-1")
+    assert verify(path, plan).mismatches
+
+
+def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import numpy\n", encoding="utf-8")
+    found = find_mismatches(tmp_path / "mine.py", plan)
+    assert found == "mine.py:1: is no evidence of a run; name its folder, results.jsonl or report.html"
+
+
+def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
+    edited(folder / "results.jsonl", lambda text: text.replace('"suite":', '"suit":', 1))
+    assert find_mismatches(folder, plan) == "results.jsonl:1: the header lacks suite; the file is damaged"
+
+
+def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
+    edited(
+        folder / "report.html",
+        lambda html: html.replace(embedded.BEGIN, f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"),
+    )
+    with pytest.raises(Refused, match="2 times, not once"):
+        verify(folder / "report.html", plan)
+
+
+@pytest.mark.parametrize("name", ["report.html", "results.jsonl"])
+def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name: str) -> None:
+    data, chance = (folder / name).read_bytes(), random.Random(7)
+    begin = data.index(b'{"header"') if name == "report.html" else 0
+    for _ in range(60):
+        at, length = chance.randrange(begin, len(data) - 200), chance.choice((1, 3, 40))
+        damaged = bytearray(data)
+        damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))
+        (folder / name).write_bytes(damaged)
+        with contextlib.suppress(Refused, OtherSuite):
+            assert bytes(damaged) == data or verify(folder / name, plan).mismatches
+
+
+def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -> None:
+    path = folder / "results.jsonl"
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    assert find_mismatches(path, plan) == "results.jsonl: has no footer: the run did not end; run again"
+
+
+def test_a_folder_with_a_page_alone_is_its_page_and_an_empty_one_is_refused(plan: Plan, folder: Path) -> None:
+    (folder / "results.jsonl").unlink()
+    assert verify(folder, plan) == verify(folder / "report.html", plan)
+    assert not verify(folder, plan).mismatches
+    for name in REPORTS:
+        (folder / name).unlink()
+    with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
+        verify(folder, plan)
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
+def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "out"
+    cli("run", "numpy", "--isolation", "none", "--out", out).expect(0)
+    cli("verify", out).expect(0, out="every number and verdict follows from them")
+    edited(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
+    cli("verify", out).expect(1, out="do not rely on this report")
+    cli("verify", out / "nowhere").expect(2)
+
+
+# ── true, and still no yes ────────────────────────────────────────────────────────────────────────
+def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
+    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
+    cli("verify", folder).expect(0, out=["✗ the target does not conform: ", "--conforms demands conformity too"])
+    cli("verify", folder, "--conforms").expect(1)
+    cli("verify", folder, "--conforms", "static-2021").expect(1)
+    cli("verify", folder, "--conforms", "static-1999").expect(2)
+
+
+def test_a_gate_lets_pass_what_conforms_and_is_true(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
+    finished(plan, Right(), tmp_path)
+    cli("verify", tmp_path, "--conforms").expect(0)
+    cli("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
+    cli("verify", tmp_path, "--conforms", "static-2021").expect(
+        0, out="✓ the backend conforms to static-2021 for every type that it lists"
+    )
+    edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
+    cli("verify", tmp_path, "--conforms").expect(1)
+
+
+def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
+    target = {**finished(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
+    finished(plan, Right(), tmp_path / "part", target=target)
+    found = verify(tmp_path / "part", plan)
+    assert not why_not(found, plan)
+    assert why_not(found, plan, "static-2021")
+
+
+def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path)
+    cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
+    found = verify(tmp_path, cut)
+    assert found.conclusion is not None
+    assert why_not(found, cut)
+    assert why_not(found, cut, "static-2021")
+
+
+def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Infers(), tmp_path)
+    found = verify(tmp_path, plan)
+    assert found.conclusion is not None
+    assert found.conclusion.exit_code == 1
+    documents = ("static-2022", "static-2021", "static-2020")
+    assert [why_not(found, plan, document) is None for document in documents] == [True, False, False]
+
+
+def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: Plan, tmp_path: Path) -> None:
+    finished(plan, Right(), tmp_path, waivers=[FOR_TURNS])
+    found = verify(tmp_path, plan)
+    assert found.conclusion is not None
+    assert found.conclusion.exit_code == 6
+    assert not found.mismatches
+    assert why_not(found, plan)
+    assert why_not(found, plan, "static-2021")

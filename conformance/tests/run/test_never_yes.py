@@ -1,0 +1,151 @@
+"""No run says yes by accident."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.certify import canary, planted
+from conformance.certify.evidence import read
+from conformance.model import Claims
+
+from .. import miniatures, small
+from ..small import Command, command, mini
+from .run_output import never_conforms, sentences, words
+
+__all__ = ["command"]
+
+
+NOTHING = ("ClaimsNothing", "LeavesOutEveryType")
+
+
+@pytest.mark.parametrize("name", ["Unable", "Refuses", "Accepts", "UnableBeyond", *NOTHING])
+def test_who_does_or_claims_nothing_never_conforms(command: Command, name: str) -> None:
+    never_conforms(command.run(mini(name), "--json"))
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_claim_of_nothing_is_incomplete(command: Command, name: str) -> None:
+    assert "nothing was shown" in command.run(mini(name)).expect(4).last
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+    limited = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        "from conformance.cli.main import main\nraise SystemExit(main('run numpy --type f32 --out out'.split()))"
+    )
+    done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"conformance: {tmp_path}/out/results.jsonl.part: File too large\n")
+
+
+def test_all_that_is_left_out_and_unsupported_reads_nothing_shown(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miniatures.Refuses, "claims", Claims(miniatures.ALL, ("type:f32", "type:f16")))
+    said = command.run(mini("Refuses"), "--json")
+    never_conforms(said)
+    assert said.code == 1
+    assert {s["type"]: s["verdict"] for s in said.data["standings"]} == {
+        "bf16": "does not conform", "f16": "not claimed", "f32": "not claimed",
+    }  # fmt: skip
+
+
+def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path, command: Command) -> None:
+    head, scalar = small.CASES.split("  - {id: stays")[0], small.CASES[small.CASES.index("  - {id: scalar") :]
+    text = head + scalar.splitlines()[0] + "\n"
+    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+        said = command.run("numpy", "--json")
+    never_conforms(said)
+    assert words(said) == {"nothing shown"}
+    assert "static-2022: nothing shown" in sentences(said)["static-2022"]
+    assert said.code == 4
+
+
+def test_a_rule_without_a_pass_is_named(command: Command) -> None:
+    start = "  - {id: keeps-order, rule: row-major-order, "
+    lines = small.CASES.splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if line.startswith(start))
+    lines[at] = f'{start}src: "T[]", shape: [1], special_zero: true, expect: unspecified}}\n'
+    (command.cases / "few0.yaml").write_text("".join(lines), encoding="utf-8")
+    said = command.run("numpy", "--json")
+    never_conforms(said)
+    assert said.code == 4
+    assert "no pass for the rule row-major-order" in said.data["why"]
+
+
+@pytest.mark.parametrize("instead", ["unsupported", "refused", "error", "other type"])
+def test_a_left_out_call_is_not_claimed_if_it_has_no_answer_or_one_of_another_type(
+    command: Command, monkeypatch: pytest.MonkeyPatch, instead: str
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
+    said = command.run(mini("LeavesOut"), "--json").expect(0)
+    assert said.data["verdicts"]["not claimed"] == 24
+    for sentence in sentences(said).values():
+        assert "not claimed: layout:reversed" in sentence
+    assert not any("left out of the claims" in note for note in said.data["notes"])
+
+
+@pytest.mark.parametrize(("instead", "words"), [("wrong", "all zero"), ("crash", "crash where nothing is claimed")])
+def test_a_wrong_answer_and_a_crash_fail_in_what_is_left_out(
+    command: Command, monkeypatch: pytest.MonkeyPatch, instead: str, words: str
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
+    said = command.run(mini("LeavesOut"), "--json").expect(1)
+    assert said.data["verdicts"]["fail"] >= 8
+    assert "does not conform to static-2022" in sentences(said)["static-2022"]
+    assert words in {result.diagnosis for result in read(command.out / "results.jsonl").results}
+    if instead == "crash":
+        assert {blame for each in said.data["standings"] for blame, tests in each["blames"].items() if tests} == {
+            "breaks only our ruling"
+        }
+
+
+def test_errors_of_the_adapter_are_counted_by_exception_and_held_against_nobody(command: Command) -> None:
+    said = command.run(mini("Errs"), "--json").expect(1)
+    number = said.data["verdicts"]["error"]
+    assert not any(number for standing in said.data["standings"] for number in standing["blames"].values())
+    assert number
+    (note,) = [note for note in said.data["notes"] if "KeyError" in note]
+    assert re.fullmatch(r"the adapter raised KeyError in [0-9]+ rows; .* `refusals`", note)
+
+
+def test_what_is_left_out_and_works_is_said(command: Command) -> None:
+    said = command.run(mini("LeavesOut"), "--json").expect(0)
+    assert "left out of the claims, and every row of it is right: layout:reversed" in said.data["notes"]
+    assert said.data["standings"][0]["left_out"] == {"pass": 1}, "nor does it count among what is required"
+
+
+def test_what_is_claimed_and_unsupported_fails(command: Command) -> None:
+    command.run(mini("UnableBeyond")).expect(1, text="unsupported · breaks only our ruling: layout-is-no-content")
+
+
+def test_one_operation_claimed_is_one_operation_certified(command: Command) -> None:
+    said = command.run(mini("ClaimsOne"), "--json").expect(0)
+    assert set(sentences(said)) == {"static-2022", "static-2021", "static-2020"}
+    assert {s["operation"] for s in said.data["standings"]} == {"StaticReshape"}
+
+
+def test_the_sentence_names_every_limit(command: Command) -> None:
+    said = command.run(mini("Mapped"), "--json").expect(0)
+    assert sentences(said)["static-2022"] == (
+        "conforms to static-2022 as far as 20 cases of another suite go as run in the suite's own process; "
+        "not claimed: chain; "
+        "not run: tensors of more than 2^31 elements; special_zero answered by the adapter"
+    )
+    said = command.run(mini("LeavesOutOneType"), "--json")
+    assert sentences(said)["static-2022"] == (
+        "conforms to static-2022 for bf16 and f32 as far as 20 cases of another suite go as run in the suite's own "
+        "process; not claimed: type:f16; not run: tensors of more than 2^31 elements"
+    )
+
+
+def test_a_family_that_is_left_out_is_named_once(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(miniatures.LeavesOut, "claims", Claims(miniatures.ALL, ("layout", "chain")))
+    assert "; not claimed: layout, chain; not run" in sentences(command.run(mini("LeavesOut"), "--json"))["static-2022"]

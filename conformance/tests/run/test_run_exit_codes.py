@@ -1,0 +1,244 @@
+"""Every exit code of a run in its order, and claims that are pinned."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance.certify import canary, planted
+from conformance.certify.conclude import conclude_evidence
+from conformance.certify.evidence import read
+from conformance.plan.rows import plan_of
+from conformance.system.progress import Progress
+
+from .. import small
+from ..certify.test_waive import waivers
+from ..small import Command, command, mini
+from .run_output import never_conforms
+
+__all__ = ["command"]
+PLANTED = "FlushesSubnormals"
+
+
+# ── exit codes ────────────────────────────────────────────────────────────────────────────────────
+USAGE: dict[str, tuple[tuple[str, ...], str]] = {
+    "operation": (("--operation", "StaticReshap"), "did you mean 'StaticReshape'"),
+    "document": (("--document", "static-2O22"), "did you mean 'static-2022'"),
+    "type": (("--type", "fp16"), "did you mean 'f16'"),
+    "requirement": (("--require", "layuot"), "did you mean 'layout'"),
+    "a bracket": (("-k", "(a or b"), "a bracket is not closed"),
+    "nothing to look for": (("-k", ""), "the expression is empty"),
+    "and nothing": (("-k", "a and"), "ends too early"),
+    "two words": (("-k", "a b"), "'b' is one too many"),
+    "a shard past the last": (("--shard", "4/3"), "write --shard 1/3"),
+    "a shard of nothing": (("--shard", "0/3"), "write --shard 1/3"),
+    "jobs in this process": (("--jobs", "2"), "needs processes"),
+    "no jobs": (("--jobs", "0"), "write --jobs 2"),
+    "no time": (("--timeout", "-1"), "write --timeout 20"),
+    "no such waivers": (("--waivers", "/no/such.yaml"), "/no/such.yaml"),
+    "no such claims": (("--claims", "/no/such.yaml"), "/no/such.yaml"),
+    "no such run": (("--resume", "/dev/null/run"), "there is no run to resume"),
+    "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
+    "two choices": (("-k", "a", "-k", "b"), "given twice"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", USAGE)
+def test_2_is_for_what_cannot_be_read(command: Command, what: str) -> None:
+    typed, said_of_it = USAGE[what]
+    said = command.run("numpy", *typed)
+    assert (said.code, said.out) == (2, "")
+    assert said_of_it in said.err
+    assert not (command.out / "results.jsonl").exists()
+
+
+def test_2_comes_before_3(command: Command, tmp_path: Path) -> None:
+    assert command.run("nmupy", "--type", "fp16").code == 2
+    assert command.run("nmupy", "--waivers", waivers(tmp_path, {"expires": "soon"})).code == 2
+    assert command.run("nmupy").code == 3
+
+
+def test_1_comes_before_6_and_4(command: Command, tmp_path: Path) -> None:
+    expired = waivers(tmp_path, {"expires": "2020-01-01"})
+    assert command.run(mini("Flushes"), "--waivers", expired).code == 1
+    assert command.run(mini("Flushes"), "-k", "patterns").code == 1
+    assert command.run(mini("Flushes"), "--require", "static-2022").code == 1
+
+
+def test_6_comes_before_4(command: Command, tmp_path: Path) -> None:
+    stale = waivers(tmp_path, {})
+    assert command.run(mini("LeavesOut"), "--waivers", stale, "--require", "layout:reversed").code == 6
+    assert command.run(mini("LeavesOut"), "--require", "layout:reversed").code == 4
+
+
+def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
+    for part in (("-k", "flattens"), ("--shard", "1/2")):
+        assert command.run("numpy", *part).expect(4).last.startswith("exit 4: incomplete: ")
+
+
+def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Command) -> None:
+    said = command.run("numpy", "--shard", "1/1", "--json").expect(4)
+    assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance merge` puts")
+    assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
+
+
+def test_a_good_shard_is_0_only_where_it_is_asked_for(command: Command) -> None:
+    for shard in ("1/2", "2/2"):
+        assert command.run("numpy", "--shard", shard).code == 4
+        said = command.run("numpy", "--shard", shard, "--partial-ok").expect(0)
+        assert f"shard {shard}: all its rows ran and none failed, exit 0; `conformance merge` decides" in said.err
+        assert said.out.splitlines()[-2].startswith(f"exit 4: incomplete: shard {shard} of the rows")
+
+
+def test_a_shard_with_a_failure_or_with_nothing_in_the_target_is_never_0(command: Command) -> None:
+    assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
+    said = command.run(mini("ClaimsNothing"), "--shard", "1/1", "--partial-ok").expect(4)
+    assert "exit stays 4: it has no row in the target" in said.err
+    said = command.run("numpy", "--shard", "9999/9999", "--partial-ok").expect(4)
+    assert "exit stays 4: it has no row in the target" in said.err
+
+
+def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
+    for more in ((), ("--shard", "1/2", "-k", "flattens")):
+        command.run("numpy", "--partial-ok", *more).expect(2, err="give --shard I/N, without -k")
+
+
+def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
+    for backend in ("numpy", mini("Flushes"), mini("ClaimsNothing")):
+        said = command.run(backend, "--json").expect(5)
+        assert f"{PLANTED}, planted and bad, was not caught; no verdict holds" in said.data["why"]
+        never_conforms(said)
+
+
+def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
+    said = command.run("numpy")
+    again = conclude_evidence(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
+    assert said.last == f"exit {again.exit_code}: {again.why}"
+
+
+GIVES_UP = """
+import json, pathlib, sys
+begun = pathlib.Path(sys.argv[1])
+if begun.exists():
+    sys.exit("no device any more")
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"protocol": request.get("protocol")}
+    if request["do"] == "describe":
+        result = {"name": "gives up", "version": "1", "operations": ["StaticReshape"]}
+    if request["do"] in ("compile", "run"):
+        begun.touch()
+        sys.exit(1)
+    print(json.dumps({"id": request["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+    (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
+    backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
+    said = command.run(backend, "--isolation", "worker", "--json").expect(1)
+    never_conforms(said)
+    assert said.data["verdicts"]["not run"] > 100
+    assert any("given up after 3 starts that failed" in note for note in said.data["notes"])
+
+
+# ── pinned claims ─────────────────────────────────────────────────────────────────────────────────
+def pinned(folder: Path, text: str) -> Path:
+    path = folder / "claims.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words_"),
+    [
+        (
+            "operations: [StaticReshape]\n",
+            "operations: DynamicReshape-1, Reshape-1 are claimed and not pinned; leaves_out: ",
+        ),
+        (EVERY, "leaves_out: layout:reversed is claimed and not pinned"),
+        (EVERY + "leaves_out: [layout:reversed, chain]\n", "leaves_out: chain is pinned and not claimed"),
+        (EVERY + "leaves_out: [layout:reversed]\nanswers_special_zero: true\n", "answers_special_zero: true is pinned"),
+    ],
+)
+def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
+    command: Command, tmp_path: Path, text: str, words_: str
+) -> None:
+    command.run(mini("LeavesOut"), "--claims", pinned(tmp_path, text)).expect(3, err=words_)
+    assert not (command.out / "results.jsonl").exists()
+
+
+def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
+    path = pinned(tmp_path, EVERY + "leaves_out: [layout:reversed]\n")
+    assert command.run(mini("LeavesOut"), "--claims", path).code == 0
+
+
+@pytest.mark.parametrize("text", ["operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [", ""])
+def test_a_file_of_claims_that_is_none_is_said_with_its_place(command: Command, tmp_path: Path, text: str) -> None:
+    path = pinned(tmp_path, text)
+    command.run("numpy", "--claims", path).expect(2, err=f"{path}:")
+
+
+def test_on_a_small_terminal_the_verdicts_stay_on_the_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (mini("Accepts"), "--isolation", "none")
+    whole = command.run(*words).expect(1).out.splitlines()
+    small = len(whole) - 6
+    monkeypatch.setattr("conformance.cli.run_summary.screen_lines", lambda: small)
+    lines = command.run(*words).expect(1).out.splitlines()
+    assert len(lines) < small
+    assert lines[1].startswith("  does not conform to ")
+    assert any("conformance explain " in line for line in lines)
+    assert lines[-1].startswith("report: ")
+
+
+def test_a_failure_names_the_commands_that_repeat_and_explain_it(command: Command) -> None:
+    said = command.run(mini("Accepts"), "--isolation", "none").expect(1)
+    lines = said.out.splitlines()
+    repeat = next(number for number, line in enumerate(lines) if " -k " in line)
+    assert lines[repeat + 1].startswith(f"      conformance explain --cases {command.cases} ")
+
+
+class Screen(io.StringIO):
+    """A terminal of 80 columns."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_progress_is_a_bar_with_rate_failures_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen()
+    progress = Progress("running", 200, screen)
+    time.sleep(0.01)
+    progress.at(100, "some-case", 3)
+    assert re.fullmatch(
+        r"\r\x1b\[Krunning ━{10}─{10} 100 of 200 · 3 failed · [0-9,.]+/s · about [0-9]+ s left.*", screen.getvalue()
+    )
+    progress.close()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0.1)
+    stream = io.StringIO()
+    progress = Progress("running", 10, stream)
+    end = time.monotonic() + 20
+    while "running 0 of 10" not in stream.getvalue() and time.monotonic() < end:
+        time.sleep(0.05)
+    progress.close()
+    assert "conformance: running 0 of 10\n" in stream.getvalue()

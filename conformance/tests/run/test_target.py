@@ -1,0 +1,130 @@
+"""What a run is asked for, and what it then says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.certify.evidence import read
+from conformance.plan.select import BadExpression, ids, parse_selection
+
+from .. import small
+from ..small import DOCUMENTS, Command, command, mini
+from .run_output import TYPES, never_conforms, sentences
+
+__all__ = ["command"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "documents", "types"),
+    [
+        (("--operation", "DynamicReshape-1"), {"dynamic-2021"}, TYPES),
+        (("--document", "static-2021"), {"static-2021"}, TYPES),
+        (("--document", "static-2021", "--document", "reshape-2020"), {"static-2021", "reshape-2020"}, TYPES),
+        (("--type", "bf16"), set(DOCUMENTS), {"bf16"}),
+        (("--type", "bf16", "--type", "f32"), set(DOCUMENTS), {"bf16", "f32"}),
+        (("--type", "bf16", "--document", "dynamic-2021"), {"dynamic-2021"}, {"bf16"}),
+    ],
+)  # fmt: skip
+def test_a_target_narrows_what_is_run_and_what_is_said(
+    command: Command, chosen: tuple[str, ...], documents: set[str], types: set[str]
+) -> None:
+    said = command.run("numpy", "--json", *chosen).expect(0)
+    assert set(sentences(said)) == documents
+    assert {(s["document"], s["type"]) for s in said.data["standings"]} == {(d, t) for d in documents for t in types}
+    assert said.data["verdicts"]["not run"] > 0
+    about = "" if len(types) == 3 else f" for {' and '.join(sorted(types))}"
+    assert all(s.startswith(f"conforms to {d}{about} as far as") for d, s in sentences(said).items())
+
+
+@pytest.mark.parametrize(
+    ("backend", "chosen", "why"),
+    [
+        ("ClaimsOne", ("--operation", "Reshape-1"), "required and not shown: Reshape-1"),
+        ("ClaimsOne", ("--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("LeavesOutOneType", ("--type", "f16"), "required and not shown: f16"),
+        ("ClaimsOne", ("--operation", "StaticReshape", "--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("ClaimsOne", ("--document", "static-2022", "--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("LeavesOutOneType", ("--type", "f32", "--type", "f16"), "required and not shown: f16"),
+    ],
+)
+def test_a_target_that_is_not_claimed_is_incomplete(
+    command: Command, backend: str, chosen: tuple[str, ...], why: str
+) -> None:
+    assert why in command.run(mini(backend), *chosen).expect(4).last
+
+
+@pytest.mark.parametrize(
+    ("backend", "demand", "code"),
+    [
+        ("Bent", "layout:reversed", 0), ("Bent", "layout", 0), ("Bent", "chain", 0), ("Bent", "f16", 0),
+        ("Bent", "static-2022", 0), ("Bent", "Reshape-1", 0), ("LeavesOut", "chain", 0),
+        ("LeavesOut", "layout:reversed", 4), ("LeavesOut", "layout", 4), ("LeavesOutEveryType", "type:f16", 4),
+        ("LeavesOutOneType", "f16", 4), ("LeavesOutOneType", "type:f16", 4), ("LeavesOutOneType", "type", 4),
+        ("LeavesOutOneType", "f32", 0), ("LeavesOutOneType", "static-2022", 4),
+        ("ClaimsOne", "Reshape-1", 4), ("ClaimsOne", "reshape-2020", 4), ("ClaimsOne", "static-2020", 0),
+        ("Mapped", "chain", 4),
+    ],
+)  # fmt: skip
+def test_a_demand_is_met_or_the_run_is_incomplete(command: Command, backend: str, demand: str, code: int) -> None:
+    said = command.run(mini(backend), "--require", demand).expect(code)
+    if code:
+        assert said.last.endswith(f"incomplete: required and not shown: {demand}")
+
+
+def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> None:
+    for chosen, count in (("flattens", 18), ("flattens[StaticReshape-f32]", 1), ("few0.yaml and copies and bf16", 6)):
+        said = command.run("numpy", "--json", "-k", chosen)
+        never_conforms(said)
+        assert said.code == 4
+        ran = [r for r in read(command.out / "results.jsonl").results if "not run" not in r.verdicts.values()]
+        assert len(ran) == count
+        assert f"-k {chosen!r}" in said.data["why"]
+        assert all(f"only the cases of -k {chosen!r}" in sentence for sentence in sentences(said).values())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "meant"),
+    [("flatens", "flattens"), ("seven-of-sic[StaticReshape-f32]", "seven-of-six"), ("one-infre", "one-infer")],
+)
+def test_a_choice_that_matches_nothing_suggests_what_is_near(command: Command, chosen: str, meant: str) -> None:
+    assert f"did you mean {meant!r}" in command.run("numpy", "-k", chosen).last
+
+
+def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
+    said = command.run("numpy", "-k", "no-such-case").expect(4)
+    assert "nothing ran" in said.last
+    assert "'no-such-case' is in no row of the target; see `conformance list cases`" in said.last
+    assert "conforms to" not in said.out
+
+
+def chosen(expression: str, folder: Path) -> set[str]:
+    """The cases of the rows that an expression chooses."""
+    rows = small.plan(folder).rows
+    return {row.case.id for row in rows if parse_selection(expression, ids(rows))(row)}
+
+
+@pytest.mark.parametrize(
+    ("expression", "cases"),
+    [
+        ("flattens", {"flattens"}), ("FLAT", {"flattens"}), ("one-infer", {"two-infers", "infers"}),
+        ("infers and not two", {"infers", "infers-beside-zero"}), ("copies or stays", {"copies", "stays"}),
+        ("(copies or stays) and not copies", {"stays"}), ("not not copies", {"copies"}),
+        ("copies or stays and flattens", {"copies"}), ("'two-calls'", {"two-calls"}), ("few0.yaml::copies", {"copies"}),
+        ("cases/few0.yaml::copies[StaticReshape-f32]", {"copies"}), ("infers", {"infers"}),
+        (" infers ", {"infers"}), ("infers[StaticReshape-f32]", {"infers"}), ("stays and STATICRESHAPE", {"stays"}),
+        ("'copies' or 'stays'", {"copies", "stays"}), ('"copies" or "stays"', {"copies", "stays"}),
+        ("'copies or stays'", set()), ('"copies or stays"', set()), ("infer and s64 and f7", set()),
+    ],
+)  # fmt: skip
+def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> None:
+    assert chosen(expression, tmp_path) == cases
+
+
+@pytest.mark.parametrize(
+    "expression", ["", " ", "and", "a and", "or a", "not", "(a", "a)", "()", "a b", "a (b)", "not or"]
+)
+def test_an_expression_that_cannot_be_read_is_told(expression: str) -> None:
+    with pytest.raises(BadExpression):
+        parse_selection(expression)
