@@ -21,6 +21,7 @@ from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
+from ..run.timings import Timings
 from . import canary, waive
 from .blame import Blamer
 from .command import limits_of
@@ -66,6 +67,8 @@ class Order:
     """Writes the case of a drawn row that failed."""
     with_subject: bool = False
     """True if the evidence names the files under test, which takes up to some seconds."""
+    timings: Timings | None = None
+    """Measures what the time is spent on."""
     by: str | None = None
     """The name of whoever is responsible for the run, for its header."""
 
@@ -95,16 +98,17 @@ def certify(
             path = folder and folder / RESULTS
             drawn = DrawnRun(order.plan, claims, order.drawn) if order.drawn else None
             header |= {"drawn": drawn.drawn._asdict()} if drawn else {}
+            called = order.timings.watch(adapter) if order.timings else adapter
             done = _resume(order.plan, path, header) if path and resume else []
             if folder:
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(order, adapter, claims, done)
+            in_order = _run_in_order(order, called, claims, done)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
-            drawn_rows = drawn.run(adapter, order.isolation, order.write) if drawn else ()
-            for row, result in chain(in_order, drawn_rows):
+            all_rows = chain(in_order, drawn.run(called, order.isolation, order.write) if drawn else ())
+            for row, result in order.timings.rows(all_rows) if order.timings else all_rows:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}

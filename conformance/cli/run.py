@@ -6,7 +6,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from ..adapter import CannotStart
@@ -26,6 +26,7 @@ from ..model import Claims, Place, Suite, fails
 from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
+from ..run.timings import Timings
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.progress import Progress
@@ -97,7 +98,10 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
         with closing(progress), report_mistakes(args):
             evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
         amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
-        code = conclude_and_report(args, plan, evidence, folder.path, amount)
+        with order.timings.writing() if order.timings else nullcontext():
+            code = conclude_and_report(args, plan, evidence, folder.path, amount)
+        if order.timings:
+            say(f"time: {order.timings}", sys.stderr)
         return _accept_shard(args, plan, evidence) if args.partial_ok and code == INCOMPLETE else code
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
@@ -166,6 +170,8 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
+    if args.timings and (args.jobs > 1 or args.dask):
+        raise Usage("--timings measures one process after the other; drop --jobs and --dask")
     for option, folder in (("--out", args.out), ("--resume", args.resume)):
         if folder is not None and folder.is_file():
             raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
@@ -194,6 +200,7 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
         write=_writer_of_drawn() if drawn else None,
         with_subject=with_subject,
         by=args.by,
+        timings=Timings() if args.timings else None,
     )
 
 

@@ -63,7 +63,7 @@ def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: I
     """Run rows like `run`; with `case`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = iter(rows)
     remote = as_remote(adapter)
-    hangs = HangCounter(remote.limits.maxhang if remote else 0)
+    hangs = HangCounter(remote.limits.maxhang) if remote else None
     if isolation == "case" and isinstance(adapter, Isolated):
         for row in _until_given_up(rest, remote):
             adapter.renew()

@@ -40,6 +40,7 @@ class Remote:
         """The reason why it is not started any more."""
         self.seconds_late = 0.0
         """Seconds spent on calls that timed out."""
+        self.seconds_compiling = self.seconds_running = 0.0
         self.bad_end: str | None = None
         """What went wrong when it was asked to end."""
         self._failures = 0
@@ -63,6 +64,7 @@ class Remote:
             for future in futures:
                 if not future.done():
                     future.set_exception(error)
+        self.seconds_running += time.monotonic() - began
         return futures
 
     def _run_at_once(self, runs: Sequence[ProgramRun], futures: Sequence[Future[Tensor]]) -> None:
@@ -152,6 +154,10 @@ class RemoteProgram(Compiled):
         except TimedOut:
             self.remote.seconds_late += time.monotonic() - began
             raise
+        finally:
+            compiling, session.seconds_compiling = session.seconds_compiling, 0.0
+            self.remote.seconds_compiling += compiling
+            self.remote.seconds_running += time.monotonic() - began - compiling
         copies = self.remote.copies
         if copies is not None and copies.example is None and not may_overwrite:
             copies.keep_example(self.graph, (src, *shapes), answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -85,6 +86,8 @@ class Session:
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
+        self.seconds_compiling = 0.0
+        """Seconds from sending a graph to be compiled and run to the reply to compile."""
         self._programs, self._large = 0, False
         self._reader: MemoryReader | None = None
         try:
@@ -154,11 +157,14 @@ class Session:
         parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
         program.sources[call.id] = tensors[0]
+        began = time.monotonic()
         process.send(parts if self._large else [b"".join(parts)], call.deadline, "run")
         for number in closes:
             process.read_reply(number, call.deadline, "close")
         if compiling:
-            self._check_compile_reply(program, process.read_reply(compiling, call.deadline, "compile"), call)
+            reply = process.read_reply(compiling, call.deadline, "compile")
+            self.seconds_compiling += time.monotonic() - began
+            self._check_compile_reply(program, reply, call)
         answer = program.answers[call.id] = self._read_answer(program, call)
         return answer
 

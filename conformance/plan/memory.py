@@ -21,6 +21,7 @@ __all__ = [
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
 _MARK = 0xA5
+_GUARDS = bytes([_MARK]) * GUARD
 HUGE = 1 << 24
 """Tensors of this many bytes or more are compared in place, without another copy."""
 _PART = 1 << 18
@@ -167,6 +168,10 @@ def image_of(source: Source) -> Image:
     width = WIDTH[source.type]
     flat = patterns(source)
     strides = strides_of(source.dims, source.layout, width)
+    if source.layout == "dense" and 0 < flat.nbytes < HUGE:  # nearly all are like this
+        elements = flat.tobytes()
+        before = _GUARDS + elements + _GUARDS
+        return Image(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
     below, above = 0, flat.nbytes - width
     if source.layout in STRIDED:
         reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]

@@ -53,11 +53,16 @@ class RowStep:
             return image_of(self.source)
         if self.great:
             return _great_image(self.source)
-        return (_image_of_many if volume_of(self.source.dims) >= _MANY else _image)(self.source)
+        return (_image_of_many if self.has_many else _image)(self.source)
+
+    @cached_property
+    def has_many(self) -> bool:
+        """True if src is too large to keep."""
+        return self.large or volume_of(self.source.dims) >= _MANY
 
     def free_memory(self) -> None:
         """Drop src if it is too large to keep; the next use makes it again."""
-        if self.large or volume_of(self.source.dims) >= _MANY:
+        if self.has_many:
             self.__dict__.pop("src", None)
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -34,7 +35,8 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
     """Return the arguments of a run."""
-    return step.src.tensor, tuple([shape.tensor for shape in step.arriving]), step.may_overwrite
+    shapes = tuple([shape.tensor for shape in step.arriving]) if step.shapes else ()
+    return step.src.tensor, shapes, step.may_overwrite
 
 
 def conclude_call(step: RowStep, run: Callable[[], Any]) -> tuple[Outcome, Any]:
@@ -99,25 +101,19 @@ def _answer_outcome(answer: Any, src: Image) -> Outcome:
     type_ = named_type(answer)
     if isinstance(type_, Exception):
         return Outcome("error", message=message_text(str(type_)))
-    if isinstance(answer, Tensor):
+    if not isinstance(answer, np.ndarray):
         if why := dims_error(tuple(map(index, answer.dims))):
             return Outcome("error", message=f"run returned a Tensor of {why}")
         shares = answer.shares_src or answer.memory is src.tensor.memory
         return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
-    return Outcome(
-        "tensor", type_, answer.shape, elements_of(answer), shares=answer.base is not None and _shares(answer, src)
-    )
+    shares = answer.base is not None and _shares(answer, src)
+    return Outcome("tensor", type_, answer.shape, elements_of(answer), None, None, (), shares)
 
 
 def named_type(answer: Any) -> str | Exception:
     """Return the element type of an answer, or the reason why it is no answer."""
     if isinstance(answer, np.ndarray):
-        if answer.dtype.byteorder == ">":
-            return TypeError(f"run returned a big-endian array of {answer.dtype}; give it in little-endian byte order")
-        name = name_of(answer.dtype)
-        return (
-            name if name in WIDTH else TypeError(f"run returned an array of {answer.dtype}, which is no element type")
-        )
+        return _type_of(answer.dtype)
     if isinstance(answer, Tensor):
         if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
             memory: Any = answer.memory
@@ -128,13 +124,21 @@ def named_type(answer: Any) -> str | Exception:
     return TypeError(f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
 
 
+@lru_cache(64)
+def _type_of(dtype: np.dtype[Any]) -> str | Exception:
+    if dtype.byteorder == ">":
+        return TypeError(f"run returned a big-endian array of {dtype}; give it in little-endian byte order")
+    name = name_of(dtype)
+    return name if name in WIDTH else TypeError(f"run returned an array of {dtype}, which is no element type")
+
+
 def _shares(answer: Any, src: Image) -> bool:
     return bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
 
 
 def elements_of(answer: Any) -> bytes | memoryview:
     """Return the elements of an answer in row-major order. A Tensor may have more dims than NumPy has."""
-    if not isinstance(answer, Tensor):
+    if isinstance(answer, np.ndarray):
         if answer.nbytes >= HUGE:
             return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
         data: bytes = answer.tobytes()

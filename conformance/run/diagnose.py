@@ -53,10 +53,12 @@ def compare(
 
 def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> Diagnosis | None:
     want = meaning.dst
+    if got == want and meaning.kind == "legal":  # what is due has no length below 0
+        return None
     if any(length < 0 for length in got):
         return Diagnosis("wrong dims", f"answered {list(got)}, and no length is below 0")
     if meaning.kind == "legal":
-        return None if got == want else Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")
+        return Diagnosis("wrong dims", f"answered {list(got)}, due is {list(want or ())}")
     if want is not None and (
         len(got) != len(want) or any(w is not None and w != g for g, w in zip(got, want, strict=True))
     ):

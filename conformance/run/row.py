@@ -14,6 +14,7 @@ from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import elements_of, make_call
 from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
+from .diagnose import Diagnosis
 from .judge import Judgement, deciding_step, judge
 
 _ALIVE = 24
@@ -28,28 +29,32 @@ def run(
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
     left_out: dict[frozenset[str], bool] = {}
+    offered: dict[str, bool] = {}
     previous: Result | None = None
-    hangs = hangs or HangCounter(0)
     for row in rows:
         left = left_out.get(row.facets)
         if left is None:
             left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
-        if not claims.offers(row.operation):
+        operation = row.signature.id
+        if operation not in offered:
+            offered[operation] = claims.offers(operation)
+        if not offered[operation]:
             yield result_without_call(row, NOT_CLAIMED)
             continue
-        if hangs.is_enough(row):
+        if hangs is not None and hangs.is_enough(row):
             yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
         previous = _run_and_time(row, adapter, left, previous)
-        hangs.count(row, previous)
+        if hangs is not None:
+            hangs.count(row, previous)
         yield previous
 
 
 def _run_and_time(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
     began = perf_counter()
     result = run_row(row, adapter, left_out, previous)
-    milliseconds = round(1000 * (perf_counter() - began))
-    return result._replace(milliseconds=milliseconds) if milliseconds else result
+    seconds = perf_counter() - began
+    return result if seconds < 0.0005 else result._replace(milliseconds=round(1000 * seconds))
 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:
@@ -62,11 +67,14 @@ def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None 
     if row.case.generated:
         return _run_step_by_step(row, adapter, left_out, previous)
     outcomes = call_steps(row, adapter)
-    if any(outcome.kind in DIED for outcome in outcomes):
-        outcomes = confirm(row, adapter, outcomes, previous, call_steps)
+    for outcome in outcomes:
+        if outcome.kind in DIED:
+            outcomes = confirm(row, adapter, outcomes, previous, call_steps)
+            break
     result = judge_row(row, outcomes, left_out)
     for step in row.steps:
-        step.free_memory()
+        if step.has_many:
+            step.free_memory()
     return result
 
 
@@ -169,6 +177,8 @@ def _has_changed(answer: Any, outcome: Outcome) -> bool:
 
 def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     """Judge each step in each document. A document's verdict on the row is its worst on any step."""
+    if len(outcomes) == 1 and not row.case.generated:
+        return _judge_one_step(row, row.steps[0], outcomes[0], left_out)
     by_step = []
     earlier: list[bytes | memoryview] = []
     for step, outcome in zip(row.steps, outcomes, strict=True):
@@ -187,11 +197,26 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
             for k, outcome in enumerate(outcomes)
         ]
     )
-    if name is None and len(outcomes) == 1 and outcomes[0].data is not None:
-        contents: tuple[str | None, ...] = (row.steps[0].src.digest,)  # it is right, so it holds what src held
-    else:
-        contents = contents_of(outcomes)
-    return Result(row.id, verdicts, kept, deciding, name, text, contents, differing=differing)
+    return Result(row.id, verdicts, kept, deciding, name, text, contents_of(outcomes), differing=differing)
+
+
+def _judge_one_step(row: Row, step: RowStep, outcome: Outcome, left_out: bool) -> Result:
+    """Judge a row with a single step; nearly all rows have one."""
+    verdicts: dict[str, Verdict] = {}
+    diagnosis: Diagnosis | None = None
+    for meaning, documents in step.meanings:
+        judgement = judge(outcome, meaning, step.source, step.src, left_out)
+        diagnosis = diagnosis or judgement.diagnosis
+        for document in documents:
+            verdicts[document] = judgement.verdict
+    name, text, differing = diagnosis or (None, None, None)
+    kind, type_, dims, data, stage, message, faults, shares = outcome
+    if data is None:
+        contents: tuple[str | None, ...] = ()
+    else:  # if it is right, it holds what src held
+        contents = (step.src.digest if name is None else digest_of(data),)
+    kept = (Outcome(kind, type_, dims, None, stage, message, faults, shares),)
+    return Result(row.id, verdicts, kept, 0, name, text, contents, differing=differing)
 
 
 def _judge_step(

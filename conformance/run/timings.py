@@ -1,0 +1,94 @@
+"""The time of a run, split into compile, run, compare and write. It is printed, and stands in no evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Protocol, TypeVar, runtime_checkable
+
+from ..model import Adapter, Array, Graph, Program, Tensor
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class CountsSeconds(Protocol):
+    """An adapter that measures its calls itself, since compile and run may be one request."""
+
+    seconds_compiling: float
+    seconds_running: float
+
+
+class Timings:
+    """The seconds that a run took so far. Seconds of rows that are neither compile nor run count as compare."""
+
+    def __init__(self) -> None:
+        self.seconds_compiling = self.seconds_running = self.seconds_of_rows = self.seconds_writing = 0.0
+        self._adapter: CountsSeconds = self
+
+    def watch(self, adapter: Adapter) -> Adapter:
+        """Return an adapter whose calls are measured."""
+        if isinstance(adapter, CountsSeconds):
+            self._adapter = adapter
+            return adapter
+        return _Watched(adapter, self)
+
+    def rows(self, rows: Iterable[T]) -> Iterator[T]:
+        """Yield what `rows` yields, and measure how long it takes to make it; the rest of the loop is writing."""
+        iterator, done, end = iter(rows), object(), perf_counter()
+        while True:
+            began = perf_counter()
+            self.seconds_writing += began - end
+            row = next(iterator, done)
+            end = perf_counter()
+            self.seconds_of_rows += end - began
+            if row is done:
+                return
+            yield row  # type: ignore[misc] # it is not `done`
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Measure a block that writes reports."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds_writing += perf_counter() - began
+
+    @property
+    def split(self) -> Mapping[str, float]:
+        """The seconds by what they were spent on."""
+        compiling, running = self._adapter.seconds_compiling, self._adapter.seconds_running
+        compare = max(0.0, self.seconds_of_rows - compiling - running)
+        return {"compile": compiling, "run": running, "compare": compare, "write": self.seconds_writing}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{what} {seconds:.2f} s" for what, seconds in self.split.items())
+
+
+class _Watched:
+    """An adapter in this process whose calls are measured."""
+
+    def __init__(self, adapter: Adapter, timings: Timings) -> None:
+        self._adapter, self._timings = adapter, timings
+        self.identity, self.claims = adapter.identity, adapter.claims
+
+    def compile(self, graph: Graph) -> Program:
+        began = perf_counter()
+        try:
+            return _WatchedProgram(self._adapter.compile(graph), self._timings)
+        finally:
+            self._timings.seconds_compiling += perf_counter() - began
+
+
+class _WatchedProgram:
+    def __init__(self, program: Program, timings: Timings) -> None:
+        self._program, self._timings = program, timings
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        began = perf_counter()
+        try:
+            return self._program.run(src, shapes, may_overwrite)
+        finally:
+            self._timings.seconds_running += perf_counter() - began

@@ -1,0 +1,80 @@
+"""`--timings` says what the time of a run was spent on, and changes nothing else."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.isolate.backend import Isolation, use_backend
+from conformance.run.row import run
+from conformance.run.timings import Timings
+from conformance.tests import small
+from conformance.tests.small import Command, command
+
+__all__ = ["command"]
+SLOW = """
+import time
+from conformance.adapters.numpy_reference import NumpyReference, ReferenceProgram
+
+class Slow(NumpyReference):
+    def compile(self, graph):
+        time.sleep({compiling})
+        program = super().compile(graph)
+        plain = program.run
+        program.run = lambda *tensors: (time.sleep({running}), plain(*tensors))[1]
+        return program
+"""
+
+
+@pytest.mark.parametrize("isolation", ["none", "worker"])
+@pytest.mark.parametrize(("compiling", "running"), [(0.05, 0.0), (0.0, 0.05)])
+def test_sleep_counts_where_the_backend_sleeps(
+    tmp_path: Path, isolation: Isolation, compiling: float, running: float
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW.format(compiling=compiling, running=running), encoding="utf-8")
+    timings = Timings()
+    (row,) = [row for row in small.plan(tmp_path).rows if row.id == "stays[StaticReshape-f32]"]
+    with use_backend(f"{tmp_path / 'slow.py'}:Slow", isolation) as adapter:
+        for result in timings.rows(run([row] * 3, timings.watch(adapter))):
+            assert set(result.verdicts.values()) == {"pass"}
+            time.sleep(0.02)
+    split = timings.split
+    assert list(split) == ["compile", "run", "compare", "write"]
+    slept = "compile" if compiling else "run"
+    assert split[slept] >= 0.15
+    assert split[slept] > split["run" if compiling else "compile"]
+    assert split["write"] >= 0.06
+    assert split["compare"] >= 0
+
+
+def test_a_call_that_is_rejected_counts_too(tmp_path: Path) -> None:
+    timings, adapter = Timings(), load_adapter("numpy")
+    rejected = [row for row in small.plan(tmp_path).rows if row.case.id == "two-infers"]
+    assert all(set(r.verdicts.values()) == {"pass"} for r in timings.rows(run(rejected, timings.watch(adapter))))
+    assert timings.seconds_compiling > 0
+    assert timings.seconds_of_rows >= timings.seconds_compiling
+
+
+def test_the_rows_are_the_same_and_the_time_is_no_output(command: Command) -> None:
+    plain = command.run("numpy")
+    rows = (command.out / "results.jsonl").read_bytes().splitlines()[1:-1]
+    timed = command.run("numpy", "--timings")
+    assert (command.out / "results.jsonl").read_bytes().splitlines()[1:-1] == rows
+    assert timed.code == plain.code == 0
+    (line,) = [line for line in timed.err.splitlines() if line.startswith("time: ")]
+    assert [part.split()[0] for part in line.removeprefix("time: ").split(", ")] == [
+        "compile",
+        "run",
+        "compare",
+        "write",
+    ]
+    assert "time: " not in timed.out
+    assert "time: " not in plain.err
+
+
+def test_several_processes_are_not_measured(command: Command) -> None:
+    said = command.run("numpy", "--timings", "--isolation", "worker", "--jobs", "2").expect(2, lines=1)
+    assert said.err.startswith("conformance: --timings measures one process after the other; drop --jobs")
