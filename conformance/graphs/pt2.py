@@ -106,9 +106,7 @@ class _Reader:
         named = graph.get("sym_int_values")
         self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
         values = self._part("tensor_values", dict)
-        self._types = {
-            name: _TYPES.get(each.get("dtype", 0)) for name, each in values.items() if isinstance(each, dict)
-        }
+        self._types = {name: _TYPES.get(each["dtype"]) for name, each in values.items() if _has_type(each)}
         self.dims: dict[str, Dims | None] = {
             name: self._sizes(each.get("sizes"), f"tensor_values[{short(name)}]")
             for name, each in values.items()
@@ -173,6 +171,10 @@ class _Reader:
         if size is not None and type(size) is not int:
             _fail(f"{self._file}: {place}", size, "lengths are whole numbers")
         return size
+
+
+def _has_type(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("dtype"), int)
 
 
 def _tensors(value: Any) -> Iterator[str]:

@@ -104,6 +104,13 @@ def test_a_length_that_is_an_expression_is_computed(text: str, unbound: str | No
     assert (evaluate(text, {}), evaluate(text, {"s77": 3})) == (unbound, bound)
 
 
+@pytest.mark.parametrize("dtype", [[], {}, None, "f32", 99])
+def test_a_type_that_is_none_is_not_known(tmp_path: Path, cli: Cli, dtype: Any) -> None:
+    data = program([1, 12], (1, 12))
+    data["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = dtype
+    assert "the element type is not known" in cli("check-graph", archive(tmp_path, data)).expect(4).out
+
+
 def test_weights_are_no_inputs_that_can_be_given(tmp_path: Path, cli: Cli) -> None:
     data = program([1, 12], (1, 12))
     data["graph_module"]["graph"]["inputs"].append({"as_tensor": {"name": "w"}})

@@ -30,7 +30,7 @@ class Model(torch.nn.Module):
     def forward(self, x):
         h = torch.relu(x)
         batch = x.shape[0]
-        return h.view(batch, -1), h.reshape(batch * 3, 8), torch.flatten(h, 1), h.reshape(-1, 12).transpose(0, 1)
+        return h.view(batch, -1), h.reshape(batch * 3, 8), torch.flatten(h, 1), h.reshape(-1, 8).transpose(0, 1)
 batch = torch.export.Dim("batch", min=1, max=64)
 x = torch.randn(2, 3, 8)
 program = torch.export.export(Model(), (x,), dynamic_shapes={"x": {0: batch}})
