@@ -186,7 +186,7 @@ def _data_of_fault(fault: Fault) -> dict[str, Any]:
     return {**fault._asdict(), "versions": list(fault.versions), "when": fault.when.text}
 
 
-def _list_of(dims: Sequence[int | None] | None) -> list[int | None] | None:
+def _list_of(dims: Dims | None) -> list[int | str | None] | None:
     return None if dims is None else list(dims)
 
 
@@ -251,10 +251,10 @@ def _describe_dims(dims: Sequence[Dims | None]) -> str:
     return f"[{', '.join(map(_describe_lengths, zip(*known, strict=True)))}]"
 
 
-def _describe_lengths(lengths: Sequence[int | None]) -> str:
-    known = [length for length in lengths if length is not None]
+def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
+    known = [length for length in lengths if isinstance(length, int)]
     if len(known) < len(lengths):
-        return "?"
+        return str(lengths[0]) if lengths[0] and len({*lengths}) == 1 else "?"
     return str(known[0]) if min(known) == max(known) else f"{min(known)}..{max(known)}"
 
 

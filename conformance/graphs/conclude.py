@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from .decide import Decision, Judge, Kind
-from .nodes import Binding, Model, ReshapeNode
+from .nodes import Binding, Model, ReshapeNode, whole
 
 KINDS: tuple[Kind, ...] = ("illegal", "not decided", "unspecified", "legal")
 """The worst first."""
@@ -73,7 +73,8 @@ def format_findings(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[st
 def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) -> str:
     """Say for which lengths a node is what, the worst first."""
     if len(trials) == 1 and not trials[0].lengths:
-        return _format_one(decisions[0])
+        is_open = decisions[0].kind == "legal" and whole(decisions[0].dst) is None
+        return _format_one(decisions[0]) + (" for every length from 1" if is_open else "")
     by_text: dict[str, list[Trial]] = {}
     for kind in KINDS:
         for decision, trial in zip(decisions, trials, strict=True):

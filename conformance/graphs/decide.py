@@ -1,15 +1,15 @@
-"""Decide a reshape node in each document. What is not known decides nothing: a rule that reads it is left out."""
+"""Decide a reshape node in each document. Lengths that are not known decide nothing, unless all of them agree."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
 from ..meaning.contract import Contract, contracts
-from ..model import Form, Operation, Rule, Spec
-from .nodes import Dims, ReshapeNode, whole
+from ..meaning.partial import UNKNOWN_TYPE, PartialCall, PartialContract, only_length
+from ..model import Form, Operation, Spec
+from .nodes import Dims, ReshapeNode, whole, without_names
 
 Kind = Literal["legal", "illegal", "unspecified", "not decided"]
 
@@ -55,7 +55,7 @@ class Judge:
     def answer(self, node: ReshapeNode) -> Dims | None:
         """Return dst if a document gives it and no document gives another one or forbids the call."""
         found = [self._decide(node, document) for document in self.spec.documents if self._covers(document, node)]
-        dims = {decision.dst for decision in found if decision.kind != "not decided"}
+        dims = {_without_own_names(decision.dst) for decision in found}
         return dims.pop() if len(dims) == 1 else None
 
     def _covers(self, document: str, node: ReshapeNode) -> bool:
@@ -65,42 +65,29 @@ class Judge:
     def _decide(self, node: ReshapeNode, document: str) -> Decision:
         if not self._covers(document, node):
             return Decision("not decided", (), (f"the document is not about {node.operation}",))
-        missing = tuple(_find_missing(node))
         form = _form_of(node, self.spec.operations[self.spec.documents[document].operation])
         src, shape = whole(node.src), whole(node.shape)
-        if src is not None and shape is not None and not missing:
+        missing = tuple(_find_missing(node))
+        if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self._contracts[document].meaning(src, shape, node.special_zero, form)
             return Decision(meaning.kind, meaning.rules, (), meaning.dst)
-        unknown = frozenset(_find_unknown_names(node))
-        meaning = self._of_part(document, unknown).meaning(src or (), shape or (), bool(node.special_zero), form)
-        if meaning.kind == "illegal":
-            return Decision("illegal", meaning.rules)
-        return Decision("not decided", (), missing)
+        part = self._of_part(document).decide(PartialCall(node.src, node.shape, node.special_zero, form))
+        if part.meaning is None or (part.meaning.kind != "illegal" and node.missing):
+            return Decision("not decided", (), missing, part.dst)
+        return Decision(part.meaning.kind, part.meaning.rules, (), part.dst)
 
-    def _make_part(self, document: str, unknown: frozenset[str]) -> Contract:
-        """Return the contract of those requirements that read nothing unknown."""
-        rules = [rule for rule in self.spec.rules.values() if document in rule.documents and _reads_none(rule, unknown)]
+    def _make_part(self, document: str) -> PartialContract:
+        """Return the contract for calls of which parts are not known."""
+        rules = [rule for rule in self.spec.rules.values() if document in rule.documents]
         operation = self.spec.operations[self.spec.documents[document].operation]
-        return Contract(rules, operation.types, operation.shape_types)
+        return PartialContract(rules, self._contracts[document], operation.types, operation.shape_types)
 
 
-def _reads_none(rule: Rule, unknown: frozenset[str]) -> bool:
-    if not rule.requires:
-        return False
-    tree = ast.parse(rule.requires.text, mode="eval")
-    return not unknown & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def _find_unknown_names(node: ReshapeNode) -> Iterator[str]:
-    """Yield the names of the language of contracts whose values are not known."""
-    if whole(node.src) is None:
-        yield "src"
-    if whole(node.shape) is None:
-        yield "shape"
-    if node.special_zero is None:
-        yield "special_zero"
-    if node.src_type is None and node.form is None:
-        yield from ("src_type", "dst_type")
+def _without_own_names(dst: Dims | None) -> Dims | None:
+    """Return dims without names such as `src[0]`, which stand for a length of this node alone."""
+    if dst is None:
+        return None
+    return tuple(None if isinstance(length, str) and "[" in length else length for length in dst)
 
 
 def _find_missing(node: ReshapeNode) -> Iterator[str]:
@@ -111,16 +98,20 @@ def _find_missing(node: ReshapeNode) -> Iterator[str]:
         if part is None and not node.missing:
             yield f"{name} is not known"
         elif part is not None:
-            yield from (f"{name}[{k}] is not known" for k, length in enumerate(part) if length is None)
+            named = (length or f"{name}[{k}]" for k, length in enumerate(part) if not isinstance(length, int))
+            yield from (f"{each} is not known" for each in named)
     if node.special_zero is None:
         yield "special_zero is not known"
     if node.src_type is None and node.form is None:
         yield "the element type is not known"
+    if node.src is not None and node.shape is not None and (only := only_length(node.src, node.shape)) is not None:
+        unknown = next(length or f"src[{k}]" for k, length in enumerate(node.src) if not isinstance(length, int))
+        yield f"legal at most for {unknown} = {only}"
 
 
 def _form_of(node: ReshapeNode, operation: Operation) -> Form:
     """Return the form of the call; a format that names its own type of shape is read as the first listed one."""
     if node.form is not None:
         return node.form
-    src_type = node.src_type or operation.types[0]
-    return Form(src_type, src_type, operation.shape_types[0], declared=node.declared)
+    src_type = node.src_type or UNKNOWN_TYPE
+    return Form(src_type, src_type, operation.shape_types[0], declared=without_names(node.declared))

@@ -10,7 +10,8 @@ from ..model import Form
 from ..system.files import read_bytes
 from ..system.text import shorten
 
-Dims = tuple[int | None, ...]
+Dims = tuple[int | str | None, ...]
+"""Lengths; a text such as `batch` is a length with a name, which is the same wherever it stands."""
 Binding = Mapping[str, tuple[int, ...]]
 """The dims of inputs, by name."""
 MOST_NODES = 1_000_000
@@ -59,8 +60,13 @@ def whole(dims: Dims | None) -> tuple[int, ...] | None:
     """Return dims of which every length is known, or None."""
     if dims is None:
         return None
-    known = tuple(length for length in dims if length is not None)
+    known = tuple(length for length in dims if isinstance(length, int))
     return known if len(known) == len(dims) else None
+
+
+def without_names(dims: Dims | None) -> tuple[int | None, ...] | None:
+    """Return dims with None for each length that has a name."""
+    return None if dims is None else tuple(length if isinstance(length, int) else None for length in dims)
 
 
 def content_of(path: Path, most: int) -> bytes:

@@ -23,6 +23,8 @@ TYPES = {
 }  # fmt: skip
 _NO_SYMBOL = ("", "?")
 """Symbols that stand for another length each time."""
+_INFERRED = "unk__"
+"""Begins the symbols that the package onnx makes up."""
 _DATA = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 
 
@@ -95,9 +97,16 @@ def _dims_of(type_: Any) -> Dims | None:
     tensor = type_.tensor_type
     if not type_.HasField("tensor_type") or not tensor.HasField("shape"):
         return None
-    return tuple(
-        each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None for each in tensor.shape.dim
-    )
+    return tuple(map(_length_of, tensor.shape.dim))
+
+
+def _length_of(dim: Any) -> int | str | None:
+    """Return a length or its symbol; None if inference made the symbol."""
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    symbol = str(dim.dim_param)
+    is_own = symbol not in _NO_SYMBOL and not symbol.startswith(_INFERRED) and not symbol.isdecimal()
+    return symbol if is_own else None
 
 
 def _bind(graph: Any, binding: Binding) -> None:

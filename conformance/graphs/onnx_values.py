@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .nodes import Dims
+from .nodes import Dims, whole
 
 Value = NDArray[Any]
 MOST_ELEMENTS = 1024
@@ -35,7 +35,7 @@ def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | N
     if dims is None:
         return None
     part = dims[slice(attributes.get("start", 0), attributes.get("end"))]
-    return None if None in part else np.array(part, np.int64)
+    return np.array(part, np.int64) if whole(part) is not None else None
 
 
 def _gather(attributes: Mapping[str, Any], data: Value, indices: Value) -> Value:

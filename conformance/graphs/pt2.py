@@ -13,6 +13,7 @@ from ..system.files import open_regular
 from ..system.text import short
 from .flow import Flow, Operation
 from .nodes import MOST_NODES, Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
+from .pt2_lengths import evaluate
 
 _MOST_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
@@ -26,7 +27,8 @@ def read_pt2(path: Path, answer: Answer) -> Pt2Program:
     """Return the graph of a file; Unreadable if its JSON is not there, too large or not what torch.export writes."""
     name, content = _program(path)
     try:
-        graph = json.loads(content)["graph_module"]["graph"]
+        module = json.loads(content)["graph_module"]
+        graph = module["graph"]
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise Unreadable(f"{name}: not JSON: {why}") from None
@@ -34,7 +36,21 @@ def read_pt2(path: Path, answer: Answer) -> Pt2Program:
         raise Unreadable(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
     if not isinstance(graph, dict):
         _fail(f"{name}: graph", graph, "an object is wanted")
+    if isinstance(users := _find_user_inputs(module), list):
+        graph = {**graph, "inputs": users}
     return Pt2Program(name, graph, answer)
+
+
+def _find_user_inputs(module: Mapping[str, Any]) -> list[Any] | None:
+    """Return the inputs that a caller gives, without weights; None if the file does not tell them apart."""
+    signature = module.get("signature")
+    specs = signature.get("input_specs") if isinstance(signature, dict) else None
+    if not isinstance(specs, list):
+        return None
+    users = [
+        spec["user_input"] for spec in specs if isinstance(spec, dict) and isinstance(spec.get("user_input"), dict)
+    ]
+    return [user.get("arg") for user in users]
 
 
 def _program(path: Path) -> tuple[str, bytes]:
@@ -75,10 +91,8 @@ class Pt2Program:
         for name, given in binding.items():
             if why := describe_fit(name, self.inputs[name], given):
                 raise Unreadable(why)
-            sizes = self._graph["tensor_values"].get(name, {}).get("sizes", [])
-            for k, (size, length) in enumerate(zip(sizes, given, strict=False)):
-                symbol = _symbol(size)
-                if symbol is not None and symbols.setdefault(symbol, length) != length:
+            for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
+                if isinstance(symbol, str) and symbols.setdefault(symbol, length) != length:
                     other = symbols[symbol]
                     raise Unreadable(f"--input gives {short(symbol)} two lengths: {other}, and {length} in {name}[{k}]")
         return _Reader(self._file, self._graph, symbols).flow(self._answer).nodes(binding)
@@ -92,9 +106,7 @@ class _Reader:
         named = graph.get("sym_int_values")
         self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
         values = self._part("tensor_values", dict)
-        self._types = {
-            name: _TYPES.get(each.get("dtype", 0)) for name, each in values.items() if isinstance(each, dict)
-        }
+        self._types = {name: _TYPES.get(each["dtype"]) for name, each in values.items() if _has_type(each)}
         self.dims: dict[str, Dims | None] = {
             name: self._sizes(each.get("sizes"), f"tensor_values[{short(name)}]")
             for name, each in values.items()
@@ -142,29 +154,27 @@ class _Reader:
         return None
 
     def _sizes(self, value: Any, place: str) -> Dims | None:
-        """Return lengths; one that is an expression of symbols is not known."""
+        """Return lengths; one that is neither a number nor a product of symbols is not known."""
         if not isinstance(value, list) or len(value) > 1000:
             _fail(f"{self._file}: {place}", value, "a list of at most 1000 lengths is wanted")
-        lengths = [self._length(each) for each in value]
-        if any(length is not None and type(length) is not int for length in lengths):
-            _fail(f"{self._file}: {place}", value, "lengths are whole numbers")
-        return tuple(lengths)
+        return tuple(self._length(each, place) for each in value)
 
-    def _length(self, size: Any) -> Any:
-        """Return a length, or None for an expression of symbols without a length."""
-        if not isinstance(size, dict):
-            return size
-        if isinstance(size.get("as_name"), str):
-            size = self._expressions.get(size["as_name"], {})
-        symbol = _symbol(size)
-        return size.get("as_int") if symbol is None else self._symbols.get(symbol)
+    def _length(self, size: Any, place: str) -> int | str | None:
+        """Return a length, or its expression in symbols; None if it is another expression."""
+        if isinstance(size, dict) and isinstance(size.get("as_name"), str):
+            size = self._expressions.get(size["as_name"])
+        if isinstance(size, dict):
+            expression = size.get("as_expr")
+            if isinstance(expression, dict) and isinstance(expression.get("expr_str"), str):
+                return evaluate(expression["expr_str"], self._symbols)
+            size = size.get("as_int")
+        if size is not None and type(size) is not int:
+            _fail(f"{self._file}: {place}", size, "lengths are whole numbers")
+        return size
 
 
-def _symbol(size: Any) -> str | None:
-    """Return the symbol that stands for a length; None for a number."""
-    inner = size.get("as_expr") if isinstance(size, dict) else None
-    text = inner.get("expr_str") if isinstance(inner, dict) else None
-    return text if isinstance(text, str) else None
+def _has_type(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("dtype"), int)
 
 
 def _tensors(value: Any) -> Iterator[str]:

@@ -68,7 +68,7 @@ def case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
 
 
 def _volume(dims: Dims | None) -> int:
-    return math.prod(length for length in dims or () if length is not None)
+    return math.prod(length for length in dims or () if isinstance(length, int))
 
 
 def _expect(src_type: str, decision: Decision) -> str:

@@ -59,6 +59,35 @@ def test_lengths_reach_through_a_row_of_reshapes(tmp_path: Path, cli: Cli) -> No
     assert kinds(cli, 1, path, "--input", "0=2,3,4") == ["legal", "illegal"]
 
 
+def test_a_row_of_reshapes_is_decided_where_the_dump_does_not_tell_the_dims_between(tmp_path: Path, cli: Cli) -> None:
+    first, second = (
+        static(tensor(0, 4, 3), [-1, 6], tensor(1, *UNKNOWN)),
+        static(tensor(1, *UNKNOWN), [5, 2], tensor(2, *UNKNOWN)),
+    )
+    assert kinds(cli, 1, dump(tmp_path, first, second)) == ["legal", "illegal"]
+
+
+def test_what_the_library_adds_to_a_graph_in_partitions_is_no_attribute_of_the_node(tmp_path: Path, cli: Cli) -> None:
+    entry = static(tensor(0, 6), [2, 3], tensor(1, *UNKNOWN))
+    entry["attrs"] |= {"partition_id": {"type": "string", "value": "100008"}}
+    entry["attrs"] |= {"backend": {"type": "string", "value": "dnnl_backend"}}
+    assert kinds(cli, 0, dump(tmp_path, entry)) == ["legal"]
+    entry["attrs"] |= {"another": {"type": "string", "value": "x"}}
+    assert "extra-attributes" in cli("check-graph", dump(tmp_path, entry)).out
+
+
+def test_lengths_that_are_not_known_decide_nothing_unless_all_agree(tmp_path: Path, cli: Cli) -> None:
+    path = dump(
+        tmp_path, static(tensor(0, -1, 3, 4), [0, -1], tensor(1, *UNKNOWN), 1),
+        static(tensor(2, -1, 3, 4), [1, 12], tensor(3, *UNKNOWN)),
+        static(tensor(4, -1, 5), [7], tensor(5, *UNKNOWN)),
+    )  # fmt: skip
+    said = cli("check-graph", path).expect(1).out
+    assert "f32[?, 3, 4] by [0, -1] special_zero  legal for every length from 1" in said
+    assert "not decided: src[0] is not known, legal at most for src[0] = 1" in said
+    assert "illegal: same-volume" in said
+
+
 def test_behind_another_operation_a_length_is_not_decided(tmp_path: Path, cli: Cli) -> None:
     other = {"id": 2, "kind": "MatMul", "inputs": [tensor(0, 1, 12)], "outputs": [tensor(1, 1, 12)]}
     path = dump(tmp_path, other, static(tensor(1, 1, 12), [1, 12], tensor(2, 1, 12)))

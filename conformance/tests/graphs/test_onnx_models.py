@@ -52,7 +52,7 @@ def decisions(cli: Cli, code: int, *words: str) -> list[str]:
 
 def test_a_baked_in_batch_is_found_behind_other_operations(tmp_path: Path, cli: Cli) -> None:
     path = flatten(tmp_path, 1, 12, x=value("x", "batch", 3, 4))
-    assert "not decided: src[0] is not known" in cli("check-graph", path).expect(4).out
+    assert "not decided: batch is not known, legal at most for batch = 1" in cli("check-graph", path).expect(4).out
     said = cli("check-graph", path, "--input", "x=1..8,3,4").expect(1).out
     assert "f32[1..8, 3, 4] by [1, 12] special_zero" in said
     assert "illegal for x[0] = 2..8: same-volume; legal for x[0] = 1" in said

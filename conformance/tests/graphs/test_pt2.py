@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conformance.graphs.pt2_lengths import evaluate
 from conformance.tests.small import Cli
 
 NAME = "m/models/model.json"
@@ -57,7 +58,7 @@ def decisions(cli: Cli, code: int, *words: str) -> list[str]:
 @pytest.mark.parametrize("name", [NAME, "serialized_exported_program.json"])
 def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli, name: str) -> None:
     path = archive(tmp_path, program([1, 12], ("s0", 3, 4)), name)
-    assert "not decided: src[0] is not known" in cli("check-graph", path).expect(4).out
+    assert "not decided: s0 is not known, legal at most for s0 = 1" in cli("check-graph", path).expect(4).out
     said = cli("check-graph", path, "--input", "x=1..4,3,4").expect(1).out
     assert "nodes[0]  view  f32[1..4, 3, 4] by [1, 12]" in said
     assert "illegal for x[0] = 2..4: same-volume" in said
@@ -83,10 +84,39 @@ def test_a_symbol_has_one_length_in_every_tensor_and_shape(tmp_path: Path, cli: 
     node["inputs"] = [{"arg": {"as_tensor": {"name": "h"}}}, {"arg": {"as_sym_ints": entries}}]
     graph["nodes"] = [other, node]
     path = archive(tmp_path, data)
-    assert decisions(cli, 4, path) == ["not decided"]
+    assert "f32[s0, 12] by [s0, 6, 2]  legal for every length from 1" in cli("check-graph", path).expect(0).out
     assert "f32[1..4, 12] by [1..4, 6, 2]" in cli("check-graph", path, "--input", "x=1..4,3,4").expect(0).out
     said = cli("check-graph", path, "--input", "x=1..4,3,5").expect(4).out
     assert "the dims of src are not inferred for this length" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "unbound", "bound"),
+    [
+        ("Mul(Integer(64), Symbol('s77', positive=True, integer=True))", "64*s77", 192),
+        ("2*s77*s1", "2*s1*s77", "6*s1"), ("s77 + 1", None, 4), ("Add(Symbol('s77'), Integer(-4))", None, None),
+        ("FloorDiv(Symbol('s77'), Integer(2))", None, 1), ("FloorDiv(s77, Integer(0))", None, None),
+        ("Max(Integer(9), s77)", None, 9), ("9" * 30, None, None), ("(" * 3000, None, None), ("s77.x", None, None),
+        ("__import__('os')", None, None), ("Symbol('a b')", None, None),
+    ],
+)  # fmt: skip
+def test_a_length_that_is_an_expression_is_computed(text: str, unbound: str | None, bound: int | str | None) -> None:
+    assert (evaluate(text, {}), evaluate(text, {"s77": 3})) == (unbound, bound)
+
+
+@pytest.mark.parametrize("dtype", [[], {}, None, "f32", 99])
+def test_a_type_that_is_none_is_not_known(tmp_path: Path, cli: Cli, dtype: Any) -> None:
+    data = program([1, 12], (1, 12))
+    data["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = dtype
+    assert "the element type is not known" in cli("check-graph", archive(tmp_path, data)).expect(4).out
+
+
+def test_weights_are_no_inputs_that_can_be_given(tmp_path: Path, cli: Cli) -> None:
+    data = program([1, 12], (1, 12))
+    data["graph_module"]["graph"]["inputs"].append({"as_tensor": {"name": "w"}})
+    specs = [{"parameter": {"arg": {"name": "w"}}}, {"user_input": {"arg": {"as_tensor": {"name": "x"}}}}]
+    data["graph_module"]["signature"] = {"input_specs": specs}
+    assert "inputs: x[1, 12]\n" in cli("check-graph", archive(tmp_path, data)).expect(0).out
 
 
 def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
