@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_BEGIN = re.compile(r"^  - (?:id: (\S+)\n    rule: (\S+)\n)?", re.MULTILINE)
+_BEGIN = re.compile(r"^  - (?:id: (\S+)\n(?:    title: .*\n)?    rule: (\S+)\n)?", re.MULTILINE)
 
 
 class Entry(NamedTuple):

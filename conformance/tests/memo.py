@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from conformance.load import cases as load_cases
 from conformance.load import spec as load_spec
 from conformance.load.folders import cases_folder, layers, spec_folder
 from conformance.model import Case, Malformed, Problem, Spec, Suite
+from conformance.model.cases import UnreadCase
 from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
 from conformance.prove import cells, check_cases
@@ -31,6 +32,7 @@ def install() -> None:
         (load_cases, "load_spec", lambda _: load_spec.load_spec),
         (load_cases, "with_cases", _remembering_suite),
         (load_cases, "_load_file", _remembering_cases),
+        (load_cases, "_find_unread", _remembering_unread),
         (plan_rows, "plan_of", _remembering_rows),
         (canary, "_run_planted_backend", _remembering_counts),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
@@ -122,6 +124,22 @@ def _remembering_cases(load: _Load) -> _Load:
         return []
 
     return _load_file
+
+
+def _remembering_unread(find: Callable[[Path, Spec], dict[str, UnreadCase]]) -> Any:
+    """Remember the cases of a file that is known to be right, and each of them once it was read."""
+    memory = _Memory(200)
+
+    @wraps(find)
+    def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
+        key = id(spec), path.parent.name, path.name, path.read_bytes()
+        if key not in memory:
+            unread = {name: case._replace(read=cache(case.read)) for name, case in find(path, spec).items()}
+            memory.keep(key, (spec, unread))
+        cases: dict[str, UnreadCase] = memory[key][1]
+        return cases
+
+    return _find_unread
 
 
 def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ from conformance.model import Malformed
 
 SPEC = load_spec()
 FILES = sorted(cases_folder().glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def _files_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_find_unread", unwrap(loading._find_unread))
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
