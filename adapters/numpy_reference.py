@@ -37,17 +37,12 @@ def resolve(
         raise Illegal("lower-bound")
     if not (special_zero or zero_may_meet_infer) and 0 in shape and -1 in shape:
         raise Illegal("zero-meets-infer")
-    volume = prod(src)
-    if -1 not in shape and not (special_zero and 0 in shape):
-        if prod(shape) != volume:
-            raise Illegal("zero-empties" if 0 in shape else "same-volume")
-        return shape
-    dst = known_lengths(src, shape, special_zero)
-    if None not in dst:
-        if prod(dst) != volume:  # type: ignore[arg-type] # None is not in it
-            raise Illegal("same-volume")
-        return tuple(dst)  # type: ignore[arg-type]
+    volume, dst = prod(src), known_lengths(src, shape, special_zero)
     known = prod([length for length in dst if length is not None])
+    if None not in dst:
+        if known != volume:
+            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
+        return tuple(dst)  # type: ignore[arg-type]
     return infer_lengths(volume, known, dst, special_zero and 0 in shape[len(src) :])
 
 

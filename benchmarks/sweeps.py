@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.isolate.backend import use_backend
 
-from .clock import Measured, cpu, once
+from .clock import Measured, cpu, once, peak_of_command
 from .whole_runs import command
 
 
@@ -85,7 +85,7 @@ def memory_of_a_sweep() -> Measured:
 
     def peak(rank: int, *more: object) -> int:
         with tempfile.TemporaryDirectory() as folder:
-            return once(command("sweep", "numpy", "--rank", rank, "--max-dim", 3, "--out", folder, *more))[2]
+            return peak_of_command(command("sweep", "numpy", "--rank", rank, "--max-dim", 3, "--out", folder, *more))
 
     few = peak(2, "--type", "f32", "--operation", "StaticReshape")
     return Measured(peak(3, "--type", "f32"), few, "that of 10,878 calls", "B")
