@@ -7,7 +7,6 @@ The message of every rejection is the id of the rule that the call breaks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 import numpy as np
 
@@ -33,12 +32,20 @@ def resolve(
     """Return the dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
     if shape.count(-1) > 1:
         raise Illegal("one-infer")
-    if shape and min(shape) < -1:
-        raise Illegal("lower-bound")
+    for length in shape:
+        if length < -1:
+            raise Illegal("lower-bound")
     if not (special_zero or zero_may_meet_infer) and 0 in shape and -1 in shape:
         raise Illegal("zero-meets-infer")
-    volume, dst = prod(src), known_lengths(src, shape, special_zero)
-    known = prod([length for length in dst if length is not None])
+    volume = 1
+    for length in src:
+        volume *= length
+    dst = known_lengths(src, shape, special_zero)
+    known = 1
+    for entry in dst:
+        if entry is not None:
+            known *= entry
+
     if None not in dst:
         if known != volume:
             raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
