@@ -1,7 +1,8 @@
-"""Measures the suite's own speed: `python -m benchmarks [--json]` prints what it costs beside a baseline.
+"""Measure the suite's own speed: `python -m benchmarks [--json]` prints what it costs beside a baseline.
 
 Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
-slows both. To add a measurement, write a function that returns a Measured, under `@measurement` or in whole_runs.py.
+slows both. history.json holds the ratios of the last releases, and the table says where one has become worse. To add a
+measurement, write a function that returns a Measured, under `@measurement` or in the list below.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 
 from conformance.system.terminal import say, say_raw
 
+from . import history, others, sweeps, whole_runs
 from .clock import REPEATS, Measured, cpu, cpu_of_command
-from .whole_runs import MEASURED
+from .table import Row, table
 
 
 class Measurement(NamedTuple):
@@ -25,18 +27,24 @@ class Measurement(NamedTuple):
 
     what: str
     take: Callable[[], Measured]
-    budget: float | None
-    """The most it should cost on an ordinary machine, in seconds."""
+    budget: float | None = None
+    """The most it should cost on an ordinary machine, in seconds or bytes."""
+    most: float | None = None
+    """The most that it should cost beside its baseline."""
+    needs: str | None = None
+    """The module without which it is left out."""
 
 
 MEASUREMENTS: list[Measurement] = []
 
 
-def measurement(what: str, budget: float | None = None) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
-    """Adds a measurement to those that are taken."""
+def measurement(
+    what: str, budget: float | None = None, most: float | None = None
+) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
+    """Add a measurement to those that are taken."""
 
     def add(take: Callable[[], Measured]) -> Callable[[], Measured]:
-        MEASUREMENTS.append(Measurement(what, take, budget))
+        MEASUREMENTS.append(Measurement(what, take, budget, most))
         return take
 
     return add
@@ -194,7 +202,7 @@ def _small_rows() -> list[Any]:
     return [row for row in rows if len(row.steps[0].src.elements) < 4096][::12]
 
 
-@measurement("a small call through a worker, beyond one in this process", budget=150e-6)
+@measurement("a small call through a worker, beyond one in this process", budget=100e-6)
 def call_through_a_worker() -> Measured:
     """Both sides of the border together; compile and run are one round trip."""
     rows = _small_rows()
@@ -211,12 +219,12 @@ def call_in_its_own_process() -> Measured:
     return Measured(ours, _through("numpy", "worker", _small_rows()), "the same call through a worker")
 
 
-@measurement("16 MiB through the pipe, each way (at most 10 times)")
+@measurement("16 MiB through the pipe, each way", most=10)
 def large_through_the_pipe() -> Measured:
     return _large(share=False)
 
 
-@measurement("16 MiB through shared memory, each way (at most 4 times)")
+@measurement("16 MiB through shared memory, each way", most=1.2)
 def large_through_shared_memory() -> Measured:
     return _large(share=True)
 
@@ -254,72 +262,49 @@ def _large(share: bool) -> Measured:
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────
 
 
-for what, needs, take, budget in MEASURED:
-    if needs is None or find_spec(needs) is not None:
-        measurement(what, budget)(take)
+MEASUREMENTS += [
+    Measurement("run of a row, in process", whole_runs.run_of_a_row),
+    Measurement("the same without the reference's own work", whole_runs.engine_around_a_row, most=6),
+    Measurement("`conformance run numpy -k` of one case", whole_runs.start_up_of_a_run, budget=0.45, most=2.2),
+    Measurement("`conformance run numpy` without reports and drawn rows", whole_runs.run_without_reports, most=12),
+    Measurement("`conformance run numpy`, reports and all", whole_runs.whole_run, budget=5),
+    Measurement("item of `pytest --adapter numpy`", whole_runs.item_of_pytest),
+    Measurement("call of a sweep, in process", sweeps.call_of_a_sweep, most=1.8),
+    Measurement("sweep by two processes", sweeps.sweep_by_two, most=0.55),
+    Measurement("peak memory of a sweep of 10^6 calls", sweeps.memory_of_a_sweep, budget=120e6, most=1.5),
+    Measurement("all reports on a run", whole_runs.reports),
+    Measurement("size of the page", whole_runs.size_of_the_page),
+    Measurement(
+        "a filter of the comparison cleared, in Chromium", whole_runs.filter_of_the_comparison, 0.1, needs="playwright"
+    ),
+    Measurement("run of a row, on ONNX's evaluator", others.row_beside_onnx, needs="onnx"),
+    Measurement("start-up, on ONNX's evaluator", others.start_up_beside_onnx, needs="onnx"),
+    Measurement("run of a row, beside array-api-tests", others.row_beside_array_api_tests, needs="array_api_tests"),
+    Measurement("start-up, beside array-api-tests", others.start_up_beside_array_api_tests, needs="array_api_tests"),
+]
 
 
-class Row(NamedTuple):
-    """A measurement, taken."""
-
-    what: str
-    ours: float
-    baseline: float
-    against: str
-    ratio: float
-    budget: float | None
-    within: bool | None
-    """Whether it keeps its budget; None where it has none."""
-    unit: str = "s"
-
-
-def measure(each: Measurement) -> Row:
+def measure(each: Measurement, last: float | None = None) -> Row:
     ours, baseline, against, unit = each.take()
-    within = None if each.budget is None else ours <= each.budget
-    return Row(each.what, ours, baseline, against, ours / max(baseline, 1e-9), each.budget, within, unit)
-
-
-def seconds(value: float) -> str:
-    """A duration as people say it: 4.1 µs, 23 ms."""
-    value = float(f"{value:.3g}")
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-6:.3g} µs"
-
-
-def amount(value: float, unit: str) -> str:
-    """A figure with its unit: 12 ms, 12 ms elapsed, 3.4 MB."""
-    if unit == "B":
-        return f"{value / 1e6:.3g} MB"
-    return seconds(value) + unit.removeprefix("s")
-
-
-def table(rows: Sequence[Row]) -> str:
-    """The rows under their headings, in columns."""
-    lines = [("what", "ours", "baseline", "ratio", "budget", "the baseline is")]
-    for row in rows:
-        budget = "" if row.budget is None else seconds(row.budget)
-        verdict = {None: "", True: " kept", False: " exceeded"}[row.within]
-        figures = (amount(row.ours, row.unit), amount(row.baseline, row.unit), f"{row.ratio:.2f}×")
-        lines.append((row.what, *figures, f"{budget}{verdict}", row.against))
-    widths = [max(len(line[column]) for line in lines) for column in range(6)]
-    return "\n".join(_align(line, widths) for line in lines)
-
-
-def _align(line: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.rjust(w) if 1 <= n <= 3 else cell.ljust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))
-    ]
-    return "  ".join(cells).rstrip()
+    ratio = ours / max(baseline, 1e-9)
+    limits = [(ours, each.budget), (ratio, each.most)]
+    known = [value <= limit for value, limit in limits if limit is not None]
+    return Row(
+        each.what, ours, baseline, against, ratio, each.budget, each.most, all(known) if known else None, last, unit
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="what the suite's own work costs")
     parser.add_argument("--json", action="store_true", help="for machines: seconds, one object a measurement")
     parser.add_argument("-k", dest="select", default="", metavar="WORD", help="only those with that in their name")
+    parser.add_argument("--record", metavar="RELEASE", help="keep the ratios in history.json, under that name")
     chosen = parser.parse_args(arguments)
-    rows = [measure(each) for each in MEASUREMENTS if chosen.select in each.what]
+    last = history.last_ratios()
+    there = [each for each in MEASUREMENTS if each.needs is None or find_spec(each.needs) is not None]
+    rows = [measure(each, last.get(each.what)) for each in there if chosen.select in each.what]
+    if chosen.record:
+        history.record(chosen.record, {row.what: row.ratio for row in rows})
     if chosen.json:
         say_raw(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) + "\n")
     else:

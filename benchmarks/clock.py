@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,12 +62,24 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, found))}
 
 
-def once(command: Sequence[str]) -> tuple[float, float, int]:
-    """CPU seconds, elapsed seconds and peak bytes of a command and of what it starts, in one run."""
+def once(command: Sequence[str]) -> tuple[float, float]:
+    """CPU seconds and elapsed seconds of a command and of what it starts, in one run."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1, 4, 5):
         raise subprocess.CalledProcessError(process.returncode, command)
-    return used.ru_utime + used.ru_stime, time.perf_counter() - began, used.ru_maxrss << 10
+    return used.ru_utime + used.ru_stime, time.perf_counter() - began
+
+
+_PEAK = """import resource, subprocess, sys
+subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10)
+"""
+
+
+def peak_of_command(command: Sequence[str]) -> int:
+    """Peak bytes of a command. A small process starts it: the kernel counts the memory of whoever forks as its own."""
+    words = [sys.executable, "-S", "-c", _PEAK, *command]
+    return int(subprocess.run(words, check=True, capture_output=True, env=environment()).stdout)

@@ -66,13 +66,14 @@ def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None 
     """Call the steps of a row and judge them. `left_out`: the row has a facet that the claims leave out."""
     if row.case.generated:
         return _run_step_by_step(row, adapter, left_out, previous)
-    outcomes = call_steps(row, adapter)
+    steps = row.steps
+    outcomes = call_steps(row, adapter) if len(steps) > 1 else [make_call(adapter, steps[0], None)[0]]
     for outcome in outcomes:
         if outcome.kind in DIED:
             outcomes = confirm(row, adapter, outcomes, previous, call_steps)
             break
-    result = judge_row(row, outcomes, left_out)
-    for step in row.steps:
+    result = judge_row(row, outcomes, left_out) if len(steps) > 1 else _judge_one_step(row, outcomes[0], left_out)
+    for step in steps:
         if step.has_many:
             step.free_memory()
     return result
@@ -178,7 +179,7 @@ def _has_changed(answer: Any, outcome: Outcome) -> bool:
 def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     """Judge each step in each document. A document's verdict on the row is its worst on any step."""
     if len(outcomes) == 1 and not row.case.generated:
-        return _judge_one_step(row, row.steps[0], outcomes[0], left_out)
+        return _judge_one_step(row, outcomes[0], left_out)
     by_step = []
     earlier: list[bytes | memoryview] = []
     for step, outcome in zip(row.steps, outcomes, strict=True):
@@ -200,12 +201,14 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     return Result(row.id, verdicts, kept, deciding, name, text, contents_of(outcomes), differing=differing)
 
 
-def _judge_one_step(row: Row, step: RowStep, outcome: Outcome, left_out: bool) -> Result:
+def _judge_one_step(row: Row, outcome: Outcome, left_out: bool) -> Result:
     """Judge a row with a single step; nearly all rows have one."""
+    (step,) = row.steps
+    source, src = step.source, step.src
     verdicts: dict[str, Verdict] = {}
     diagnosis: Diagnosis | None = None
     for meaning, documents in step.meanings:
-        judgement = judge(outcome, meaning, step.source, step.src, left_out)
+        judgement = judge(outcome, meaning, source, src, left_out)
         diagnosis = diagnosis or judgement.diagnosis
         for document in documents:
             verdicts[document] = judgement.verdict
@@ -214,7 +217,7 @@ def _judge_one_step(row: Row, step: RowStep, outcome: Outcome, left_out: bool) -
     if data is None:
         contents: tuple[str | None, ...] = ()
     else:  # if it is right, it holds what src held
-        contents = (step.src.digest if name is None else digest_of(data),)
+        contents = (src.digest if name is None else digest_of(data),)
     kept = (Outcome(kind, type_, dims, None, stage, message, faults, shares),)
     return Result(row.id, verdicts, kept, 0, name, text, contents, differing=differing)
 

@@ -1,0 +1,91 @@
+"""The cost of a sweep, beside a bare loop over the same calls, one process and a small sweep."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from conformance.isolate.backend import use_backend
+
+from .clock import Measured, cpu, once, peak_of_command
+from .whole_runs import command
+
+
+def _order(adapter: str = "numpy") -> Any:
+    from conformance.explore.blocks import Order, ways_of
+    from conformance.load.spec import load_spec
+    from conformance.meaning.domain import Domain
+
+    return Order(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
+
+
+def call_of_a_sweep() -> Measured:
+    """One call of a sweep on the reference in this process, beside a bare loop over the very same calls."""
+    from conformance.explore.blocks import blocks_of
+    from conformance.explore.context import Context, close_backend
+    from conformance.explore.run_block import BlockRun, run_block
+    from conformance.explore.tabulate import tabulate
+    from conformance.plan.memory import Source, image_of
+
+    order = _order()
+    block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))
+    try:
+        ours = cpu(lambda: run_block(order, block))
+        with use_backend("numpy", "none") as adapter:
+            run = BlockRun(Context(order, adapter), block)
+            tables = [tabulate(rules, *run.columns) for rules, _ in run.context.readings["StaticReshape"]]
+            wants = run.wants(tables)
+    finally:
+        close_backend()
+    sources = [
+        (image_of(Source(way.type, src)), wanted)
+        for way in order.ways
+        for src, wanted in zip(run.srcs, wants, strict=True)
+    ]
+
+    def bare() -> int:
+        good = 0
+        for image, wanted in sources:
+            src, want = image.tensor.array(), image.elements
+            dims, number = src.shape, 0
+            for special_zero in (False, True):
+                for written in run.shapes:
+                    shape, due = written, wanted[number]
+                    number += 1
+                    if special_zero and 0 in shape:  # NumPy has no such flag
+                        shape = tuple([dims[i] if d == 0 and i < len(dims) else d for i, d in enumerate(shape)])
+                    try:
+                        out = np.reshape(src, shape)
+                    except ValueError:
+                        good += due is None
+                    else:
+                        good += out.dtype == src.dtype and out.shape == due and out.tobytes() == want
+        return good
+
+    calls = block.calls * len(order.ways)
+    return Measured(ours / calls, cpu(bare) / calls, "numpy.reshape in a try, compared, in a bare loop")
+
+
+def sweep_by_two() -> Measured:
+    """A sweep by two processes beside one, each without what a sweep of nothing takes; needs two idle cores."""
+
+    def time_sweep(jobs: int, rank: int) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            words = ("--rank", rank, "--max-dim", 3, "--type", "f32", "--out", folder, "--jobs", jobs)
+            return min(once(command("sweep", "numpy", *words))[1] for _ in range(2))
+
+    two, one = (time_sweep(jobs, 3) - time_sweep(jobs, 1) for jobs in (2, 1))
+    return Measured(max(two, 1e-9), max(one, 1e-9), "by one process", "s elapsed")
+
+
+def memory_of_a_sweep() -> Measured:
+    """The peak of a sweep of about a million calls, beside that of ten thousand."""
+
+    def peak(rank: int, *more: object) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            return peak_of_command(command("sweep", "numpy", "--rank", rank, "--max-dim", 3, "--out", folder, *more))
+
+    few = peak(2, "--type", "f32", "--operation", "StaticReshape")
+    return Measured(peak(3, "--type", "f32"), few, "that of 10,878 calls", "B")
