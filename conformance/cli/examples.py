@@ -11,10 +11,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
-    "exchange tests with other suites": ("export", "import"),
-    "keep the suite sound": ("check", "mutants", "publish", "lab"),
+    "keep the suite sound and in use": ("check", "mutants", "publish", "lab", "export", "import", "completion"),
 }
-"""Commands by purpose; a command that is in no group is listed at the end."""
+"""All commands by purpose."""
 OPENING = """\
 usage: conformance COMMAND …   (conformance COMMAND --help has its options and examples)
 
@@ -112,7 +111,7 @@ docs/certify.md has the whole conversation of vendor and issuer""",
 exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided""",
     "export": """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
-  conformance export benchdnn --out build/benchdnn    a graph file for each, for `benchdnn --graph --case=FILE`""",
+  conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn""",
     "import": """\
   conformance import onnx data/node                   print the new calls as cases
   conformance import onnx data/node --out cases/node.yaml
@@ -128,9 +127,7 @@ exit codes: 0 done · 1 a test wants other dims than the documents · 2 the fold
 
 def story(summaries: Mapping[str, str]) -> str:
     """The whole help: every command under what it is for."""
-    grouped = {name for names in GROUPS.values() for name in names}
-    groups = {**GROUPS, "and": tuple(name for name in summaries if name not in grouped)}
     lines = [OPENING]
-    for what, names in groups.items():
+    for what, names in GROUPS.items():
         lines += [what, *(f"  {name:<15} {summaries[name]}" for name in names if name in summaries), ""]
     return "\n".join([*lines, CLOSING])

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"{str(args.folder)!r} has no */model.onnx; name the folder that holds the folders of the tests")
     suite = load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
     imported = import_cases(tests, suite)
-    if args.out is not None:
+    if args.out is not None and imported.cases:
         replace_text(args.out, imported.text)
     if args.json:
         _emit(imported)
@@ -42,13 +42,17 @@ def _show(args: argparse.Namespace, imported: Imported) -> None:
     """Print what became of each test; beside the cases themselves, on the standard error."""
     stream = sys.stderr if args.out is None else sys.stdout
     where = f" to {args.out}" if args.out is not None else ""
-    say(f"wrote {count_noun(len(imported.cases), 'case')}{where}", stream)
+    say(f"wrote {count_noun(len(imported.cases), 'case')}{where}" if imported.cases else "no call is new", stream)
     for test, case in imported.duplicates.items():
         say(f"  {shorten(test)}: its call is that of the case {case}", stream)
     for line in imported.disagreements:
         say(f"  {line}", stream)
+    folders: dict[str, list[str]] = {}
     for left_out in imported.left_out:
-        say(f"  {shorten(left_out.folder)}: left out: {left_out.why}", stream)
+        folders.setdefault(left_out.why, []).append(left_out.folder)
+    for why, names in folders.items():
+        others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        say(f"  {shorten(names[0])}{others}: left out: {why}", stream)
 
 
 def _emit(imported: Imported) -> None:

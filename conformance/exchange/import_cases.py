@@ -21,7 +21,7 @@ class Imported(NamedTuple):
     """The outcome of an import."""
 
     text: str
-    """A file of cases."""
+    """A file of cases; empty if there are none, because a file without cases is an error."""
     cases: tuple[str, ...]
     """Ids of the new cases."""
     duplicates: Mapping[str, str]
@@ -94,8 +94,8 @@ def _find_disagreement(test: NodeTest, judge: Judge) -> list[str]:
 
 
 def _text_of(written: Mapping[str, list[str]]) -> str:
-    head = "# Written by `conformance import`.\nextends: bundled\nabout: Reshapes of node tests of ONNX.\ncases:"
     if not written:
-        return f"{head} []\n"
+        return ""
+    head = "# Written by `conformance import`.\nextends: bundled\nabout: Reshapes of node tests of ONNX.\ncases:"
     body = ("\n".join([f"  - id: {id_}", *lines, "    once: for-each-operation"]) for id_, lines in written.items())
     return "\n".join([head, *body]) + "\n"

@@ -64,7 +64,11 @@ def test_a_call_that_a_case_makes_is_named_and_not_written(cli: Cli, tmp_path: P
     reshape(tmp_path / "node/test_it", floats(4), [2, -1], allowzero=1)
     facts = imported(cli, tmp_path)
     assert (facts["duplicates"], facts["cases"]) == ({"test_it": "infers"}, [])
-    assert "cases: []" in facts["text"]
+    words = (tmp_path / "node", "--cases", cases(tmp_path), "--out", tmp_path / "new.yaml")
+    assert (
+        "no call is new\n  test_it: its call is that of the case infers" in cli("import", "onnx", *words).expect(0).out
+    )
+    assert not (tmp_path / "new.yaml").exists()  # a file without cases would be an error
 
 
 def test_two_tests_of_one_call_give_one_case(cli: Cli, tmp_path: Path) -> None:
@@ -96,7 +100,10 @@ def test_what_is_no_reshape_or_is_damaged_is_left_out_with_the_reason(cli: Cli, 
     reshape(tmp_path / "node/test_lost", floats(4), [2, 2])
     (tmp_path / "node/test_lost/test_data_set_0/output_0.pb").unlink()
     reshape(tmp_path / "node/test_type", np.zeros(4, np.complex64), [2, 2])
+    write(tmp_path / "node/test_relu_again", onnx.helper.make_model(graph))
     left_out = {part["folder"]: part["why"] for part in imported(cli, tmp_path)["left_out"]}
+    said = cli("import", "onnx", tmp_path / "node", "--cases", cases(tmp_path)).expect(0)
+    assert "test_relu and 1 more: left out: its model is not one Reshape" in said.err
     assert left_out["test_relu"] == "its model is not one Reshape"
     assert left_out["test_cut"].startswith("input_1.pb is not of ONNX, or cut short")
     assert left_out["test_lost"] == "output_0.pb cannot be read: No such file or directory; check the path"
