@@ -18,7 +18,7 @@ from .read import Environment, SharedLibrary
 
 HOME = Path("build", "backends")
 """The folder of the environments, in the clone."""
-TESTS = ("certify/test_golden.py", "adapters/test_repro.py", "adapters/test_adapters_*.py")
+TESTS = ("certify/test_golden.py", "adapters/test_repro.py", "adapters/test_adapters_*.py", "graphs/test_real_files.py")
 """The tests that call real libraries, in the folder of the tests."""
 _PIP = ("-m", "pip", "--disable-pip-version-check")
 _INSTALLED = "installed"
