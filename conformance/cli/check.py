@@ -24,7 +24,7 @@ from ..prove.cells import CellTable, problems_with_cells, table_of
 from ..prove.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import check_folder, emit, locate
-from .check_faults import ComparedFaults, compare_faults, data_of_compared, find_evidence, show_compared
+from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison
 
 KINDS = ("defect", "disagreement", "silence")
 
@@ -56,7 +56,7 @@ class _Findings(NamedTuple):
     added: int = 0
     """The number of cases that were added to the bundled ones, if only those were checked."""
     plan: Plan | None = None
-    compared: ComparedFaults | None = None
+    compared: Comparison | None = None
     """The known faults beside the evidence, if some was named."""
 
 
@@ -107,7 +107,7 @@ def _data(findings: _Findings) -> dict[str, Any]:
             for problem in findings.problems
         ],
         "summary": _summary_with_cases(findings.spec, findings) if findings.spec else None,
-        "faults": data_of_compared(findings.compared) if findings.compared else None,
+        "faults": data_of_comparison(findings.compared) if findings.compared else None,
         "coverage": {name: _count_statements(each) for name, each in by_document} if findings.coverage else None,
     }
 
@@ -163,7 +163,7 @@ def _show(findings: _Findings) -> None:
     _show_summary(spec, findings)
     say()
     if findings.compared is not None:
-        show_compared(findings.compared)
+        show_comparison(findings.compared)
         say()
     _show_coverage(spec, findings.coverage)
     say()

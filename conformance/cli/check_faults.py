@@ -19,8 +19,8 @@ from .meaning import format_dims
 _MOST_NAMED = 5
 
 
-class ComparedFaults(NamedTuple):
-    """How the known faults explain some evidence, what they do not explain, and evidence that was not read."""
+class Comparison(NamedTuple):
+    """The known faults beside some evidence: an explanation for each, the problems, and evidence that was skipped."""
 
     explanations: tuple[Explanation, ...]
     problems: tuple[Problem, ...]
@@ -36,7 +36,7 @@ def find_evidence(folder: Path) -> list[Path]:
     return found
 
 
-def compare_faults(paths: Sequence[Path], plan: Plan) -> ComparedFaults:
+def compare_faults(paths: Sequence[Path], plan: Plan) -> Comparison:
     """Compare the bundled faults with evidence; what is of another suite or format is skipped."""
     faults = load_faults()
     explanations: list[Explanation] = []
@@ -50,7 +50,7 @@ def compare_faults(paths: Sequence[Path], plan: Plan) -> ComparedFaults:
             continue
         explanations.append(explanation)
         problems += _problems_of(explanation, path)
-    return ComparedFaults(tuple(explanations), tuple(problems), tuple(skipped))
+    return Comparison(tuple(explanations), tuple(problems), tuple(skipped))
 
 
 def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
@@ -65,7 +65,7 @@ def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
         yield Problem(fault.when.place, f"fault {fault.id!r} explains no failing call of {path}; correct or delete it")
 
 
-def data_of_compared(compared: ComparedFaults) -> dict[str, Any]:
+def data_of_comparison(compared: Comparison) -> dict[str, Any]:
     """Return the comparison for --json."""
     return {
         "evidence": [
@@ -79,7 +79,7 @@ def data_of_compared(compared: ComparedFaults) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_compared(compared: ComparedFaults) -> None:
+def show_comparison(compared: Comparison) -> None:
     """Print a line for each evidence; calls are counted once, in whatever rows they stand."""
     rows = [
         (

@@ -219,7 +219,7 @@ _EXITS = {
     CONFORMS: "no reshape is illegal, for the lengths tried",
     FAILS: "a reshape is illegal",
     USAGE: "a file cannot be read",
-    INCOMPLETE: "a reshape is not decided; give the dims of the inputs with --input NAME=DIMS",
+    INCOMPLETE: "a reshape is not decided; give the dims of the inputs with --input NAME=DIMS, or try --trace",
 }
 
 

@@ -91,8 +91,8 @@ class PartialContract:
         if dst is None or None in (*truths.values(), *silent.values()):
             return PartialMeaning(None, dst)
         if silenced := tuple(rule for rule, truth in silent.items() if truth):
-            return PartialMeaning(Meaning("unspecified", _known(dst), silenced), dst)
-        return PartialMeaning(Meaning("legal", _known(dst), ()), dst)
+            return PartialMeaning(Meaning("unspecified", _without_names(dst), silenced), dst)
+        return PartialMeaning(Meaning("legal", _without_names(dst), ()), dst)
 
     def _values(self, call: PartialCall) -> dict[str, Value]:
         values: dict[str, Value] = {**self._names, "special_zero": call.special_zero}
@@ -173,7 +173,7 @@ def _range(length: Length, unknown: Range) -> Range:
     return Range(length, length) if isinstance(length, int) else POSITIVE if isinstance(length, str) else unknown
 
 
-def _known(dst: Lengths) -> tuple[int | None, ...]:
+def _without_names(dst: Lengths) -> tuple[int | None, ...]:
     return tuple(n if isinstance(n, int) else None for n in dst)
 
 

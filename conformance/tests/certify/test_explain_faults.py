@@ -61,6 +61,21 @@ def test_a_fault_that_explains_nothing_is_idle_and_those_of_others_do_not_count(
     assert (found.idle, len(found.unexplained)) == ((idle,), 2)
 
 
+PLAIN = """about: A call of another case, with other elements.
+cases:
+  - {id: plain, rule: same-content, src: "f32[2, 4]", shape: [8], special_zero: false, expect: "f32[8]"}
+"""
+
+
+def test_a_call_that_fails_with_some_elements_does_not_pass_with_others(command: Command) -> None:
+    (command.cases / "plain.yaml").write_text(PLAIN, encoding="utf-8")
+    command.run("broken:quiets-nan", "--type", "f32")
+    plan = plan_once(suite(None, command.cases))
+    found = explain_evidence(command.out / "results.jsonl", plan, [fault("src == (2, 4)", "broken:quiets-nan")])
+    assert (found.failing, found.unexplained) == (1, ())
+    assert found.flagged == 1  # `eight`, by [4, 2]; `plain` is the call that fails in `patterns`
+
+
 def test_evidence_of_another_suite_is_refused(evidence: Path) -> None:
     with pytest.raises(Refused, match="other rules or cases; run again"):
         explain_evidence(evidence, plan_of(suite(None, ROOT / "cases")), [])

@@ -53,6 +53,17 @@ def test_the_reshape_that_stops_the_run_is_illegal_and_those_behind_it_are_not_d
     assert "reshaped" in said
 
 
+def test_every_reshape_up_to_the_one_that_fails_is_seen(tmp_path: Path) -> None:
+    shapes = [constant(f"s{k}", *entries) for k, entries in enumerate(((4,), (2, 2), (1, 4), (4, 1), (3,), (4,)))]
+    tensors = ["x", "a", "b", "c", "d", "e", "y"]
+    nodes = [node("Reshape", f"{tensors[k]} s{k}", tensors[k + 1]) for k in range(6)]
+    path = saved(tmp_path, *nodes, x=value("x", 2, 2), constants=shapes)
+    seen = run_model(Path(path), {"x": [2, 2]})
+    assert [*seen["reshapes"]] == [f"graph.node[{k}]" for k in range(5)]
+    assert (seen["reshapes"]["graph.node[4]"]["src"], seen["reshapes"]["graph.node[4]"]["shape"]) == ([4, 1], [3])
+    assert seen["failure"]
+
+
 @pytest.mark.usefixtures("in_process")
 def test_a_type_that_inference_does_not_know_is_seen_in_a_run(tmp_path: Path, cli: Cli) -> None:
     other = node("Gelu", "x", "h", domain="com.microsoft")
