@@ -7,11 +7,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import CannotStart
 from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
-from ..certify.conclude import conclude_evidence
+from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.drawn import Write
 from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of, read
 from ..certify.folder import RESULTS, clear
@@ -99,10 +100,10 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
             evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
         amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
         with order.timings.writing() if order.timings else nullcontext():
-            code = conclude_and_report(args, plan, evidence, folder.path, amount)
+            code = conclude_and_report(args, plan, evidence, folder.path, amount, args.partial_ok)
         if order.timings:
             say(f"time: {order.timings}", sys.stderr)
-        return _accept_shard(args, plan, evidence) if args.partial_ok and code == INCOMPLETE else code
+        return code
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
@@ -125,12 +126,15 @@ def report_mistakes(args: argparse.Namespace) -> Iterator[None]:
         raise Usage(str(tampered), code=UNTRUSTED) from None
 
 
-def _accept_shard(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> int:
-    """Return 0 for a shard in which nothing failed, unless it lacks rows; say either on stderr."""
-    gap = find_shard_gap(plan, evidence)
-    what = f"exit stays 4: {gap}" if gap else "all its rows ran and none failed, exit 0; `conformance merge` decides"
-    say(f"--partial-ok: shard {args.shard}: {what}", sys.stderr)
-    return INCOMPLETE if gap else CONFORMS
+def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
+    """Give 0 to a shard in which nothing failed, unless it lacks rows. What it shows of documents stays incomplete."""
+    if conclusion.exit_code != INCOMPLETE:
+        return conclusion
+    shard = f"shard {evidence.header['target']['shard']}"
+    if gap := find_shard_gap(plan, evidence):
+        return replace(conclusion, why=f"incomplete, also with --partial-ok: {shard}: {gap}")
+    why = f"--partial-ok: {shard}: all its rows ran and none failed; `conformance merge` decides"
+    return replace(conclusion, exit_code=CONFORMS, why=why)
 
 
 def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
@@ -141,14 +145,23 @@ def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
 
 
 def conclude_and_report(
-    args: argparse.Namespace, plan: Plan, evidence: Evidence, out: Path | None, amount: Amount = "usual"
+    args: argparse.Namespace,
+    plan: Plan,
+    evidence: Evidence,
+    out: Path | None,
+    amount: Amount = "usual",
+    partial_ok: bool = False,
 ) -> int:
-    """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code."""
+    """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code.
+
+    `partial_ok`: a good shard gives 0. Its reports say that it is incomplete.
+    """
     conclusion = conclude_evidence(plan, evidence)
     if out is not None:
         from .. import report  # slow to import
 
         report.write(out, plan, evidence, conclusion)
+    conclusion = _accept_shard(plan, evidence, conclusion) if partial_ok else conclusion
     if args.json:
         emit(data_of(plan, conclusion, evidence, out))
     elif amount == "answer":

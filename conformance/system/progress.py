@@ -21,6 +21,8 @@ LINE_SECONDS = 9.0
 _BAR = 20
 _SAMPLE_SECONDS, _WINDOW = 1.0, 30.0
 """The rate is that of the last `_WINDOW` seconds."""
+_SLOWEST = 0.05
+"""While fewer are done in a second, as if one call hangs, nothing can be said of the time left."""
 _POLL = 0.5
 """Seconds between two looks of the thread that writes while nothing ends."""
 
@@ -108,7 +110,7 @@ class Progress:
         failed = [] if self._failed is None else [f"{self._failed:,} failed"]
         before, done = self._samples[0]
         rate = (self._done - done) / max(now - before, 1e-9)
-        if not rate:
+        if rate < _SLOWEST:
             return failed
         left = (self._total - self._done) / rate
         return [*failed, f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {_as_time(left)} left"]

@@ -1,15 +1,22 @@
 /**
  * Two to five backends side by side: a line for each case, in place of the list of all backends.
  *
- * @param {Object[]} cases the lines of the list
- * @return {function(Object, Object[]): Object[]} puts a choice into effect, and returns the lines to filter
+ * @param {Object[]} every the groups of lines of the page
+ * @return {function(Object): Object[]} puts a choice into effect, and returns the groups of lines to filter
  */
-function chooseBackends(cases) {
+function chooseBackends(every) {
   var picks = Array.from(document.querySelectorAll('.picks select')), box = document.querySelector('.chosen');
-  var list = document.querySelector('.pairs'), shown = '', lines = [], all = [];
-  var mute = /not (run|claimed)$/;
+  var lists = every.filter(function (group) { return group.element.hasAttribute('data-cases'); });
+  var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
+  var mute = /not (run|claimed)$/, TOGETHER = 40;  // lines that the browser lays out together, when they come near
   document.querySelector('.picks').hidden = picks.length < 2;
 
+  /* The roles stay if the style shows a part of a table as a grid. */
+  function make(name, role) {
+    var element = document.createElement(name);
+    element.setAttribute('role', role);
+    return element;
+  }
   function chosenOf(want) {
     var places = picks.filter(function (pick) { return want[pick.name]; }).map(function (pick) { return pick.selectedIndex; });
     return Array.from(new Set(places)).map(function (place) {
@@ -47,27 +54,34 @@ function chooseBackends(cases) {
     cell.appendChild(inner);
   }
   function lineOf(line, chosen) {
-    var cells = cellsOf(line, chosen), rank = rankOf(cells), row = document.createElement('tr');
-    var title = line.element.querySelector('dt'), head = row.appendChild(document.createElement('th'));
+    var cells = cellsOf(line, chosen), rank = rankOf(cells), row = make('tr', 'row');
+    var title = line.element.querySelector('dt'), head = row.appendChild(make('th', 'rowheader'));
     head.scope = 'row';
     head.innerHTML = title.innerHTML;
-    cells.forEach(function (from, k) { fill(row.insertCell(), chosen[k], from, title.id); });
+    cells.forEach(function (from, k) { fill(row.appendChild(make('td', 'cell')), chosen[k], from, title.id); });
     var bad = cells.filter(function (cell) { return /(fail|error)$/.test(cell.word); }).length;
     return {element: row, rule: line.rule, text: line.text, rank: rank,
       show: (rank ? [] : ['disagreements']).concat(bad === 1 ? ['one-fails'] : [])};
   }
   function build(chosen) {
-    var head = document.createElement('tr'), table = box.querySelector('table'), body = document.createElement('tbody');
+    var head = make('tr', 'row'), table = box.querySelector('table'), groups = [];
     [{name: 'Case'}].concat(chosen).forEach(function (backend) {
-      var cell = head.appendChild(document.createElement('th'));
+      var cell = head.appendChild(make('th', 'columnheader'));
       cell.scope = 'col';
       cell.appendChild(document.createElement('bdi')).textContent = backend.name;
     });
     table.tHead.replaceChildren(head);
-    lines = cases.map(function (line) { return lineOf(line, chosen); });
-    lines.sort(function (one, other) { return one.rank - other.rank; });
-    lines.forEach(function (line) { body.appendChild(line.element); });
-    table.tBodies[0].replaceWith(body);
+    var lines = [].concat.apply([], lists.map(function (group) { return group.blocks; })).map(function (line) {
+      return lineOf(line, chosen);
+    }).sort(function (one, other) { return one.rank - other.rank; });
+    Array.from(table.tBodies).forEach(function (body) { body.remove(); });
+    for (var at = 0; at < lines.length; at += TOGETHER) {
+      var some = lines.slice(at, at + TOGETHER), body = table.appendChild(make('tbody', 'rowgroup'));
+      some.forEach(function (line) { body.appendChild(line.element); });
+      groups.push({element: body, blocks: some});
+    }
+    table.style.setProperty('--columns', chosen.length);
+    return others.concat(groups);
   }
 
   /* The tables of rules, with a column for each backend, in as many tables as paper wants. */
@@ -85,18 +99,17 @@ function chooseBackends(cases) {
     });
   }
 
-  return function (want, every) {
+  return function (want) {
     var chosen = chosenOf(want), key = '';
     if (chosen.length < 2) chosen = [];
     key = chosen.map(function (backend) { return backend.place; }).join();
-    if (key !== shown || !all.length) {
-      if (chosen.length) build(chosen);
+    if (key !== shown) {
+      now = chosen.length ? build(chosen) : every;
       showColumns(chosen);
       box.hidden = !chosen.length;
-      list.hidden = chosen.length > 0;
-      all = chosen.length ? every.filter(function (line) { return cases.indexOf(line) < 0; }).concat(lines) : every;
+      lists.forEach(function (group) { hide(group.element, chosen.length > 0); });
       shown = key;
     }
-    return all;
+    return now;
   };
 }

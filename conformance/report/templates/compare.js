@@ -1,21 +1,30 @@
 /* The filters of the page that compares backends, and the order of its table. */
 (function () {
-  var lines = Array.from(document.querySelectorAll('[data-s]'), function (element) {
+  var groups = groupBlocks('[data-s]', function (element) {
     return {element: element, rule: element.getAttribute('data-r'), text: null,
       show: element.getAttribute('data-s').split(' ')};
   });
-  var chosen = chooseBackends(lines.filter(function (line) { return line.element.hasAttribute('data-c'); }));
+  var lines = [].concat.apply([], groups.map(function (group) { return group.blocks; }));
+  var chosen = chooseBackends(groups);
+
+  function textOf(line) {
+    if (line.text === null) line.text = line.element.firstElementChild.textContent.toLowerCase();
+    return line.text;
+  }
+  whenIdle(lines, textOf);
 
   wireFilters('#rules', function (want) {
-    var text = (want.text || '').toLowerCase(), count = 0, rows = chosen(want, lines);
-    rows.forEach(function (row) {
-      if (text && row.text === null) row.text = row.element.querySelector('dt, th').textContent.toLowerCase();
-      var shown = (!want.show || row.show.indexOf(want.show) >= 0) && (!want.rule || row.rule === want.rule) &&
-        (!text || row.text.indexOf(text) >= 0);
-      if (row.element.hidden === shown) row.element.hidden = !shown;
-      if (shown) count += 1;
+    var text = (want.text || '').toLowerCase(), count = 0, total = 0, now = chosen(want);
+    now.forEach(function (group) {
+      group.blocks.forEach(function (line) {
+        line.shown = (!want.show || line.show.indexOf(want.show) >= 0) && (!want.rule || line.rule === want.rule) &&
+          (!text || textOf(line).indexOf(text) >= 0);
+        if (line.shown) count += 1;
+        total += 1;
+      });
     });
-    return count + ' of ' + rows.length + ' lines shown';
+    showGroups(now, true, function () {});
+    return count + ' of ' + total + ' lines shown';
   });
 
   /* ── the table of backends ── */

@@ -1,5 +1,43 @@
 'use strict';
 
+/** Hide an element or show it; nothing is done if it is so already, since each change costs a browser time. */
+function hide(element, hidden) { if (element.hidden !== hidden) element.hidden = hidden; }
+
+/** The groups of a page, each with the blocks in it that `make` makes of its elements. */
+function groupBlocks(selector, make) {
+  return Array.from(document.querySelectorAll('[data-group]'), function (group) {
+    return {element: group, blocks: Array.from(group.querySelectorAll(selector), make)};
+  });
+}
+
+/**
+ * Show the blocks with `shown`. A group without any is hidden as a whole, and its blocks are left as they are: a browser
+ * lays out and styles what is far off the screen only if it must.
+ *
+ * @param {boolean} any true if a filter is set; without one, groups without blocks are shown too
+ * @param {function(Object)} inside called with each block that is shown
+ */
+function showGroups(groups, any, inside) {
+  groups.forEach(function (group) {
+    var some = group.blocks.some(function (block) { return block.shown; });
+    hide(group.element, any && !some);
+    if (some) group.blocks.forEach(function (block) {
+      hide(block.element, !block.shown);
+      if (block.shown) inside(block);
+    });
+  });
+}
+
+/** Call a function with each value while the browser has nothing else to do. */
+function whenIdle(values, call) {
+  var at = 0, wait = window.requestIdleCallback || function (task) { return setTimeout(task, 1); };
+  function some() {
+    for (var end = at + 50; at < end && at < values.length; at += 1) call(values[at]);
+    if (at < values.length) wait(some);
+  }
+  wait(some);
+}
+
 /**
  * Wire the form of a page's filters. The filters stand in the fragment of the address, so that a view can be sent.
  * A fragment that names an element shows the element, also if a filter hides it.

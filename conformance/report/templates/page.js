@@ -3,49 +3,45 @@
   var facets = JSON.parse(document.getElementById('facets').textContent).map(function (each) {
     return {verdict: each[0], operation: each[1], type: each[2], document: each[3], diagnosis: each[4], shown: true};
   });
-  var blocks = Array.from(document.querySelectorAll('[data-block]'), function (element) {
-    return {element: element, rule: element.getAttribute('data-r'), words: null,
-      group: element.closest('[data-group]'), rows: Array.from(element.querySelectorAll('tr[data-f]'), function (row) {
+  var groups = groupBlocks('[data-block]', function (element) {
+    return {element: element, rule: element.getAttribute('data-r'), isCase: element.classList.contains('case'), words: null,
+      rows: Array.from(element.querySelectorAll('tr[data-f]'), function (row) {
         return {element: row, facet: facets[Number(row.getAttribute('data-f'))]};
       })};
   });
-  var idle = document.querySelectorAll('[data-idle]'), groups = document.querySelectorAll('[data-group]');
-  var total = blocks.filter(isCase).length;
+  var idle = document.querySelectorAll('[data-idle]'), blocks = [].concat.apply([], groups.map(blocksOf));
+  var total = blocks.filter(function (block) { return block.isCase; }).length;
 
-  function isCase(block) { return block.element.classList.contains('case'); }
+  function blocksOf(group) { return group.blocks; }
 
   /* The id, the title and the rule, which are what a reader searches for. */
   function wordsOf(block) {
-    var name = block.element.querySelector(isCase(block) ? 'summary .name' : 'summary, th').textContent;
-    return [name, name.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
+    if (block.words === null) {
+      var head = block.element.querySelector('summary, th'), name = (block.isCase ? head.lastElementChild : head).textContent;
+      block.words = [name, name.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
+    }
+    return block.words;
   }
 
   function show(want) {
-    var text = (want.text || '').toLowerCase(), cases = 0, filled = new Set(), any = Object.keys(want).length > 0;
+    var text = (want.text || '').toLowerCase(), cases = 0, any = Object.keys(want).length > 0;
     facets.forEach(function (facet) {
       facet.shown = ['verdict', 'diagnosis', 'operation', 'type', 'document'].every(function (name) {
         return !want[name] || facet[name].indexOf(want[name]) >= 0;
       });
     });
     blocks.forEach(function (block) {
-      if (text && block.words === null) block.words = wordsOf(block);
-      var fits = (!want.rule || want.rule === block.rule) && (!text || block.words.indexOf(text) >= 0), some = false;
-      if (fits) block.rows.forEach(function (row) {
-        var shown = row.facet.shown;
-        if (row.element.hidden === shown) row.element.hidden = !shown;
-        some = some || shown;
-      });
-      if (block.element.hidden === some) block.element.hidden = !some;
-      if (some) filled.add(block.group);
-      if (some && isCase(block)) cases += 1;
+      block.shown = (!want.rule || want.rule === block.rule) && (!text || wordsOf(block).indexOf(text) >= 0) &&
+        block.rows.some(function (row) { return row.facet.shown; });
+      if (block.shown && block.isCase) cases += 1;
     });
-    idle.forEach(function (each) { if (each.hidden !== any) each.hidden = any; });
-    groups.forEach(function (each) {
-      var empty = any && !filled.has(each);
-      if (each.hidden !== empty) each.hidden = empty;
+    showGroups(groups, any, function (block) {
+      block.rows.forEach(function (row) { hide(row.element, !row.facet.shown); });
     });
+    idle.forEach(function (each) { hide(each, any); });
     return any ? cases + ' of ' + total + ' cases shown' : '';
   }
+  whenIdle(blocks, wordsOf);
 
   /* ── commands ── */
 

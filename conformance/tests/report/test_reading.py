@@ -76,11 +76,30 @@ def test_forced_colours_keep_the_differing_elements_apart(opened: Open) -> None:
     assert page.eval_on_selector(".bar", border) == "1px"
 
 
-def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whole: Path) -> None:
+WORDS = ("c", "copies", "r", "rank", "zzz", "infer", "i", "")
+
+
+@pytest.mark.parametrize("name", ["report.html", "compare.html"])
+def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whole: Path, name: str) -> None:
     page = chromium.new_page()
-    page.goto((whole / "report.html").as_uri())
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
-    page.evaluate(KEYSTROKE, "zero")
-    took = min(page.evaluate(KEYSTROKE, word) for word in ("copies", "rank", "infer", "chain"))
+    page.goto((whole / name).as_uri())
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    page.wait_for_timeout(2000)
+
+    def milliseconds(word: str) -> float:
+        """The time of the page's own thread, which other work on the machine changes little."""
+        page.evaluate(KEYSTROKE, "zero")
+        before = thread_time(session)
+        page.evaluate(KEYSTROKE, word)
+        return 1000 * (thread_time(session) - before)
+
+    slowest = max(min(milliseconds(word) for _ in range(4)) for word in WORDS)
     page.close()
-    assert took < 200, "milliseconds, at a quarter of the speed; the budget is 100 on a quiet machine"
+    assert 4 * slowest < 100, "milliseconds, at a quarter of the speed"
+
+
+def thread_time(session: Any) -> float:
+    """Seconds of processor time of the thread that runs the page."""
+    metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+    return float(metrics["ThreadTime"])

@@ -87,20 +87,24 @@ def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Comm
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
-def test_a_good_shard_is_0_only_where_it_is_asked_for(command: Command) -> None:
+def test_a_good_shard_is_0_only_where_it_is_asked_for(reporting: Command) -> None:
+    command = reporting
     for shard in ("1/2", "2/2"):
         assert command.run("numpy", "--shard", shard).code == 4
         said = command.run("numpy", "--shard", shard, "--partial-ok").expect(0)
-        assert f"shard {shard}: all its rows ran and none failed, exit 0; `conformance merge` decides" in said.err
-        assert said.out.splitlines()[-2].startswith(f"exit 4: incomplete: shard {shard} of the rows")
+        assert (
+            f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance merge`" in said.text
+        )
+        assert "exit 4" not in said.out + said.err
+        assert command.run("numpy", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0
+        assert "Incomplete" in (command.out / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_shard_with_a_failure_or_with_nothing_in_the_target_is_never_0(command: Command) -> None:
     assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
-    said = command.run(mini("ClaimsNothing"), "--shard", "1/1", "--partial-ok").expect(4)
-    assert "exit stays 4: it has no row in the target" in said.err
-    said = command.run("numpy", "--shard", "9999/9999", "--partial-ok").expect(4)
-    assert "exit stays 4: it has no row in the target" in said.err
+    for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("numpy", "9999/9999")):
+        said = command.run(backend, "--shard", shard, "--partial-ok").expect(4)
+        assert f"exit 4: incomplete, also with --partial-ok: shard {shard}: it has no row in the target" in said.text
 
 
 def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
@@ -242,3 +246,11 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
         time.sleep(0.05)
     progress.close()
     assert "conformance: running 0 of 10\n" in stream.getvalue()
+
+
+def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("conformance.system.progress._SLOWEST", 1e12)
+    screen = Screen()
+    Progress("running", 200, screen).at(100, "", 3)
+    assert screen.getvalue().endswith(" 100 of 200 · 3 failed")
