@@ -11,8 +11,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
-    "exchange tests with other suites": ("export", "import"),
-    "keep the suite sound": ("check", "mutants", "publish", "lab"),
+    "keep the suite sound, exchange its tests": ("check", "mutants", "publish", "lab", "export", "import"),
 }
 """Commands by purpose; a command that is in no group is listed at the end."""
 OPENING = """\
