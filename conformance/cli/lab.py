@@ -9,23 +9,27 @@ from typing import Any
 
 from ..lab.environments import CannotMake, Installation, lacking, run_words, words_of_tests
 from ..lab.read import Environment, Lab, load_lab
+from ..lab.sentences import FILE, load_sentences
+from ..lab.sentences import check as check_sentences
 from ..lab.state import STALE, State, states
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE
 from ..system.terminal import count_noun, say, table
-from .arguments import Usage, emit, pick
+from .arguments import Usage, emit, load_plan, pick
 from .publish import DEFAULT_OUT
 
-FILE = Path("lab.yaml")
+LAB = Path("lab.yaml")
 _PUBLISHABLE = (CONFORMS, FAILS, INCOMPLETE, OVERDUE)
 """Exit codes of a run that was whole, as far as its target goes."""
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the action says for the named environments."""
-    path = args.lab or FILE
+    path = args.lab or LAB
     if not path.is_file():
         raise Usage(f"--lab {str(path)!r} does not exist; it lies at the top of a clone of the suite")
+    if args.action == "check":
+        return _check(path.absolute().parent, args)
     lab = load_lab(path)
     chosen = [lab.environments[pick("environment", name, lab.environments)] for name in args.names]
     if args.action in ("run", "test") and not chosen:
@@ -91,6 +95,23 @@ def _status(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> in
 def _row(state: State) -> tuple[str, ...]:
     why = f": {state.why}" if state.why else ""
     return state.environment or "-", state.backend or "-", state.folder, f"{state.word}{why}"
+
+
+# ── check ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check(clone: Path, args: argparse.Namespace) -> int:
+    """Show the sentences about libraries that the published rows do not show; 1 if there are any."""
+    reports = args.out or clone / DEFAULT_OUT
+    sentences = load_sentences(clone / DEFAULT_OUT / FILE)
+    problems = check_sentences(sentences, clone, reports, load_plan(args))
+    if args.json:
+        emit({"sentences": len(sentences.sentences), "problems": [str(problem) for problem in problems]})
+    else:
+        for problem in problems:
+            say(str(problem))
+        say(f"{count_noun(len(sentences.sentences), 'sentence')}, {count_noun(len(problems), 'problem')}")
+    return 1 if problems else 0
 
 
 # ── run and test ──────────────────────────────────────────────────────────────────────────────────

@@ -273,14 +273,15 @@ def _publish(parser: Parser) -> None:
 
 
 def _lab(parser: Parser) -> None:
-    text = "plan: list the environments; status: say what is stale; run: run and publish; test: the suite's own tests"
-    parser.add_argument("action", choices=("plan", "status", "run", "test"), help=text)
+    text = "plan, status, run or test environments; check what README.md and reports/README.md say of libraries"
+    parser.add_argument("action", choices=("plan", "status", "run", "test", "check"), help=text)
     parser.add_argument("names", nargs="*", metavar="NAME", help="environments of lab.yaml (plan and status: all)")
     parser.path("--lab", "FILE", "the environments (lab.yaml)")
     text = "status: results older than N days are stale (90)"
     parser.add_argument("--days", type=positive, default=90, metavar="N", help=text)
     _add_jobs(parser, 2)
     parser.path("--out", "DIR", "the folder of published results (reports)")
+    _add_cases(parser)
 
 
 def _check(parser: Parser) -> None:

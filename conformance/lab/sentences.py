@@ -1,0 +1,188 @@
+"""Sentences about libraries, each with the published rows that it rests on.
+
+`reports/sentences.yaml` names the rows. A sentence holds if its words are in the file and its rows did what it says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ..certify.evidence import Refused, complete, read
+from ..load.schema import read_file
+from ..load.strict_yaml import require
+from ..model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
+from ..plan.rows import Plan
+from ..plan.select import BadExpression, ids, parse_selection
+from ..report.publish import PUBLISHED
+from ..system.files import read_bytes
+
+FILE = "sentences.yaml"
+"""In the folder of published results."""
+SCHEMA = "sentences"
+_WORDS = {"tensor": "answered", "crash": "crash", "timeout": "timeout", "rejected": "rejected", "error": "error"}
+_CELLS = re.compile(r"^\| (?P<library>[^|]+) \| (?P<found>[^|]+) \|$")
+
+
+class Rows(NamedTuple):
+    """Rows of published results, and what they did."""
+
+    folders: tuple[str, ...]
+    expression: str
+    """Empty for every row of the suite."""
+    every: bool
+    did: str
+
+
+class Sentence(NamedTuple):
+    """Words of a file, with the rows that show them."""
+
+    place: Place
+    file: str
+    says: str
+    shown: tuple[Rows, ...]
+
+
+class Sentences(NamedTuple):
+    """The content of sentences.yaml."""
+
+    sentences: tuple[Sentence, ...]
+    background: tuple[str, ...]
+
+
+def load_sentences(path: Path) -> Sentences:
+    """Read a sentences.yaml; Malformed, with every problem, if it does not fit its schema."""
+    content, problems = read_file(path, SCHEMA)
+    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    sentences = tuple(
+        Sentence(Place(str(path), each.line), each["file"], each["says"], tuple(map(_rows, each["shown"])))
+        for each in content["sentences"]
+    )
+    return Sentences(sentences, tuple(content["background"]))
+
+
+def _rows(entry: dict[str, str]) -> Rows:
+    return Rows(tuple(entry["in"]), entry.get("rows", entry.get("some", "")), "some" not in entry, entry["did"])
+
+
+def check(sentences: Sentences, clone: Path, reports: Path, plan: Plan) -> list[Problem]:
+    """Return every sentence that is not in its file or not shown by its rows, and every paragraph without sentences."""
+    texts = {name: _plain(_read(clone / name)) for name in dict.fromkeys(each.file for each in sentences.sentences)}
+    published = cache(lambda folder: _results(reports / folder, plan))
+    folders = sorted({folder for each in sentences.sentences for rows in each.shown for folder in rows.folders})
+    problems = [Problem(Place(folder, 1), why) for folder in folders if isinstance(why := published(folder), str)]
+    for sentence in sentences.sentences:
+        if _plain(sentence.says) not in texts[sentence.file]:
+            problems.append(
+                Problem(sentence.place, f"{sentence.file} does not say {sentence.says!r}; correct one of them")
+            )
+        for rows in sentence.shown:
+            problems += [Problem(sentence.place, what) for what in _unshown(rows, published, plan)]
+    for name in texts:
+        problems += _without_rows(name, _read(clone / name), sentences)
+    return problems
+
+
+def _read(path: Path) -> str:
+    return read_bytes(path).decode("utf-8")
+
+
+def _plain(text: str) -> str:
+    """Return the text on one line, without marks of Markdown."""
+    return " ".join(re.sub(r"[*`]", "", text).split())
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
+    """Return the results of a folder by row; or why there are none."""
+    path = folder / PUBLISHED
+    try:
+        evidence = read(path)
+        rows = {result.row for result in evidence.results}
+        complete(evidence, {row.id for row in plan.rows} | rows, plan.suite.digest, path)
+    except Refused as refused:
+        return str(refused)
+    return {result.row: result for result in evidence.results}
+
+
+def _unshown(rows: Rows, published: Callable[[str], dict[str, Result] | str], plan: Plan) -> Iterator[str]:
+    """Say why rows do not show what they should."""
+    try:
+        chooses = parse_selection(rows.expression, ids(plan.rows)) if rows.expression else lambda row: True
+    except BadExpression as bad:
+        yield f"{rows.expression!r}: {bad}"
+        return
+    chosen = [row.id for row in plan.rows if chooses(row)]
+    for folder in rows.folders:
+        results = published(folder)
+        if isinstance(results, str):  # said once for each folder
+            continue
+        called = [results[row] for row in chosen if results[row].outcome.kind not in ("none", "unsupported")]
+        wrong = [result for result in called if not _did(result, rows.did)]
+        if not called:
+            yield f"{folder}: no row of {rows.expression!r} was called"
+        elif len(wrong) == len(called) or (rows.every and wrong):
+            first = f"{wrong[0].row} did not: {_describe(wrong[0])}"
+            yield f"{folder}: {rows.did!r} is shown by {len(called) - len(wrong)} of {len(called)} rows; {first}"
+
+
+def _did(result: Result, did: str) -> bool:
+    verdicts = set(result.verdicts.values())
+    if did == "no fail":
+        return not verdicts & set(BAD)
+    if did == "fail":
+        return FAIL in verdicts
+    if did == "pass":
+        return verdicts <= {PASS, OBSERVED, NOT_CLAIMED}
+    if did.startswith("diagnosis: "):
+        return result.diagnosis == did.removeprefix("diagnosis: ")
+    return _describe(result).startswith(did)
+
+
+def _describe(result: Result) -> str:
+    """Say what a row did: `answered [2, 3]`, `crash`."""
+    outcome = result.outcome
+    word = _WORDS.get(outcome.kind, outcome.kind)
+    return f"{word} {[*outcome.dims]}" if outcome.dims is not None else word
+
+
+# ── the text ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _without_rows(name: str, text: str, sentences: Sentences) -> Iterator[Problem]:
+    """Find parts of tables and paragraphs about libraries in which no sentence stands."""
+    said = [_plain(each.says) for each in sentences.sentences if each.file == name]
+    known = [*said, *map(_plain, sentences.background)]
+    for line, part in (*_parts_of_tables(text), *_paragraphs(text)):
+        plain = _plain(part)
+        if not any(words in plain for words in known):
+            yield Problem(Place(name, line), f"no rows are named for {plain[:90]!r}; add them to {FILE}")
+
+
+def _parts_of_tables(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each part between semicolons of the table of what libraries do, with its line."""
+    in_table = False
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = _CELLS.match(line)
+        if cells and cells["library"] == "library":
+            in_table = True
+        elif not line.startswith("|"):
+            in_table = False
+        elif in_table and cells:
+            yield from ((number, part.strip()) for part in cells["found"].split(";"))
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the paragraphs below the counts, with their first lines: no headings, commands or tables."""
+    before, found, after = text.partition("<!-- /counts -->\n")
+    number = before.count("\n") + 2
+    for block in re.split(r"\n\n+", after) if found else []:
+        at = number + len(block) - len(block.lstrip("\n"))
+        if block.strip() and not block.lstrip("\n").startswith(("#", "    ", "|")):
+            yield at, block
+        number += block.count("\n") + 2
