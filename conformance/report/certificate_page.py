@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..certify.statement import EXTENSION, LEVELS, RecordFile, time_of
@@ -19,29 +19,34 @@ _COLOURS = {"PASSED": "conforms", "WARNED": "incomplete", "FAILED": "does not co
 Record = Mapping[str, Any]
 
 
-def group_tests(predicate: Record) -> Mapping[str, tuple[str, ...]]:
-    """Return the types to which a statement says conformity, waived failures or not, of each document."""
-    names = (*predicate["passedTests"], *predicate["warnedTests"])
+def group_tests(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Group names of tests: the types of each document."""
     return group_pairs((document, type_) for document, _, type_ in (name.partition("/") for name in names))
+
+
+def scope_of(predicate: Record) -> tuple[str, ...]:
+    """Return each document with the types for which a statement says conformity, waived failures or not."""
+    scope = group_tests((*predicate["passedTests"], *predicate["warnedTests"]))
+    return tuple(f"{document} ({', '.join(types)})" for document, types in scope.items())
 
 
 def describe_scope(predicate: Record) -> str:
     """Say what was certified, when, how and under which suite."""
     own = predicate[EXTENSION]
-    scope = ", ".join(f"{document} ({', '.join(types)})" for document, types in group_tests(predicate).items())
     run = describe_run(own["level"], own["started"], own["version"], _suite_of(predicate))
     failed = "" if predicate["result"] != "FAILED" else ", and not shown to conform"
-    return f"for {scope or 'nothing'} ({run}){failed}"
+    return f"for {', '.join(scope_of(predicate)) or 'nothing'} ({run}){failed}"
 
 
 def render_badge(statement: RecordFile, audit: RecordFile | None) -> str:
     """Draw the badge of a certificate."""
     predicate = statement.record["predicate"]
-    own, scope = predicate[EXTENSION], group_tests(predicate)
+    own, failed = predicate[EXTENSION], predicate["result"] == "FAILED"
+    scope = group_tests(predicate["failedTests"] if failed else predicate["passedTests"] + predicate["warnedTests"])
     parts = [WORDS[predicate["result"]]]
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
-        parts[0] += f": {name_documents(tuple(scope))} for {types}"
+        parts[0] += f"{' to' if failed else ':'} {name_documents(tuple(scope))} for {types}"
     if own["leavesOut"] or len(set(scope.values())) > 1:
         parts.append("with limits")
     parts.append(describe_run(level_of(own, audit), own["started"], own["version"], _suite_of(predicate)))
@@ -66,7 +71,7 @@ def render_certificate(statement: RecordFile, audit: RecordFile | None, signed: 
     return render_page(
         "certificate.html",
         style="certificate.css",
-        statement=statement.record, own=own, predicate=predicate, scope=group_tests(predicate), words=WORDS,
+        statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level_of(own, audit), levels=LEVELS,
         audit=audit and audit.record["predicate"][EXTENSION], digest=statement.sha256, signed=signed,

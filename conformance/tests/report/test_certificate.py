@@ -250,11 +250,13 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     (lab.home / "wrong.py").write_text(BACKEND + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
     out = lab.home / "certificates" / "wrong"
     assert lab.command("certify", f"{lab.home / 'wrong.py'}:Mine", "--out", out) == 1
+    badge = (out / BADGE).read_text()
+    assert "not shown to conform to static-2022, static-2021 and 1 more for f32; with limits; self-tested " in badge
     cli("register", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
     (entry,) = json.loads((out.parent / "register.json").read_text())
     assert entry["level"] == "self-tested"
     assert entry["why"].startswith("does not conform: ")
-    assert '<span class="FAILED">does not conform: ' in (out.parent / "register.html").read_text()
+    assert '<b class="FAILED">does not conform: ' in (out.parent / "register.html").read_text()
 
 
 def test_an_audit_of_another_file_under_the_same_name_is_refused(lab: Lab, cli: Cli) -> None:
