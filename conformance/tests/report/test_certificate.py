@@ -251,7 +251,8 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     out = lab.home / "certificates" / "wrong"
     assert lab.command("certify", f"{lab.home / 'wrong.py'}:Mine", "--out", out) == 1
     badge = (out / BADGE).read_text()
-    assert "not shown to conform to static-2022, static-2021 and 1 more for f32; with limits; self-tested " in badge
+    assert "not shown to conform to static-2022, static-2021 and 1 more for " in badge
+    assert "; with limits; self-tested " in badge
     cli("register", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
     (entry,) = json.loads((out.parent / "register.json").read_text())
     assert entry["level"] == "self-tested"
