@@ -31,7 +31,7 @@ from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
 from .shards import in_shard
 from .standing import in_target
-from .subject import read_subject
+from .subject import NO_SUBJECT, Subject, read_subject
 
 if TYPE_CHECKING:
     from ..isolate.dask_run import WorkerSetup
@@ -130,7 +130,7 @@ def certify(
                 for row in order.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
         notes.extend(note_after_hangs(+uncalled, order.limits))
-        subject = read_subject_of(adapter) if order.with_subject else {}
+        subject = read_subject_of(adapter) if order.with_subject else NO_SUBJECT
         process = process_notes(adapter)
     all_notes = (*setup.notes, *notes, *map(remove_places, process))
     return writer.close(
@@ -138,13 +138,13 @@ def certify(
     )
 
 
-def read_subject_of(adapter: Adapter) -> dict[str, str]:
+def read_subject_of(adapter: Adapter) -> Subject:
     """Name the files under test of a running backend; none if its process ended and does not start again."""
     try:
         remote = as_remote(adapter)
         return read_subject(remote.session().process.pid if remote else os.getpid())
     except CannotStart:
-        return {}
+        return NO_SUBJECT
 
 
 @dataclass(frozen=True)

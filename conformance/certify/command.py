@@ -13,6 +13,7 @@ from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..model import Unsupported
 from ..plan.rows import Row, drawn_number
 
+_MOST_SECONDS = 600.0
 _SCRIPTS = "conformance.adapters.repro"
 
 
@@ -26,6 +27,12 @@ def limits_of(limits: Limits) -> dict[str, Any]:
     own = {"timeout": limits.seconds, "memory": limits.memory >> 20}
     usual = {"timeout": DEFAULT_LIMITS.seconds, "memory": DEFAULT_LIMITS.memory >> 20}
     return {name: value for name, value in own.items() if value != usual[name]}
+
+
+def limits_again(header: Mapping[str, Any]) -> Limits:
+    """Return the limits under which rows of a run are called again: its time for a call, but not more than is sane."""
+    seconds = header.get("limits", {}).get("timeout", DEFAULT_LIMITS.seconds)
+    return DEFAULT_LIMITS._replace(seconds=min(seconds, _MOST_SECONDS))
 
 
 def run_words(header: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ from . import journal
 from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
 from .machine import environment
 from .record import FOOTER, HEADER, ROW, decode, misfit
+from .subject import NO_SUBJECT, Subject
 
 __all__ = [
     "FORMAT", "MOST", "PACKED", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
@@ -157,11 +158,11 @@ class Writer:
 
     def close(
         self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
-        drawn: DrawnCounts | None = None, subject: Mapping[str, str] | None = None,
+        drawn: DrawnCounts | None = None, subject: Subject = NO_SUBJECT,
     ) -> Evidence:  # fmt: skip
         """Write the footer, give the file its name, and return its content.
 
-        `canaries`: failures by planted backend. `subject`: the SHA-256 of each file under test.
+        `canaries`: failures by planted backend. `subject`: the files under test.
         """
         footer: dict[str, Any] = {
             "record": "footer",
@@ -179,8 +180,10 @@ class Writer:
             footer["resumed"] = self._resumed
         if drawn is not None:
             footer["drawn"] = drawn._asdict()
-        if subject:
-            footer["subject"] = dict(subject)
+        if subject.files:
+            footer["subject"] = dict(subject.files)
+        if subject.unnamed_code:
+            footer["unnamed_code"] = True
         self._journal.end(footer)
         content = self._journal.read_back()
         self._journal.close()

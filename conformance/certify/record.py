@@ -217,5 +217,6 @@ FOOTER: Form = {
     "resumed?": SMALL,
     "drawn?": {"calls": SMALL, "failures": SMALL},
     "subject?": Named(SHA256),
+    "unnamed_code?": bool,
     "seal": str,
 }

@@ -11,6 +11,7 @@ from ..isolate.backend import isolation_of, run_rows, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan
 from .certify import read_subject_of
+from .command import limits_again
 from .drawn import plan_of_run
 from .evidence import Evidence
 
@@ -34,13 +35,13 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
     rows = [row for row in plan_of_run(plan, evidence).rows if row.id in drawn]
     isolation = isolation_of(backend, evidence.header.get("isolation"))
-    with use_backend(backend, isolation) as adapter:
+    with use_backend(backend, isolation, limits_again(evidence.header)) as adapter:
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_rows(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
-        subject = read_subject_of(adapter)
-    return Repetition(backend, len(rows), differences, subject)
+        files = dict(read_subject_of(adapter).files)
+    return Repetition(backend, len(rows), differences, files)
 
 
 def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:

@@ -5,23 +5,34 @@ A statement is an in-toto Statement with the predicate test-result, and an audit
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model import WAIVED, Claims
 from ..plan.challenge import NONCE
 from ..system.exit_codes import CONFORMS
-from ..system.files import read_bytes, sha256_of
+from ..system.files import read_bytes, replace_bytes, sha256_of
 from .evidence import Evidence, Refused
 from .record import CLAIMS, SHA256, Named, OneOf, decode, is_time, misfit
 from .subject import digest_of_subject
 
 if TYPE_CHECKING:
     from .conclude import Conclusion
+
+
+def _is_time(value: Any) -> bool:
+    return is_time(value.replace("Z", "+00:00") if isinstance(value, str) else value)
+
+
+def _is_timestamp(value: Any) -> bool:
+    """True for a time as in-toto wants it: in UTC, with a Z."""
+    return _is_time(value) and str(value).endswith("Z")
+
 
 STATEMENT, COMMITMENT, CHALLENGE, AUDIT = "statement.json", "commitment.json", "challenge.json", "audit.json"
 EXTENSION = "https://reshape-conformance.invalid/certificate/v1"
@@ -37,8 +48,10 @@ LEVELS: Mapping[str, str] = {
 DAYS = 365
 """Days for which a certificate may be relied on."""
 _STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
+_IN_TOTO, _OF_OURS = "application/vnd.in-toto+json", "application/vnd.reshape-conformance+json"
 _TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 _SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
+Record = Mapping[str, Any]
 _MOST = 1 << 16
 """Bytes of a record; ours take up to 3 KB."""
 _MOST_SUBJECTS = 6
@@ -51,13 +64,13 @@ COMMITMENT_FORM = {
     "files": Named(SHA256),
 }  # fmt: skip
 CHALLENGE_FORM = {
-    "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "issued": is_time,
-    "expires": is_time,
+    "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "issued": _is_time,
+    "expires": _is_time,
 }  # fmt: skip
 _OWN_FORM = {
     "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OneOf((_NAME, type(None))),
-    "operations": [str], "leavesOut": [str], "started": is_time, "validUntil": is_time, "version": _NAME,
-    "environment": str, "summary": [str], "challenge": OneOf((SHA256, type(None))),
+    "operations": [str], "leavesOut": [str], "started": _is_time, "validUntil": _is_time, "version": _NAME,
+    "environment": str, "notNamed": [str], "summary": [str], "challenge": OneOf((SHA256, type(None))),
 }  # fmt: skip
 STATEMENT_FORM = {
     "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_TEST_RESULT,)),
@@ -69,20 +82,37 @@ STATEMENT_FORM = {
 AUDIT_FORM = {
     "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_SUMMARY,)),
     "predicate": {
-        "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": is_time, "properties": [str],
+        "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": _is_timestamp, "properties": [str],
         EXTENSION: {
-            "level": frozenset(("re-run", "re-run in part")), "by": OneOf((_NAME, type(None))), "validUntil": is_time,
+            "level": frozenset(("re-run", "re-run in part")), "by": OneOf((_NAME, type(None))), "validUntil": _is_time,
             "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
         },
     },
 }  # fmt: skip
-Record = Mapping[str, Any]
+
+
+class RecordFile(NamedTuple):
+    """A record as its file held it when it was read, so that what is checked and what is used cannot differ."""
+
+    path: Path
+    content: bytes
+    record: Record
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def payload_type(self) -> str:
+        """The type of an envelope that signs it."""
+        return _IN_TOTO if "_type" in self.record else _OF_OURS
 
 
 # ── reading and writing ───────────────────────────────────────────────────────────────────────────
 
 
-def read_record(path: Path, form: Any) -> dict[str, Any]:
+def read_record(path: Path, form: Any) -> RecordFile:
     """Read a record; Refused if it has another form, or says one thing twice."""
     try:
         content = read_bytes(path, _MOST)
@@ -94,13 +124,14 @@ def read_record(path: Path, form: Any) -> dict[str, Any]:
         raise Refused(f"{path}: is no JSON of ours: {error}") from None
     if wrong := misfit(record, form):
         raise Refused(f"{path}: {wrong.where or 'it'} {wrong.what}")
-    assert isinstance(record, dict)
-    return record
+    return RecordFile(path, content, record)
 
 
-def encode_record(record: Record) -> str:
-    """Return the text of a record as a file of one line."""
-    return json.dumps(record, separators=(",", ":")) + "\n"
+def write_record(path: Path, record: Record) -> RecordFile:
+    """Write a record as a file of one line."""
+    content = (json.dumps(record, separators=(",", ":")) + "\n").encode()
+    replace_bytes(path, content)
+    return RecordFile(path, content, record)
 
 
 def digest_of_file(path: Path) -> str:
@@ -113,13 +144,14 @@ def digest_of_file(path: Path) -> str:
 
 def time_of(text: str) -> datetime:
     """Read a time of a record; without a zone it is UTC."""
-    time = datetime.fromisoformat(text)
+    time = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def in_days(days: int, since: datetime | None = None) -> str:
-    """Return the time so many days later."""
-    return ((since or datetime.now(timezone.utc)) + timedelta(days=days)).isoformat(timespec="seconds")
+    """Return the time so many days later, in UTC as in-toto wants it."""
+    time = (since or datetime.now(timezone.utc)) + timedelta(days=days)
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # ── making ────────────────────────────────────────────────────────────────────────────────────────
@@ -134,12 +166,11 @@ def commitment_of(evidence: Evidence) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def challenge_of(nonce: str, commitment: Path, days: int) -> dict[str, Any]:
+def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any]:
     """Make the record by which an issuer gives a nonce for a commitment."""
     return {
-        "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": digest_of_file(commitment),
-        "issued": in_days(0),
-        "expires": in_days(days),
+        "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": commitment.sha256,
+        "issued": in_days(0), "expires": in_days(days),
     }  # fmt: skip
 
 
@@ -175,10 +206,22 @@ def statement_of(
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
                 f"{header['environment']['processor']}",
+                "notNamed": list(_describe_unnamed(evidence.footer)),
                 "summary": [conclusion.why, *_shorten(conclusion.sentences)], "challenge": challenge,
             },
         },
     }  # fmt: skip
+
+
+def _describe_unnamed(footer: Record) -> Iterator[str]:
+    """Say what was tested and has no digest."""
+    if not footer.get("subject"):
+        yield "No file of the library is named: this system, unlike Linux, does not say what a process has loaded."
+    if footer.get("unnamed_code"):
+        yield (
+            "The process also held code that is in no file, as a compiler at run time (JIT) makes it. No digest "
+            "covers that code."
+        )
 
 
 def _shorten(sentences: Sequence[str]) -> list[str]:
@@ -190,13 +233,14 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
     return [*(head for head, _, _ in parts), *limits]
 
 
-def audit_of(statement: Record, digest: str, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:
+def audit_of(statement: RecordFile, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:
     """Make an issuer's summary: it called so many of the rows again, on the files of a statement, and none differed."""
-    own = statement["predicate"][EXTENSION]
-    conforming = [f"CONFORMS_{name}" for name in statement["predicate"]["passedTests"]]
+    predicate = statement.record["predicate"]
+    own = predicate[EXTENSION]
+    conforming = [f"CONFORMS_{name}" for name in predicate["passedTests"]]
     return {
         "_type": _STATEMENT_TYPE,
-        "subject": statement["subject"],
+        "subject": statement.record["subject"],
         "predicateType": _SUMMARY,
         "predicate": {
             "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": suite})},
@@ -204,7 +248,7 @@ def audit_of(statement: Record, digest: str, suite: str, rows: int, called: int,
             "properties": [f"RESHAPE_{name}" for name in conforming],
             EXTENSION: {
                 "level": "re-run" if rows >= called else "re-run in part", "by": by,
-                "validUntil": own["validUntil"], "statement": digest, "rows": rows,
+                "validUntil": own["validUntil"], "statement": statement.sha256, "rows": rows,
                 "called": called, "differences": 0,
             },
         },

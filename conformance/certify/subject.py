@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from ..system.files import sha256_of
 from .journal import Refused
@@ -23,22 +24,35 @@ _OF_SUITE = ("ml_dtypes/", "yaml/")
 _PACKAGES = ("site-packages", "dist-packages")
 
 
-def read_subject(pid: int) -> dict[str, str]:
-    """Return the SHA-256 of each file under test, by a name without the places of this machine.
+class Subject(NamedTuple):
+    """Everything that is known of the code under test."""
+
+    files: Mapping[str, str]
+    """The SHA-256 of each file, by a name without the places of this machine."""
+    unnamed_code: bool
+    """True if there is also code in memory that no file holds, as a compiler at run time makes it."""
+
+
+NO_SUBJECT = Subject({}, False)
+
+
+def read_subject(pid: int) -> Subject:
+    """Return the files under test of a process.
 
     These are the files with code that a process and its children have mapped and this process has not; if there are
     none, because the library is one of ours such as NumPy, all that lie in a folder of packages. Of a package the file
     RECORD is among them, which lists all its files with their digests; the Python files are compared with
     it. Empty where the system has no /proc.
     """
-    mapped = {path for process in _with_children(pid) for path in _mapped_files(process)}
+    processes = list(_with_children(pid))
+    mapped = {path for process in processes for path in _mapped_files(process)}
     mapped = {path for path in mapped if not _is_of_suite(path) and (_in_package(path) or not _is_of_system(path))}
     tested = mapped - set(_mapped_files(os.getpid())) or {path for path in mapped if _in_package(path) is not None}
     names: dict[str, str] = {}
     for path in sorted({*tested, *_records(tested)}):
         name = _free_name(_in_package(path) or path.name, names)
         names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
-    return dict(sorted(names.items()))
+    return Subject(dict(sorted(names.items())), any(map(_has_unnamed_code, processes)))
 
 
 def _is_of_system(path: Path) -> bool:
@@ -65,13 +79,25 @@ def _with_children(pid: int) -> Iterator[int]:
 
 def _mapped_files(pid: int) -> Iterator[Path]:
     """Yield the files of which a process has mapped code; Refused if one of them is gone."""
+    for name in _mapped_code(pid):
+        if name.startswith("/") and not name.startswith(_NO_FILES):
+            if not os.path.isfile(name):
+                gone = os.path.basename(name)
+                raise Refused(f"{gone}: the backend runs code of this file, which is gone, so that nobody can name it")
+            yield Path(name)
+
+
+def _has_unnamed_code(pid: int) -> bool:
+    """True if a process may run memory that is no file, but for that of the kernel, such as [vdso]."""
+    return any(not name or name.startswith(_NO_FILES) or name in ("[heap]", "[stack]") for name in _mapped_code(pid))
+
+
+def _mapped_code(pid: int) -> Iterator[str]:
+    """Yield the name of each part of a process's memory that holds code; an empty one if it has none."""
     for line in _read(_PROC / str(pid) / "maps").splitlines():
         fields = line.split(maxsplit=5)
-        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/") and not fields[5].startswith(_NO_FILES):
-            if not os.path.isfile(fields[5]):
-                name = os.path.basename(fields[5])
-                raise Refused(f"{name}: the backend runs code of this file, which is gone, so that nobody can name it")
-            yield Path(fields[5])
+        if len(fields) >= 5 and "x" in fields[1]:
+            yield fields[5] if len(fields) == 6 else ""
 
 
 def _read(path: Path) -> str:

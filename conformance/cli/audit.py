@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from ..adapter import CannotStart, digest_of_adapter
 from ..certify.evidence import Refused
 from ..certify.repeat import Repetition, repeat
-from ..certify.signature import ISSUER, sign
-from ..certify.statement import AUDIT, STATEMENT, audit_of, digest_of_file, encode_record
-from ..report.certificate import PAGE, Certificate, Trust, called_rows, check_certificate, render_certificate
+from ..certify.signature import ISSUER, is_signed, sign, signatures_of
+from ..certify.statement import AUDIT, audit_of, write_record
+from ..report.certificate import Certificate, Trust, called_rows, check_certificate
+from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from ..report.verify import OtherSuite
 from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
-from .arguments import Usage, check_key, emit, load_plan
+from .arguments import Usage, check_key, emit, load_plan, say_public_key
 
 _MOST_SHOWN = 10
 
@@ -36,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(str(refused), code=FAILS) from None
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
-    if not repetition.differences:
-        _write(args, certificate, repetition)
+    public_key = None if repetition.differences else _write(args, certificate, repetition)
     if args.json:
         emit(repetition._asdict())
     else:
         _show(args, repetition, called_rows(certificate.evidence))
+        say_public_key(public_key)
     return FAILS if repetition.differences else 0
 
 
@@ -59,18 +60,20 @@ def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) ->
             raise Refused(f"{name}: {what}; install what was certified, then audit again")
 
 
-def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> None:
-    digest = digest_of_file(args.folder / STATEMENT)
+def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> str | None:
+    """Write the audit, and page and badge anew; return the public key if an envelope was signed."""
     suite = certificate.evidence.header["suite"]["digest"]
-    called = called_rows(certificate.evidence)
-    record = audit_of(certificate.statement, digest, suite, repetition.rows, called, args.by)
-    replace_text(args.folder / AUDIT, encode_record(record))
+    called, statement = called_rows(certificate.evidence), certificate.statement
+    for place in signatures_of(args.folder / AUDIT):
+        place.unlink(missing_ok=True)
+    audit = write_record(args.folder / AUDIT, audit_of(statement, suite, repetition.rows, called, args.by))
     try:
-        if args.key is not None:
-            sign(args.folder / AUDIT, args.key, ISSUER)
+        public_key = sign(audit, args.key, ISSUER) if args.key is not None else None
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
-    replace_text(args.folder / PAGE, render_certificate(args.folder, certificate.statement))
+    replace_text(args.folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
+    replace_text(args.folder / BADGE, render_badge(statement, audit))
+    return public_key
 
 
 def _show(args: argparse.Namespace, repetition: Repetition, called: int) -> None:

@@ -6,7 +6,6 @@ import argparse
 import shutil
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from .. import report
 from ..certify.certify import Order, certify, chosen_rows
@@ -14,7 +13,7 @@ from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.evidence import Evidence, Refused
 from ..certify.folder import RESULTS, clear
 from ..certify.sentences import describe_missing_cases
-from ..certify.signature import SUFFIX, TESTER, sign
+from ..certify.signature import TESTER, sign, signatures_of
 from ..certify.statement import (
     AUDIT,
     CHALLENGE,
@@ -22,24 +21,27 @@ from ..certify.statement import (
     COMMITMENT,
     COMMITMENT_FORM,
     STATEMENT,
+    RecordFile,
     commitment_of,
     digest_of_file,
-    encode_record,
     read_record,
     statement_of,
+    write_record,
 )
 from ..plan.challenge import challenge
-from ..report.certificate import PAGE, refuse_uncommitted, render_certificate
+from ..report.badge import describe_run
+from ..report.certificate import refuse_uncommitted
+from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from ..system.exit_codes import FAILS
-from ..system.files import InUse, lock_folder, replace_text
+from ..system.files import InUse, lock_folder, replace_bytes, replace_text
 from ..system.progress import Progress
 from ..system.terminal import paint, say, wrap
-from .arguments import Usage, check_key, emit, load_plan
+from .arguments import Usage, check_key, emit, load_plan, say_public_key
 from .run import make_order, report_mistakes
 from .run_summary import relative
 
 DEFAULT_OUT = Path("conformance-certificate")
-_WRITTEN = (STATEMENT, PAGE, AUDIT, CHALLENGE)
+_WRITTEN = (STATEMENT, PAGE, BADGE, AUDIT, CHALLENGE)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,24 +62,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_in(args: argparse.Namespace, out: Path) -> int:
     asked, commitment = _read_challenge(args, out)
-    plan = challenge(load_plan(args), asked["nonce"] if asked else None)
+    plan = challenge(load_plan(args), asked.record["nonce"] if asked else None)
     if plan.suite.lost:
         raise Usage(describe_missing_cases(plan.suite))
     order = make_order(args, plan, with_subject=True)
     evidence = _certify(args, order, out)
     if commitment is not None:
-        refuse_uncommitted(commitment, evidence, out / COMMITMENT)
+        refuse_uncommitted(commitment, evidence)
     conclusion = conclude_evidence(plan, evidence)
     report.write(out, plan, evidence, conclusion)
+    public_key = None
     if args.commit:
-        replace_text(out / COMMITMENT, encode_record(commitment_of(evidence)))
+        write_record(out / COMMITMENT, commitment_of(evidence))
     else:
-        _write_statement(args, evidence, conclusion, out)
-    _show(args, evidence, conclusion, out)
+        public_key = _write_statement(args, evidence, conclusion, asked, out)
+    _show(args, evidence, conclusion, public_key, out)
     return conclusion.exit_code
 
 
-def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[RecordFile | None, RecordFile | None]:
     """Read the challenge and the commitment that it answers, before anything runs."""
     if args.challenge is None:
         return None, None
@@ -85,19 +88,19 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[dict[str, Any]
     if not (out / COMMITMENT).is_file():
         raise Usage(f"{out} has no {COMMITMENT}; name the --out of `conformance certify {args.backend} --commit`")
     commitment = read_record(out / COMMITMENT, COMMITMENT_FORM)
-    if digest_of_file(out / COMMITMENT) != asked["commitment"]:
-        raise Refused(f"{args.challenge}: was given for another commitment than {out / COMMITMENT}")
+    if commitment.sha256 != asked.record["commitment"]:
+        raise Refused(f"{asked.path}: was given for another commitment than {commitment.path}")
     return asked, commitment
 
 
 def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
-    kept = [Path(f"{args.challenge}{suffix}").resolve() for suffix in ("", SUFFIX)] if args.challenge else []
+    kept = [path.resolve() for path in (args.challenge, *signatures_of(args.challenge))] if args.challenge else []
 
     def folder_of(backend: str) -> Path:
         clear(out)
         for name in _WRITTEN:
-            for path in (out / name, out / f"{name}{SUFFIX}"):
+            for path in (out / name, *signatures_of(out / name)):
                 if path.resolve() not in kept:
                     path.unlink(missing_ok=True)
         return out
@@ -106,26 +109,31 @@ def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
         return certify(order, folder_of, False, progress.at)
 
 
-def _write_statement(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
-    digest = None
-    if args.challenge is not None:
-        digest = digest_of_file(args.challenge)
-        for suffix in ("", SUFFIX):
-            source = Path(f"{args.challenge}{suffix}")
-            if source.exists() and source.resolve() != (out / f"{CHALLENGE}{suffix}").resolve():
-                shutil.copyfile(source, out / f"{CHALLENGE}{suffix}")
+def _write_statement(
+    args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path
+) -> str | None:
+    """Write statement, page and badge; return the public key if an envelope was signed."""
+    if asked is not None:
+        replace_bytes(out / CHALLENGE, asked.content)
+        for source, place in zip(signatures_of(asked.path), signatures_of(out / CHALLENGE), strict=True):
+            if source.exists() and source.resolve() != place.resolve():
+                shutil.copyfile(source, place)
     results = digest_of_file(out / RESULTS)
-    statement = statement_of(evidence, results, conclusion, args.days, digest)
-    replace_text(out / STATEMENT, encode_record(statement))
-    if args.key is not None:
-        sign(out / STATEMENT, args.key, TESTER)
-    replace_text(out / PAGE, render_certificate(out, statement))
+    record = statement_of(evidence, results, conclusion, args.days, asked and asked.sha256)
+    statement = write_record(out / STATEMENT, record)
+    public_key = sign(statement, args.key, TESTER) if args.key is not None else None
+    replace_text(out / PAGE, render_certificate(statement, None, args.key is not None))
+    replace_text(out / BADGE, render_badge(statement, None))
+    return public_key
 
 
-def _show(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
+def _show(
+    args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, public_key: str | None, out: Path
+) -> None:
     files = evidence.footer.get("subject", {})
     if args.json:
-        emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
+        emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files,
+              "public_key": public_key})  # fmt: skip
         return
     backend = evidence.header["backend"]
     say(paint("bold", f"{backend['name']} {backend['version']}"))
@@ -141,7 +149,9 @@ def _show(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, 
         say(f"commitment: {relative(out / COMMITMENT)}; send it to the issuer, who answers with a challenge")
         say(f"next: conformance certify {args.backend} --challenge FILE --out {relative(out)}")
         return
-    level = "self-tested" if args.challenge is None else "challenged"
-    say(f"certificate: {relative(out / PAGE)} ({level}{'' if args.key else ', not signed; sign with --key FILE'})")
+    suite, level = evidence.header["suite"], "self-tested" if args.challenge is None else "challenged"
+    run = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
+    say(f"certificate: {relative(out / PAGE)} ({run}{'' if args.key else '; not signed; sign with --key FILE'})")
+    say_public_key(public_key)
     more = f" --challenge {args.challenge}" if args.challenge else ""
     say(f"next: conformance verify {relative(out)} --certificate{more}")

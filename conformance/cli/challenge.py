@@ -8,18 +8,17 @@ from pathlib import Path
 
 from ..certify.evidence import Refused
 from ..certify.signature import ISSUER, sign
-from ..certify.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, encode_record, read_record
+from ..certify.statement import CHALLENGE, COMMITMENT_FORM, RecordFile, challenge_of, read_record, write_record
 from ..system.exit_codes import FAILS
-from ..system.files import replace_text
 from ..system.terminal import say
-from .arguments import Usage, check_key, emit, load_plan
+from .arguments import Usage, check_key, emit, load_plan, say_public_key
 
 
-def _sign(out: Path, key: Path) -> None:
+def _sign(challenge: RecordFile, key: Path) -> str | None:
     try:
-        sign(out, key, ISSUER)
+        return sign(challenge, key, ISSUER)
     except Refused:
-        out.unlink()  # a challenge that nobody signed is not given
+        challenge.path.unlink()  # a challenge that nobody signed is not given
         raise
 
 
@@ -30,17 +29,17 @@ def run(args: argparse.Namespace) -> int:
     if out.exists():
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
     try:
-        commitment = read_record(args.commitment, COMMITMENT_FORM)
+        committed = read_record(args.commitment, COMMITMENT_FORM)
+        commitment = committed.record
         suite = load_plan(args).suite.digest
         if commitment["suite"] != suite:
             theirs = commitment["suite"][:12]
             raise Refused(f"{args.commitment}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
         if not commitment["files"]:
             raise Refused(f"{args.commitment}: names no file that will be tested, so that a challenge shows nothing")
-        record = challenge_of(secrets.token_hex(32), args.commitment, args.days)
-        replace_text(out, encode_record(record))
-        if args.key is not None:
-            _sign(out, args.key)
+        record = challenge_of(secrets.token_hex(32), committed, args.days)
+        challenge = write_record(out, record)
+        public_key = _sign(challenge, args.key) if args.key is not None else None
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
     if args.json:
@@ -49,5 +48,6 @@ def run(args: argparse.Namespace) -> int:
     backend = commitment["backend"]
     say(f"challenge for {backend['name']} {backend['version']} ({len(commitment['files'])} files): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
+    say_public_key(public_key)
     say(f"next, the vendor: conformance certify BACKEND --challenge {out.name}")
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..lab.certificates import audit_words, certify_words, listing_words, make_keys
 from ..lab.environments import CannotMake, Installation, lacking, run_words, words_of_tests
 from ..lab.read import Environment, Lab, load_lab
 from ..lab.sentences import FILE, load_sentences
@@ -32,13 +33,15 @@ def run(args: argparse.Namespace) -> int:
         return _check(path.absolute().parent, args)
     lab = load_lab(path)
     chosen = [lab.environments[pick("environment", name, lab.environments)] for name in args.names]
-    if args.action in ("run", "test") and not chosen:
+    if args.action in ("run", "certify", "test") and not chosen:
         raise Usage(f"say which environment to {args.action}: {', '.join(lab.environments)}")
     if args.action == "plan":
         return _plan(lab, chosen or [*lab.environments.values()], args)
     if args.action == "status":
         return _status(lab, chosen, args)
-    return max(_act(Installation(path.absolute().parent, each), args) for each in chosen)
+    installations = [Installation(path.absolute().parent, each) for each in chosen]
+    code = max(_act(each, args) for each in installations)
+    return max(code, _list_certificates(installations[-1], args)) if args.action == "certify" else code
 
 
 # ── plan ──────────────────────────────────────────────────────────────────────────────────────────
@@ -120,7 +123,7 @@ def _check(clone: Path, args: argparse.Namespace) -> int:
 def _act(installation: Installation, args: argparse.Namespace) -> int:
     """Make an environment, and run its backends or its tests in it."""
     environment = installation.environment
-    if args.action == "run" and (missing := lacking(environment)):  # tests skip what is not here
+    if args.action != "test" and (missing := lacking(environment)):  # tests skip what is not here
         say(f"{environment.name}: this machine lacks {', '.join(missing)}; {' '.join(environment.backends)}: untried")
         return CANNOT_START
     try:
@@ -130,7 +133,46 @@ def _act(installation: Installation, args: argparse.Namespace) -> int:
     say(f"{environment.name}: installed in {installation.home.relative_to(installation.clone)}")
     if args.action == "test":
         return installation.run(words_of_tests(environment, installation.clone))
-    return _run_and_publish(installation, args)
+    return _certify(installation, args) if args.action == "certify" else _run_and_publish(installation, args)
+
+
+# ── certify ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _certify(installation: Installation, args: argparse.Namespace) -> int:
+    """Certify each backend, run it again, and publish its certificate, also if it does not conform."""
+    environment, clone, reports = installation.environment, installation.clone, _reports(installation, args)
+    if environment.target.keys() - {"large"}:
+        say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `lab run` runs it")
+        return CANNOT_START
+    try:
+        make_keys(clone, reports)
+    except CannotMake as cannot:
+        raise Usage(str(cannot), code=CANNOT_START) from None
+    failed = []
+    for backend, out in _outs(installation):
+        code = installation.run(certify_words(environment, backend, out, clone))
+        if code not in _PUBLISHABLE:
+            failed.append(backend)
+            continue
+        if installation.run(audit_words(backend, out, clone, reports)):
+            say(f"{backend}: stays self-tested, because the second run did not give the same answers, see above")
+        words = ["-m", "conformance", "publish", "--results", str(out), "--out", str(reports)]
+        failed += [backend] * (installation.run(words) not in _PUBLISHABLE)
+    if failed:
+        say(f"{environment.name}: not certified: {', '.join(failed)}, see above")
+    return CANNOT_START if failed else 0
+
+
+def _list_certificates(installation: Installation, args: argparse.Namespace) -> int:
+    """Write the register, and the link to it. That some backends do not conform is no failure of this."""
+    codes = [installation.run(words) for words in listing_words(_reports(installation, args))]
+    return max((code for code in codes if code not in _PUBLISHABLE), default=0)
+
+
+def _reports(installation: Installation, args: argparse.Namespace) -> Path:
+    reports: Path = args.out or installation.clone / DEFAULT_OUT
+    return reports.absolute()
 
 
 def _run_and_publish(installation: Installation, args: argparse.Namespace) -> int:
@@ -142,8 +184,8 @@ def _run_and_publish(installation: Installation, args: argparse.Namespace) -> in
         if codes[-1] in _PUBLISHABLE:
             results += ["--results", str(out)]
     if results:
-        reports = (args.out or installation.clone / DEFAULT_OUT).absolute()
-        codes.append(installation.run(["-m", "conformance", "publish", *results, "--out", str(reports)]))
+        words = ["-m", "conformance", "publish", *results, "--out", str(_reports(installation, args))]
+        codes.append(installation.run(words))
     failed = [code for code in codes if code not in _PUBLISHABLE]
     if failed:
         say(f"{environment.name}: {count_noun(len(failed), 'command')} of {len(codes)} failed, see above")

@@ -192,7 +192,12 @@ def _diff(parser: Parser) -> None:
 
 def _add_signing(parser: Parser) -> None:
     parser.once("--by", "NAME", "who tests or issues, as the certificate says it", type=one_line)
-    parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
+    _add_key(parser)
+
+
+def _add_key(parser: Parser) -> None:
+    text = "a private key of ssh-keygen to sign with, or a public one that an agent holds; an ed25519 key in PEM makes "
+    parser.path("--key", "FILE", f"{text}a DSSE envelope")
 
 
 def _certify(parser: Parser) -> None:
@@ -208,21 +213,20 @@ def _certify(parser: Parser) -> None:
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "worker: a process for the backend (the default); case: a process for each row"
     parser.add_argument("--isolation", choices=("worker", "case"), default="worker", help=text)
-    _add_jobs(parser)
     _add_timeout(parser)
     _add_memory(parser)
     parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
     _add_cases(parser)
     parser.set_defaults(
         operation=None, document=None, type=None, select=None, lf=None, maxfail=None, shard=None, partial_ok=False,
-        resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None, timings=False,
+        jobs=1, resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None, timings=False,
     )  # fmt: skip
 
 
 def _challenge(parser: Parser) -> None:
     parser.add_argument("commitment", type=path, metavar="FILE", help="the commitment.json of a vendor")
     parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
-    parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
+    _add_key(parser)
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
     _add_cases(parser)
 
@@ -273,8 +277,9 @@ def _publish(parser: Parser) -> None:
 
 
 def _lab(parser: Parser) -> None:
-    text = "plan, status, run or test environments; check what README.md and reports/README.md say of libraries"
-    parser.add_argument("action", choices=("plan", "status", "run", "test", "check"), help=text)
+    text = "plan: list the environments; status: say what is stale; run: run and publish; certify: the same with "
+    text += "certificates, run a second time; test: the suite's own tests; check: what the READMEs say of libraries"
+    parser.add_argument("action", choices=("plan", "status", "run", "certify", "test", "check"), help=text)
     parser.add_argument("names", nargs="*", metavar="NAME", help="environments of lab.yaml (plan and status: all)")
     parser.path("--lab", "FILE", "the environments (lab.yaml)")
     text = "status: results older than N days are stale (90)"

@@ -10,14 +10,20 @@ from typing import Any
 from ..certify.evidence import Refused
 from ..certify.statement import STATEMENT
 from ..plan.rows import Plan
-from ..report.certificate import PAGE, Trust, check_certificate
+from ..report.certificate import Trust, check_certificate
+from ..report.certificate_page import PAGE, scope_of
+from ..report.publish import REGISTER
 from ..report.render import render_page
 from ..report.verify import OtherSuite
 from ..system.files import replace_text
 from ..system.terminal import say, table
 from .arguments import Usage, emit, load_plan
 
-INDEX, DATA = "register.html", "register.json"
+DATA = "register.json"
+_KEYS = (
+    "folder", "backend", "level", "scope", "waived", "run", "suite", "by", "issuer", "until", "link", "why",
+)  # fmt: skip
+"""The keys of every entry; a refused one has values for `folder` and `why` alone."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,30 +34,33 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args)
     entries = [_entry(folder, plan, args) for folder in folders]
     replace_text(args.folder / DATA, json.dumps(entries, indent=1) + "\n")
-    page = render_page("register.html", style="certificate.css", entries=entries, signed=args.allowed is not None)
-    replace_text(args.folder / INDEX, page)
+    shown = [
+        {**entry, "scope": scope_of({"warnedTests": [], "passedTests": entry["scope"] or []})} for entry in entries
+    ]
+    page = render_page("register.html", style="certificate.css", entries=shown, signed=args.allowed is not None)
+    replace_text(args.folder / REGISTER, page)
     if args.json:
         emit(entries)
     else:
-        rows = [(each["backend"] or each["folder"], each["level"] or "refused", each["until"] or each["why"] or "")
-                for each in entries]  # fmt: skip
-        say(table(rows, ("backend", "level", "valid until")))
-        say(f"register: {args.folder / INDEX}")
+        rows = [(each["backend"] or each["folder"], each["level"] or "refused", each["run"] or "", each["suite"] or "",
+                 each["why"] or f"valid until {each['until']}") for each in entries]  # fmt: skip
+        say(table(rows, ("backend", "level", "run", "suite", "state")))
+        say(f"register: {args.folder / REGISTER}")
     return 1 if any(each["why"] for each in entries) else 0
 
 
 def _entry(folder: Path, plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
-    entry: dict[str, Any] = dict.fromkeys(("backend", "level", "scope", "by", "issuer", "until", "link", "why"))
+    entry: dict[str, Any] = dict.fromkeys(_KEYS)
     entry["folder"] = folder.name
     try:
         certificate = check_certificate(folder, plan, Trust(args.allowed, args.revoked))
     except (Refused, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
-    own, predicate = certificate.own, certificate.statement["predicate"]
-    if predicate["result"] == "FAILED":
-        return {**entry, "why": f"it does not conform: {certificate.conclusion.why}"}
+    own, predicate = certificate.own, certificate.predicate
+    why = f"does not conform: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
+        "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
         "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"], "by": certificate.signer or own["by"],
         "issuer": certificate.issuer, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",

@@ -15,6 +15,7 @@ from ..certify.repeat import Repetition, repeat
 from ..certify.statement import LEVELS
 from ..model import Claims
 from ..plan.rows import Plan
+from ..report.badge import describe_run
 from ..report.certificate import Trust, check_certificate
 from ..report.verify import OtherSuite, Verified, verify, why_not
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
@@ -80,18 +81,27 @@ def _verify_certificate(args: argparse.Namespace, plan: Plan) -> int:
     try:
         trust = Trust(args.allowed, args.revoked, args.challenge, args.subject)
         certificate = check_certificate(args.path, plan, trust)
-    except (Refused, OtherSuite) as refused:
+    except OtherSuite as other:
+        if args.json:
+            emit({"good": False, "why": str(other), "suite": dict(other.suite), "cases_added": other.added,
+                  "cases_missing": other.missing})  # fmt: skip
+            return FAILS
+        raise Usage(str(other), code=FAILS) from None
+    except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
-    predicate, own = certificate.statement["predicate"], certificate.own
+    predicate, own = certificate.predicate, certificate.own
     shown = predicate["passedTests"]  # what the tester waived is the tester's word, and shows nothing to others
     types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()
     lacking = [f"{document}/{type_}" for type_ in types if f"{document}/{type_}" not in shown]
     good = predicate["result"] == "PASSED" and not lacking
     if args.json:
         emit({"level": certificate.level, "signer": certificate.signer, "issuer": certificate.issuer, "good": good,
-              "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking})  # fmt: skip
+              "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking,
+              "suite": dict(certificate.evidence.header["suite"]), "started": own["started"],
+              "cases_added": 0})  # fmt: skip
         return CONFORMS if good else FAILS
-    say(paint("bold", f"{own['backend']['name']} {own['backend']['version']}: {certificate.level}"))
+    run = describe_run(certificate.level, own["started"], own["version"], plan.suite.digest)
+    say(paint("bold", f"{own['backend']['name']} {own['backend']['version']}: {run}"))
     for sentence in certificate.conclusion.sentences:
         say(wrap(sentence, 2, 4))
     say(wrap(LEVELS[certificate.level], 2))

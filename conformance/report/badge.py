@@ -1,9 +1,9 @@
-"""badge.svg, and badge.json for a badge service: documents and verdicts in words, never a number alone."""
+"""badge.svg, and badge.json for a badge service: documents and verdicts in words, with level, date and suite."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from ..model.verdicts import NOT_CLAIMED, WAIVED, WORDS
@@ -28,7 +28,7 @@ _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.f
 
 
 def summarize(run: FinishedRun) -> tuple[str, str]:
-    """The worst word, and the text of the badge: each verdict with the documents that have it."""
+    """The worst word, and each verdict with the documents that have it."""
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
@@ -70,16 +70,34 @@ def _part(word: str, documents: tuple[str, ...], every: int) -> str:
     if len(documents) == every > 1:
         named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
     else:
-        more = f" and {len(documents) - _MOST} more" if len(documents) > _MOST else ""
-        named = f"{', '.join(documents[:_MOST])}{more}"
+        named = name_documents(documents)
     if word in ("conforms", "does not conform"):
         return f"{word} to {named}"
     return f"{named}: {word}"
 
 
+def name_documents(documents: Sequence[str]) -> str:
+    """Name the first documents, and say how many more there are."""
+    more = f" and {len(documents) - _MOST} more" if len(documents) > _MOST else ""
+    return f"{', '.join(documents[:_MOST])}{more}"
+
+
+def describe_run(level: str, started: str, version: str, digest: str) -> str:
+    """Say how far a run can be relied on, when it began, and of which suite it is."""
+    return f"{level} {started[:10]}, suite {version} ({digest[:8]})"
+
+
+def _text_of(run: FinishedRun) -> tuple[str, str]:
+    """The worst word, and the whole text of the badge of a run, which nobody but its tester vouches for."""
+    word, message = summarize(run)
+    suite = run.evidence.header["suite"]
+    started = run.evidence.header["started"]
+    return word, f"{message}; {describe_run('self-tested', started, suite['version'], suite['digest'])}"
+
+
 def render_endpoint(run: FinishedRun) -> str:
     """badge.json, as the endpoint badge of shields.io reads it."""
-    word, message = summarize(run)
+    word, message = _text_of(run)
     data = {
         "schemaVersion": 1, "label": LABEL, "message": message, "color": _COLOURS[word][1],
         "isError": word == "does not conform",
@@ -88,11 +106,16 @@ def render_endpoint(run: FinishedRun) -> str:
 
 
 def render_svg(run: FinishedRun) -> str:
-    """badge.svg: two boxes of text, no font and no link from elsewhere."""
-    word, message = summarize(run)
+    """badge.svg of a run."""
+    word, message = _text_of(run)
+    return draw(run.name, word, message)
+
+
+def draw(name: str, word: str, message: str) -> str:
+    """Draw a badge: two boxes of text, no font and no link from elsewhere."""
     left, right = _width(LABEL), _width(message)
     whole = left + right + 40
-    title = escape(visible(f"{LABEL} of {run.name}: {message}"))
+    title = escape(visible(f"{LABEL} of {name}: {message}"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{title}">'
         f'<title>{title}</title><rect width="{left + 20}" height="20" rx="3" fill="#32383f"/>'

@@ -1,9 +1,9 @@
-"""Certificates: the page, and the checks that a certificate has to pass before anybody relies on it."""
+"""The checks that a certificate has to pass before anybody relies on it. Each of its files is read once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -13,7 +13,7 @@ from typing import Any
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence, Refused
 from ..certify.folder import RESULTS
-from ..certify.signature import ISSUER, SUFFIX, TESTER, signer_of
+from ..certify.signature import ISSUER, TESTER, is_signed, signer_of
 from ..certify.statement import (
     AUDIT,
     AUDIT_FORM,
@@ -22,9 +22,9 @@ from ..certify.statement import (
     COMMITMENT,
     COMMITMENT_FORM,
     EXTENSION,
-    LEVELS,
     STATEMENT,
     STATEMENT_FORM,
+    RecordFile,
     commitment_of,
     digest_of_file,
     read_record,
@@ -33,10 +33,9 @@ from ..certify.statement import (
 )
 from ..plan.rows import Plan
 from ..system.files import read_bytes
-from .render import render_page
-from .verify import verify, why_not
+from .certificate_page import BADGE, PAGE, describe_scope, render_badge, render_certificate
+from .verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 
-PAGE = "certificate.html"
 _LONGEST = timedelta(days=3 * 366)
 _MOST_TEXT = 1 << 24
 """Bytes of a page, or of a list of what is revoked."""
@@ -72,7 +71,7 @@ class Trust:
 class Certificate:
     """A certificate that passed every check."""
 
-    statement: Record
+    statement: RecordFile
     evidence: Evidence
     conclusion: Conclusion
     level: str
@@ -84,9 +83,15 @@ class Certificate:
     """The rows that the issuer called again."""
 
     @property
+    def predicate(self) -> Record:
+        """The predicate of the statement."""
+        predicate: Record = self.statement.record["predicate"]
+        return predicate
+
+    @property
     def own(self) -> Record:
         """The fields that we add to the predicate."""
-        own: Record = self.statement["predicate"][EXTENSION]
+        own: Record = self.predicate[EXTENSION]
         return own
 
 
@@ -96,26 +101,27 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     `audited`: also check the audit, if there is one, and the page.
     """
     statement = read_record(folder / STATEMENT, STATEMENT_FORM)
-    own = statement["predicate"][EXTENSION]
-    _check_revoked(folder, trust)
-    signer = signer_of(folder / STATEMENT, TESTER, trust.allowed, trust.revoked_keys) if trust.allowed else None
-    _check_times(folder, own)
+    audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
+    own = statement.record["predicate"][EXTENSION]
+    _check_revoked((statement, audit), trust)
+    signer = signer_of(statement, TESTER, trust.allowed, trust.revoked_keys) if trust.allowed else None
+    _check_times(statement.path, own)
     evidence, conclusion = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
-    issuer, rows = _check_audit(folder, statement, evidence, signer, trust) if audited else (None, 0)
+    issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
     level = "re-run" if issuer and rows >= called_rows(evidence) else own["level"]
     if audited:
-        _check_page(folder, statement)
+        _check_pages(folder, statement, audit)
     return Certificate(statement, evidence, conclusion, level, signer, issuer, rows)
 
 
-def _check_revoked(folder: Path, trust: Trust) -> None:
+def _check_revoked(files: Sequence[RecordFile | None], trust: Trust) -> None:
     if trust.revoked_keys is not None and trust.allowed is None:
         raise Refused(f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE")
-    for name in (STATEMENT, AUDIT) if trust.revoked_digests else ():
-        if (folder / name).is_file() and digest_of_file(folder / name) in trust.revoked_digests:
-            raise Refused(f"{folder / name}: is revoked, says {trust.revoked}")
+    for file in files:
+        if file is not None and file.sha256 in trust.revoked_digests:
+            raise Refused(f"{file.path}: is revoked, says {trust.revoked}")
 
 
 def _digests_in(path: Path) -> frozenset[str]:
@@ -131,47 +137,52 @@ def _digests_in(path: Path) -> frozenset[str]:
     return found
 
 
-def _check_times(folder: Path, own: Record) -> None:
+def _check_times(path: Path, own: Record) -> None:
     now, started, until = datetime.now(timezone.utc), time_of(own["started"]), time_of(own["validUntil"])
     if started > now + timedelta(days=1):
-        raise Refused(f"{folder / STATEMENT}: began at {own['started']}, which is still to come")
+        raise Refused(f"{path}: began at {own['started']}, which is still to come")
     if until < now:
-        raise Refused(f"{folder / STATEMENT}: expired on {until:%Y-%m-%d}; ask for a new run")
+        raise Refused(f"{path}: expired on {until:%Y-%m-%d}; ask for a new run")
     if until - started > _LONGEST:
-        raise Refused(f"{folder / STATEMENT}: is said to be valid for more than three years; no certificate is")
+        raise Refused(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
-def _check_evidence(folder: Path, plan: Plan, statement: Record) -> tuple[Evidence, Conclusion]:
+def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion]:
     """Check that the evidence is the one that was meant, that its verdicts follow, and that the statement follows."""
-    predicate = statement["predicate"]
+    predicate = statement.record["predicate"]
     configuration = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
-    results, own = configuration.get(RESULTS, ""), predicate[EXTENSION]
-    _check_digest(folder / RESULTS, results)
-    verified = verify(folder, plan)
+    results, content = configuration.get(RESULTS, ""), read_folder(folder)
+    if content is None:
+        raise Refused(f"{folder}: has no {RESULTS}, on which the statement rests")
+    _check_digest(content, results)
+    try:
+        verified = verify_content(content, plan)
+    except OtherSuite as other:
+        what = f"was certified, as it says, {describe_scope(predicate)}; {other.change}"
+        other.args = (f"{statement.path}: {what}; verify it with that version, or ask for a new run",)
+        raise
     if verified.mismatches or verified.conclusion is None or verified.evidence is None:
         raise Refused(f"{folder}: {verified.mismatches[0]}")
-    _check_digest(folder / RESULTS, results)  # nobody changed it while it was read
+    own = predicate[EXTENSION]
     due = statement_of(verified.evidence, results, verified.conclusion, 0, own["challenge"])
-    _refuse_difference(folder, statement, due)
+    _refuse_difference(statement, due)
     if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
         raise Refused(f"{folder}: {why}")
     return verified.evidence, verified.conclusion
 
 
-def _check_digest(path: Path, due: str) -> None:
-    if not path.is_file():
-        raise Refused(f"{path.parent}: has no {path.name}, on which the statement rests")
-    if digest_of_file(path) != due:
-        raise Refused(f"{path}: is not the evidence that {STATEMENT} is about; its SHA-256 is another")
+def _check_digest(content: FolderContent, due: str) -> None:
+    if content.sha256 != due:
+        raise Refused(f"{content.path}: is not the evidence that {STATEMENT} is about; its SHA-256 is another")
 
 
-def _refuse_difference(folder: Path, statement: Record, due: Record) -> None:
+def _refuse_difference(statement: RecordFile, due: Record) -> None:
     """Refuse a statement that says anything else than its evidence; the tester chooses how long it is valid."""
-    said, wanted = (dict(_flatten(each)) for each in (statement, due))
+    said, wanted = (dict(_flatten(each)) for each in (statement.record, due))
     free = f"predicate.{EXTENSION}.validUntil"
     for key in dict.fromkeys((*said, *wanted)):
         if said.get(key) != wanted.get(key) and key != free:
-            raise Refused(f"{folder / STATEMENT}: {key} does not follow from the evidence")
+            raise Refused(f"{statement.path}: {key} does not follow from the evidence")
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -187,11 +198,14 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str 
         if own["level"] == "challenged":
             raise Refused(f"{folder / STATEMENT}: is challenged, says the tester; give the issuer's --challenge FILE")
         return
-    challenge = read_record(path, CHALLENGE_FORM)
-    if own["challenge"] != digest_of_file(path):
+    given = read_record(path, CHALLENGE_FORM)
+    if own["challenge"] != given.sha256:
         raise Refused(f"{folder / STATEMENT}: answers another challenge than {path}")
     if trust.allowed is not None:
-        _check_issuer(folder / CHALLENGE, digest_of_file(path), signer, trust)
+        signed = read_record(folder / CHALLENGE, CHALLENGE_FORM)
+        _refuse_other_challenge(signed, given)
+        _check_issuer(signed, signer, trust)
+    challenge = given.record
     if evidence.header.get("nonce") != challenge["nonce"]:
         raise Refused(f"{folder / RESULTS}: was not run under the nonce of {path}")
     started = time_of(evidence.header["started"])
@@ -200,28 +214,32 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str 
     if started < time_of(challenge["issued"]):
         raise Refused(f"{folder / RESULTS}: the run began before {path} was given")
     commitment = read_record(folder / COMMITMENT, COMMITMENT_FORM)
-    if digest_of_file(folder / COMMITMENT) != challenge["commitment"]:
-        raise Refused(f"{folder / COMMITMENT}: is not the commitment that {path} was given for")
-    refuse_uncommitted(commitment, evidence, folder / COMMITMENT)
+    if commitment.sha256 != challenge["commitment"]:
+        raise Refused(f"{commitment.path}: is not the commitment that {path} was given for")
+    refuse_uncommitted(commitment, evidence)
 
 
-def _check_issuer(path: Path, digest: str, signer: str | None, trust: Trust) -> str:
-    """Return who signed the challenge or the audit in a folder: an issuer, who is not the signer of the statement."""
+def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:
+    if signed.sha256 != given.sha256:
+        raise Refused(f"{signed.path}: is not the challenge that was given; put it and its signature there")
+
+
+def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
+    """Return who signed a challenge or an audit: an issuer, who is not the signer of the statement."""
     assert trust.allowed is not None
-    if not path.is_file() or digest_of_file(path) != digest:
-        raise Refused(f"{path}: is not the file that was given; put it and its signature there")
-    issuer = signer_of(path, ISSUER, trust.allowed, trust.revoked_keys)
+    issuer = signer_of(file, ISSUER, trust.allowed, trust.revoked_keys)
     if issuer == signer:
-        raise Refused(f"{path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else")
+        raise Refused(f"{file.path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else")
     return issuer
 
 
-def refuse_uncommitted(commitment: Record, evidence: Evidence, path: Path) -> None:
+def refuse_uncommitted(commitment: RecordFile, evidence: Evidence) -> None:
     """Refuse evidence of anything else than what was named beforehand."""
     tested = commitment_of(evidence)
     for key in ("suite", "backend", "claims", "files"):
-        if tested[key] != commitment[key]:
-            raise Refused(f"{path}: the {key} tested are not those committed to; commit and ask for a challenge again")
+        if tested[key] != commitment.record[key]:
+            what = f"the {key} tested are not those committed to; commit and ask for a challenge again"
+            raise Refused(f"{commitment.path}: {what}")
 
 
 def _check_subject(evidence: Evidence, trust: Trust) -> None:
@@ -238,56 +256,28 @@ def called_rows(evidence: Evidence) -> int:
 
 
 def _check_audit(
-    folder: Path, statement: Record, evidence: Evidence, signer: str | None, trust: Trust
+    audit: RecordFile, statement: RecordFile, evidence: Evidence, signer: str | None, trust: Trust
 ) -> tuple[str | None, int]:
-    """Return who signed the audit and its number of rows, if there is one and the reader says whose word counts."""
-    path = folder / AUDIT
-    if not path.is_file():
-        return None, 0
-    audit = read_record(path, AUDIT_FORM)
-    own = audit["predicate"][EXTENSION]
-    if own["statement"] != digest_of_file(folder / STATEMENT) or audit["subject"] != statement["subject"]:
-        raise Refused(f"{path}: is the audit of another statement")
+    """Return who signed the audit, if the reader says whose word counts, and its number of rows."""
+    own = audit.record["predicate"][EXTENSION]
+    if own["statement"] != statement.sha256 or audit.record["subject"] != statement.record["subject"]:
+        raise Refused(f"{audit.path}: is the audit of another statement")
     if own["called"] != called_rows(evidence):
-        raise Refused(f"{path}: is the audit of other evidence, with {own['called']:,} rows that were called")
+        raise Refused(f"{audit.path}: is the audit of other evidence, with {own['called']:,} rows that were called")
     if time_of(own["validUntil"]) < datetime.now(timezone.utc):
-        raise Refused(f"{path}: has expired")
-    if trust.allowed is None:
-        return None, own["rows"]
-    issuer = _check_issuer(path, digest_of_file(path), signer, trust)
+        raise Refused(f"{audit.path}: has expired")
+    issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
     return issuer, own["rows"]
 
 
-def _check_page(folder: Path, statement: Record) -> None:
-    path = folder / PAGE
-    if not path.exists():
-        return
-    try:
-        text = read_bytes(path, _MOST_TEXT).decode("utf-8", "replace")
-    except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
-    if text != render_certificate(folder, statement):
-        raise Refused(f"{path}: does not say what {STATEMENT} says")
-
-
-# ── the page ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def render_certificate(folder: Path, statement: Record) -> str:
-    """Render the page of a certificate: one sheet of A4, for print."""
-    own, predicate = statement["predicate"][EXTENSION], statement["predicate"]
-    files = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
-    scope: dict[str, list[str]] = {}
-    for name in (*predicate["passedTests"], *predicate["warnedTests"]):
-        document, _, type_ = name.partition("/")
-        scope.setdefault(document, []).append(type_)
-    audit = read_record(folder / AUDIT, AUDIT_FORM)["predicate"][EXTENSION] if (folder / AUDIT).is_file() else None
-    level = "re-run" if audit and audit["rows"] >= audit["called"] else own["level"]
-    return render_page(
-        "certificate.html",
-        style="certificate.css",
-        statement=statement, own=own, predicate=predicate, scope=scope, configuration=files,
-        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS, audit=audit,
-        digest=digest_of_file(folder / STATEMENT),
-        signed=(folder / f"{STATEMENT}{SUFFIX}").is_file(),
-    )  # fmt: skip
+def _check_pages(folder: Path, statement: RecordFile, audit: RecordFile | None) -> None:
+    """Check that the page and the badge, if they are there, say what the statement and the audit say."""
+    due = {PAGE: render_certificate(statement, audit, is_signed(statement.path)), BADGE: render_badge(statement, audit)}
+    for name, text in due.items():
+        path = folder / name
+        try:
+            said = read_bytes(path, _MOST_TEXT).decode("utf-8", "replace") if path.exists() else text
+        except OSError as error:
+            raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+        if said != text:
+            raise Refused(f"{path}: does not say what {STATEMENT} says")

@@ -13,9 +13,13 @@ from ..certify.evidence import PACKED, Evidence, Refused, Target, pack, parse, r
 from ..certify.folder import PAGE, RESULTS
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
+from ..certify.signature import signatures_of
+from ..certify.statement import AUDIT, STATEMENT
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
+from . import certificate_page
+from .certificate import Trust, check_certificate
 from .compare_page import render
 from .diff import difference
 from .diff_report import render_html
@@ -25,7 +29,12 @@ from .markdown import inert
 from .others import fill_others
 
 PUBLISHED = f"{RESULTS}{PACKED}"
-INDEX = "index.html"
+INDEX, REGISTER = "index.html", "register.html"
+_CERTIFICATE = (
+    *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
+    certificate_page.PAGE, certificate_page.BADGE,
+)  # fmt: skip
+"""The files of a certificate, but for the evidence. One that needs a challenge to be verified is not published."""
 
 
 class Stale(NamedTuple):
@@ -61,11 +70,22 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
             f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"
         )
     folder = reports / name
+    certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
     replaced = _describe_replaced(folder / PUBLISHED, evidence)
     replace_bytes(folder / PUBLISHED, pack(data))
     text = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
+    for file in _CERTIFICATE:
+        (folder / file).unlink(missing_ok=True)
+    for file, content in certificate.items():
+        replace_bytes(folder / file, content)
     return Published(folder, replaced)
+
+
+def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
+    """Return the files of the certificate beside some results; Refused if it is not true."""
+    check_certificate(folder, plan, Trust())
+    return {name: read_bytes(folder / name) for name in _CERTIFICATE if (folder / name).is_file()}
 
 
 def _describe_replaced(path: Path, evidence: Evidence) -> str | None:
@@ -103,8 +123,8 @@ def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        changes = _write_changes(runs)
-        text = render([facts for _, facts in runs], pages, changes)
+        register = REGISTER if (reports / REGISTER).is_file() else None
+        text = render([facts for _, facts in runs], pages, _write_changes(runs), register)
         replace_text(reports / INDEX, text)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)

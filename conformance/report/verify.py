@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
@@ -17,8 +19,10 @@ from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete,
 from ..certify.folder import PAGE, REPORTS, RESULTS
 from ..certify.rejudge import contradictions
 from ..model import Result
-from ..plan.rows import Plan
+from ..plan.challenge import is_fresh
+from ..plan.rows import Plan, drawn_number
 from ..system.exit_codes import VOIDS_CERTIFICATES
+from ..system.terminal import count_noun
 from . import embedded
 from .others import clear_others
 
@@ -69,11 +73,50 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
 class OtherSuite(Exception):
     """The evidence is of a suite that is not installed here, so that nothing can be derived again."""
 
+    def __init__(self, path: Path, evidence: Evidence, plan: Plan) -> None:
+        self.suite: Mapping[str, Any] = evidence.header["suite"]
+        theirs = {result.row.partition("[")[0] for result in evidence.results if not _is_drawn(result.row)}
+        self.added = sum(case not in theirs for case in plan.suite.cases)
+        """Cases of this suite that the evidence does not have."""
+        self.missing = len(theirs - plan.suite.cases.keys())
+        """Cases of the evidence that this suite does not have."""
+        super().__init__(
+            f"{path}: is of suite {self.suite['version']} with digest {self.suite['digest'][:12]}, and this one has "
+            f"{plan.suite.digest[:12]}; {self.change}; install that one, or name its folders with --spec and --cases"
+        )
+
+    @property
+    def change(self) -> str:
+        """The number of cases that came since, in words."""
+        since = f"{count_noun(self.added, 'case')} {'was' if self.added == 1 else 'were'} added since"
+        lacking = f"{count_noun(self.missing, 'case')} of it {'is' if self.missing == 1 else 'are'} not in this suite"
+        return f"{since}, and {lacking}" if self.missing else since
+
+
+def _is_drawn(row: str) -> bool:
+    return is_fresh(row) or drawn_number(row) is not None
+
+
+@dataclass(frozen=True)
+class FolderContent:
+    """The evidence in a folder, read once, and the reports beside it."""
+
+    path: Path
+    """Of the evidence."""
+    lines: bytes
+    reports: Mapping[str, Path]
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the evidence, unpacked."""
+        return hashlib.sha256(self.lines).hexdigest()
+
 
 def verify(path: Path, plan: Plan) -> Verified:
     """Look at a page, a results file or a folder of both."""
     if path.is_dir():
-        return _folder(path, plan)
+        content = read_folder(path)
+        return verify(path / PAGE, plan) if content is None else verify_content(content, plan)
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
         return _page(path, text.decode("utf-8", "replace"), plan)
@@ -82,17 +125,22 @@ def verify(path: Path, plan: Plan) -> Verified:
     return _verify_lines(path, text, plan, {})
 
 
-def _folder(folder: Path, plan: Plan) -> Verified:
-    """The results, and every report that lies beside them."""
+def verify_content(content: FolderContent, plan: Plan) -> Verified:
+    """Look at the results in a folder, and at every report that lies beside them."""
+    return _verify_lines(content.path, content.lines, plan, content.reports)
+
+
+def read_folder(folder: Path) -> FolderContent | None:
+    """Read the results in a folder and find its reports; None if there is only a page."""
     found = [path for path in (folder / RESULTS, folder / f"{RESULTS}{PACKED}") if path.exists()]
     if len(found) > 1:
         raise Refused(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:
         if (folder / PAGE).exists():
-            return verify(folder / PAGE, plan)
+            return None
         raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in REPORTS if (folder / name).exists()}
-    return _verify_lines(found[0], read_content(found[0]), plan, written)
+    return FolderContent(found[0], read_content(found[0]), written)
 
 
 def _page_beside_results(path: Path, plan: Plan) -> Verified:
@@ -107,7 +155,7 @@ def _page(path: Path, html: str, plan: Plan) -> Verified:
     return _verify_lines(path, embedded.lines_in(html, path), plan, {PAGE: path})
 
 
-def _verify_lines(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]) -> Verified:
+def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Path]) -> Verified:
     """Judge every row again, then write every report again and compare.
 
     What is damaged or contradicts itself is not looked at any further: nothing follows from it.
@@ -115,7 +163,8 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: dict[str, Path]
     files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
     try:
         evidence = parse(lines, path)
-        _same_suite(path, evidence, plan)
+        if evidence.header["suite"]["digest"] != plan.suite.digest:
+            raise OtherSuite(path, evidence, plan)
         plan = plan_of_run(plan, evidence, path)
         complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except OtherFormat:
@@ -144,15 +193,6 @@ def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mi
         yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
     for wrong in miscounts(evidence):
         yield Mismatch(path.name, wrong)
-
-
-def _same_suite(path: Path, evidence: Evidence, plan: Plan) -> None:
-    suite = evidence.header["suite"]
-    if suite["digest"] != plan.suite.digest:
-        raise OtherSuite(
-            f"{path}: is of suite {suite['version']} with digest {suite['digest'][:12]}, and this one has "
-            f"{plan.suite.digest[:12]}; install that one, or name its folders with --spec and --cases"
-        )
 
 
 # ── where two texts part ──────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -163,6 +164,42 @@ def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Pat
     assert runner.run("conclude").code == int(code)
 
 
+def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, backend="numpy", arguments=f"--cases {small.cases(tmp_path)}", attest="true")
+    assert runner.run("run").outputs["exit-code"] == "0"
+    out = tmp_path / "conformance-report"
+    statement = json.loads((out / "statement.json").read_text(encoding="utf-8"))
+    assert runner.run("predicate").outputs == {"type": statement["predicateType"]}
+    assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == statement["predicate"]
+    lines = (out / "subjects.sha256").read_text(encoding="utf-8").splitlines()
+    assert lines
+    assert all(re.fullmatch(r"[0-9a-f]{64}  \S.*", line) for line in lines)
+    named = [f"{file['digest']['sha256']}  {file['name']}" for file in statement["subject"]]
+    assert set(named) <= set(lines) or len(lines) > 6
+
+
+def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, backend="nunpy", attest="true")
+    runner.run("run")
+    assert runner.run("predicate").outputs == {}
+
+
+def test_the_attestation_gets_what_the_step_before_wrote_and_only_if_asked() -> None:
+    attest, predicate = steps()["attest"], steps()["predicate"]
+    assert attest["uses"] == "actions/attest@v4"
+    assert attest["if"] == "steps.predicate.outputs.type != ''"
+    assert predicate["if"] == "inputs.attest == 'true'"
+    assert action()["inputs"]["attest"]["default"] == "false"
+    given = attest["with"]
+    assert given["predicate-type"] == "${{ steps.predicate.outputs.type }}"
+    for name, file in (("predicate-path", "predicate.json"), ("subject-checksums", "subjects.sha256")):
+        assert given[name] == f"${{{{ inputs.out }}}}/{file}"
+        assert file in predicate["run"]
+    workflow = yaml.safe_load(snippet("Attested by GitHub", "yaml"))
+    assert workflow["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
+    assert set(workflow["jobs"]["reshape"]["steps"][-1]["with"]) <= set(action()["inputs"])
+
+
 def test_an_output_folder_of_two_lines_adds_no_output(tmp_path: Path, few: str) -> None:
     ran = Runner(tmp_path, backend="numpy", arguments=few, out="out\nexit-code=0").run("run")
     assert ran.code != 0
@@ -186,7 +223,7 @@ def test_the_install_step_installs_the_folder_of_the_action() -> None:
 
 # ── docs/ci.md ────────────────────────────────────────────────────────────────────────────────────
 def snippet(title: str, language: str) -> str:
-    part = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2]
+    part = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"# {title}\n")[2]
     found = re.search(rf"```{language}\n(.*?)```", part, re.DOTALL)
     assert found
     return found[1]

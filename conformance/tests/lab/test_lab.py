@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import zipfile
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -247,6 +248,39 @@ def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, comman
     cli("lab", "run", "raw", "--lab", lab).expect(0)
     assert "-m conformance run numpy-raw" in commands.lines[-2]
     assert "-m conformance publish --results" in commands.lines[-1]
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkeypatch: Any, cli: Cli) -> None:
+    lines: list[str] = []
+
+    def run(_: Installation, words: Sequence[str]) -> int:
+        lines.append(" ".join(words))
+        return 0
+
+    monkeypatch.setattr(Installation, "make", lambda self: False)
+    monkeypatch.setattr(Installation, "run", run)
+    monkeypatch.setattr("conformance.cli.lab.lacking", lambda environment: [])
+    reports = lab.parent / "reports"
+    (reports / "signers").parent.mkdir()
+    (reports / "signers").write_text("an earlier signer\n")
+    assert "cuda: runs a part of the suite" in cli("lab", "certify", "cuda", "--lab", lab).expect(3).out
+    lines.clear()
+    cli("lab", "certify", "raw", "--lab", lab).expect(0)
+    keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy-raw"
+    signed = f"--key {keys / 'tester'} --out {out}"
+    assert lines[0].endswith(f"certify numpy-raw --timeout 10 --by the authors of reshape-conformance {signed}")
+    assert lines[1].startswith(f"-m conformance audit {out} numpy-raw --allowed {reports / 'signers'}")
+    assert lines[2] == f"-m conformance publish --results {out} --out {reports}"
+    assert lines[3] == f"-m conformance register {reports} --allowed {reports / 'signers'}"
+    assert lines[4] == f"-m conformance publish --index --out {reports}"
+    signers = (reports / "signers").read_text().splitlines()
+    assert signers[0] == "an earlier signer"
+    assert [line.split()[1] for line in signers[1:]] == [
+        'namespaces="reshape-conformance"', 'namespaces="reshape-conformance-issuer"',
+    ]  # fmt: skip
+    cli("lab", "certify", "raw", "--lab", lab).expect(0)
+    assert (reports / "signers").read_text().splitlines() == signers, "the keys are made once"
 
 
 def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, cli: Cli) -> None:

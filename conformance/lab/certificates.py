@@ -1,0 +1,58 @@
+"""Certificates of our own: their keys, and the commands that certify a backend, run it again and list it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from ..certify.signature import ISSUER, TESTER
+from ..system.files import replace_text
+from .environments import CannotMake
+from .read import Environment
+
+HOME = Path("build", "certificates")
+"""The folder of the private keys, in the clone, which git ignores."""
+SIGNERS = "signers"
+BY = "the authors of reshape-conformance"
+_ROLES = {"tester": TESTER, "issuer": ISSUER}
+
+
+def make_keys(clone: Path, reports: Path) -> None:
+    """Make a key for each role unless it is there, and add the public keys to the signers of a publication.
+
+    Signers of before stay, so that what they signed can still be verified.
+    """
+    home = clone / HOME
+    home.mkdir(parents=True, exist_ok=True)
+    signers = reports / SIGNERS
+    lines = signers.read_text(encoding="utf-8").splitlines() if signers.is_file() else []
+    for role, namespace in _ROLES.items():
+        key = home / role
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", role, "-f", str(key)]
+        try:
+            if not key.exists():
+                subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError):
+            raise CannotMake(f"{key}: cannot be made with ssh-keygen, which signs; install OpenSSH") from None
+        public = key.with_suffix(".pub").read_text(encoding="utf-8").strip()
+        lines.append(f'reshape-conformance-{role} namespaces="{namespace}" {public}')
+    replace_text(signers, "".join(f"{line}\n" for line in dict.fromkeys(lines)))
+
+
+def certify_words(environment: Environment, backend: str, out: Path, clone: Path) -> list[str]:
+    """Return the words of `conformance certify` for a backend of an environment."""
+    words = ["-m", "conformance", "certify", backend, "--timeout", str(environment.timeout), "--by", BY]
+    words += ["--key", str(clone / HOME / "tester"), "--out", str(out)]
+    return [*words, *["--large"] * bool(environment.target.get("large"))]
+
+
+def audit_words(backend: str, out: Path, clone: Path, reports: Path) -> list[str]:
+    """Return the words of `conformance audit` for it."""
+    keys = ["--allowed", str(reports / SIGNERS), "--key", str(clone / HOME / "issuer")]
+    return ["-m", "conformance", "audit", str(out), backend, *keys, "--by", BY]
+
+
+def listing_words(reports: Path) -> tuple[list[str], list[str]]:
+    """Return the words that list all certificates, and those that link the list from the page of all backends."""
+    register = ["-m", "conformance", "register", str(reports), "--allowed", str(reports / SIGNERS)]
+    return register, ["-m", "conformance", "publish", "--index", "--out", str(reports)]
