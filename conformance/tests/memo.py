@@ -14,7 +14,7 @@ from typing import Any
 from conformance.certify import canary
 from conformance.load import cases as load_cases
 from conformance.load import spec as load_spec
-from conformance.load.folders import cases_folder, layers, spec_folder
+from conformance.load.folders import layers, spec_folder
 from conformance.model import Case, Malformed, Problem, Spec, Suite
 from conformance.model.cases import UnreadCase
 from conformance.plan import rows as plan_rows
@@ -87,7 +87,7 @@ def _remembering_suite(load: Callable[[Spec, Path, Path], Suite]) -> Callable[[S
 
     @wraps(load)
     def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
-        bundled = cases_folder()
+        bundled = load_cases.cases_folder()  # type: ignore[attr-defined]  # tests replace this name
         try:
             folders = layers(cases_path, bundled)
             first = layers(spec_path, spec_folder())[0] == spec_folder(), folders[0] == bundled

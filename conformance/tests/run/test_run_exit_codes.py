@@ -18,10 +18,10 @@ from conformance.system.progress import Progress
 
 from .. import small
 from ..certify.test_waive import waivers
-from ..small import Command, command, mini
+from ..small import Command, command, mini, reporting
 from .run_output import never_conforms
 
-__all__ = ["command"]
+__all__ = ["command", "reporting"]
 PLANTED = "FlushesSubnormals"
 
 
