@@ -24,5 +24,5 @@ def describe_skips(reasons: Iterable[str]) -> str | None:
     words = " ".join(sorted(packages, key=str.casefold))
     return (
         f"{counts.total()} tests skipped without a library ({names}): pip install {words}; "
-        ".ci/backends.sh makes an environment for each"
+        "`conformance lab test NAME` makes an environment for each"
     )
