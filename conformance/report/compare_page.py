@@ -107,12 +107,12 @@ class CaseLine(NamedTuple):
 
 def render(
     runs: Sequence[FinishedRun], pages: Sequence[str] = (), changes: Mapping[str, str] | None = None,
-    register: str | None = None,
+    beside: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
     """The whole page; the runs are of one suite. `pages`: links to the report of each.
 
-    `changes`: links to what changed since the version before, by the link to the report. `register`: a link to the
-    certificates.
+    `changes`: links to what changed since the version before, by the link to the report. `beside`: the names of other
+    pages, with links.
     """
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
@@ -131,7 +131,7 @@ def render(
         libraries=libraries,
         numbers=summarize(runs, libraries),
         shorten_limits=shorten_limits,
-        register=register,
+        beside=beside or {},
         page_of=dict(zip(names, pages, strict=False)),
         most_chosen=min(MOST_CHOSEN, len(runs)),
         apart=sum("disagreements" in line.filtered.kinds for line in cases),

@@ -30,6 +30,8 @@ from .others import fill_others
 
 PUBLISHED = f"{RESULTS}{PACKED}"
 INDEX, REGISTER = "index.html", "register.html"
+_BESIDE = {"Certificates": REGISTER, "The documents, annotated": "spec/index.html"}
+"""Pages to which that of all backends links if they are there; `conformance site --out reports/spec` writes the last."""
 _CERTIFICATE = (
     *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
     certificate_page.PAGE, certificate_page.BADGE,
@@ -123,8 +125,8 @@ def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        register = REGISTER if (reports / REGISTER).is_file() else None
-        text = render([facts for _, facts in runs], pages, _write_changes(runs), register)
+        beside = {name: page for name, page in _BESIDE.items() if (reports / page).is_file()}
+        text = render([facts for _, facts in runs], pages, _write_changes(runs), beside)
         replace_text(reports / INDEX, text)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)

@@ -16,7 +16,7 @@ from ..system.terminal import count_noun
 from ..system.text import cut
 from .rows import format_counts
 from .summary import STATES
-from .wording import visible
+from .wording import format_time, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -62,6 +62,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "states": STATES}
     environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
+    environment.filters["as_time"] = format_time
     environment.filters["blames"] = describe_blames
     return environment
 

@@ -71,12 +71,22 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]
     )  # fmt: skip
     pages[INDEX] = render_page(
         "site_index.html", spec=spec, suite=plan.suite.digest, differences=DIFFERENCES, cases=len(plan.suite.cases),
-        counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS,
+        counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, landing=_landing(folder, runs),
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         replace_text(folder / name, text)
     return tuple(folder / name for name in pages)
+
+
+def _landing(folder: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> str | None:
+    """Return the way to the page of all backends; None if the runs have none."""
+    pages = [path.parent / INDEX for path, _ in runs[:1]]
+    return next((_way(folder, page) for page in pages if page.is_file()), None)
+
+
+def _way(folder: Path, page: Path) -> str:
+    return os.path.relpath(page, folder).replace(os.sep, "/")
 
 
 # ── the page of a document ────────────────────────────────────────────────────────────────────────
@@ -166,7 +176,7 @@ def _collect_failures(folder: Path, runs: Sequence[tuple[Path, FinishedRun]]) ->
     failing: dict[str, dict[str, str]] = {}
     for path, run in runs:
         backend = run.evidence.header["backend"]
-        page = os.path.relpath(path / PAGE, folder).replace(os.sep, "/")
+        page = _way(folder, path / PAGE)
         for result in run.evidence.results:
             if fails(result.verdicts.values()):
                 case = result.row.partition("[")[0]

@@ -90,7 +90,11 @@ function wireFilters(home, show) {
   form.addEventListener('submit', function (event) { event.preventDefault(); });
   form.addEventListener('reset', function () { setTimeout(change, 0); });
   Array.from(form.elements).forEach(function (element) { element.addEventListener('change', change); });
-  form.elements.text.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(change, 60); });
+  form.elements.text.addEventListener('input', function () {
+    apply();
+    clearTimeout(timer);
+    timer = setTimeout(keep, 300);  // it takes a browser longer than the rest, so not with each keystroke
+  });
   window.addEventListener('hashchange', follow);
   form.hidden = false;
   apply();

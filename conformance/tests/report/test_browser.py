@@ -180,7 +180,7 @@ def test_chosen_backends_stand_side_by_side_and_what_differs_comes_first(opened:
     page.select_option("[name=b0]", "wrong 1")
     assert not page.locator(".chosen").is_visible(), "one backend is compared with nothing"
     page.select_option("[name=b1]", "right 1")
-    rows = page.eval_on_selector_all(".chosen tr", "all => all.map(e => [...e.cells].map(c => c.innerText))")
+    rows = page.eval_on_selector_all(".chosen tr", "all => all.map(e => [...e.cells].map(c => c.textContent))")
     assert rows[0] == ["Case", "wrong 1", "right 1"]
     assert rows[1][0].startswith("turns")
     assert [cell[:6] for cell in rows[1][1:]] == ["✗ fail", "✓ pass"]
@@ -303,7 +303,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), began = performance.now();
-    field.value = word; field.dispatchEvent(new Event('change'));
+    field.value = word; field.dispatchEvent(new Event('input'));
     document.body.offsetHeight; return performance.now() - began; }"""
 
 

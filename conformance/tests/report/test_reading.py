@@ -88,13 +88,13 @@ def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whol
     page.wait_for_timeout(2000)
 
     def milliseconds(word: str) -> float:
-        """The time of the page's own thread, which other work on the machine changes little."""
+        """The time until the page is laid out, or that of its own thread: other work on the machine adds to both."""
         page.evaluate(KEYSTROKE, "zero")
         before = thread_time(session)
-        page.evaluate(KEYSTROKE, word)
-        return 1000 * (thread_time(session) - before)
+        took = float(page.evaluate(KEYSTROKE, word))
+        return min(took, 1000 * (thread_time(session) - before))
 
-    slowest = max(min(milliseconds(word) for _ in range(4)) for word in WORDS)
+    slowest = max(min(milliseconds(word) for _ in range(8)) for word in WORDS)
     page.close()
     assert 4 * slowest < 100, "milliseconds, at a quarter of the speed"
 
