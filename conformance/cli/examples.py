@@ -111,7 +111,7 @@ docs/certify.md has the whole conversation of vendor and issuer""",
 exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided""",
     "export": """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
-  conformance export benchdnn --out build/benchdnn    a graph file for each, for `benchdnn --graph --case=FILE`""",
+  conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn of oneDNN""",
     "import": """\
   conformance import onnx data/node                   print the new calls as cases
   conformance import onnx data/node --out cases/node.yaml
