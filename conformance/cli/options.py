@@ -10,8 +10,20 @@ from .. import __version__
 from ..system.terminal import say
 from .examples import EXAMPLES, story
 from .parser import Parser, days, nonce, one_line, path, positive, seconds, shard, whole
-
-_BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
+from .shared_options import (
+    BACKEND,
+    add_backend_and_calls,
+    add_cases,
+    add_common,
+    add_isolation,
+    add_jobs,
+    add_key,
+    add_keys,
+    add_memory,
+    add_signing,
+    add_timeout,
+    add_trust,
+)
 
 
 class _Version(argparse.Action):
@@ -24,49 +36,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-# ── options that several commands have ────────────────────────────────────────────────────────────
-
-
-def _add_common(parser: Parser) -> None:
-    parser.path("--spec", "DIR", "a folder instead of the bundled spec/, or beside it if it says `extends`")
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
-
-
-def _add_cases(parser: Parser) -> None:
-    parser.path("--cases", "DIR", "a folder instead of the bundled cases/, or beside it if it says `extends`")
-
-
-def _add_timeout(parser: Parser) -> None:
-    text = "limit of one call (20); the first may take 120"
-    parser.add_argument("--timeout", type=seconds, default=20.0, metavar="SECONDS", help=text)
-
-
-def _add_memory(parser: Parser) -> None:
-    text = "limit of a process's address space (16384)"
-    parser.add_argument("--memory", type=positive, default=16384, metavar="MIB", help=text)
-
-
-def _add_jobs(parser: Parser, default: int = 1) -> None:
-    text = f"number of processes at once ({default})"
-    parser.add_argument("--jobs", type=positive, default=default, metavar="N", help=text)
-
-
-def _add_isolation(parser: Parser) -> None:
-    text = "worker: a process for the backend (the default); none: this process"
-    parser.add_argument("--isolation", choices=("worker", "none"), help=text)
-
-
-def _add_backend_and_calls(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
-    parser.many("--operation", "ID", "this operation only")
-    parser.many("--type", "TYPE", "this element type only")
-
-
-# ── options of one command ────────────────────────────────────────────────────────────────────────
-
-
 def _run(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
     parser.many("--operation", "ID", "this operation only")
     parser.many("--document", "ID", "judge by this document only")
     parser.many("--type", "TYPE", "this element type only")
@@ -85,14 +56,14 @@ def _run(parser: Parser) -> None:
     parser.path("--resume", "DIR", "go on with a run that was interrupted")
     text = "worker: a process for the backend (the default); case: a process for each row; none: this process"
     parser.add_argument("--isolation", choices=("worker", "case", "none"), help=text)
-    _add_jobs(parser)
+    add_jobs(parser)
     parser.once("--dask", "ADDRESS", "run on the Dask cluster of that scheduler")
-    _add_timeout(parser)
+    add_timeout(parser)
     text = "time that calls may lose by timing out, for each of --jobs (1800); later rows are not run"
     parser.add_argument("--budget", type=seconds, default=1800.0, metavar="SECONDS", help=text)
     text = "rows of a case and operation that hang before its other rows are not run (3; 0: no limit)"
     parser.add_argument("--maxhang", type=whole, default=3, metavar="N", help=text)
-    _add_memory(parser)
+    add_memory(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
     parser.add_argument("--hunt", type=whole, metavar="N", help=text)
@@ -103,41 +74,41 @@ def _run(parser: Parser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("-q", "--quiet", action="store_true", help="print the answer alone")
     shown.add_argument("-v", "--verbose", action="store_true", help="print every row that failed, not twelve kinds")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _sweep(parser: Parser) -> None:
-    _add_backend_and_calls(parser)
+    add_backend_and_calls(parser)
     parser.add_argument("--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions")
     text = "the largest dimension of src and the largest entry of shape"
     parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
     text = "shape has up to N entries (one more than src has dimensions)"
     parser.add_argument("--entries", type=whole, metavar="N", help=text)
     parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
-    _add_jobs(parser)
+    add_jobs(parser)
     parser.once("--dask", "ADDRESS", "sweep on the Dask cluster of that scheduler")
     parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the calls")
     parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     parser.path("--out", "DIR", "where the results go (conformance-sweep)")
-    _add_isolation(parser)
-    _add_timeout(parser)
-    _add_memory(parser)
+    add_isolation(parser)
+    add_timeout(parser)
+    add_memory(parser)
 
 
 def _hunt(parser: Parser) -> None:
-    _add_backend_and_calls(parser)
+    add_backend_and_calls(parser)
     parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")
     parser.add_argument("--seed", type=whole, default=0, metavar="S", help="the same seed tries the same calls (0)")
     parser.once("--differential", "OTHER", "another backend, to compare with where the documents are silent")
-    _add_isolation(parser)
-    _add_timeout(parser)
-    _add_memory(parser)
+    add_isolation(parser)
+    add_timeout(parser)
+    add_memory(parser)
 
 
 def _merge(parser: Parser) -> None:
     parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help="the folders of all shards of one run")
     parser.path("--out", "DIR", "where the merged run goes", required=True)
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _new_adapter(parser: Parser) -> None:
@@ -148,9 +119,9 @@ def _new_adapter(parser: Parser) -> None:
 
 
 def _check_adapter(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
-    _add_isolation(parser)
-    _add_timeout(parser)
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_isolation(parser)
+    add_timeout(parser)
 
 
 def _verify(parser: Parser) -> None:
@@ -164,21 +135,21 @@ def _verify(parser: Parser) -> None:
     parser.once("--backend", "BACKEND", "the backend to call them on, which you trust to be the one of the report")
     text = "the path is the folder of a certificate; check all of it"
     parser.add_argument("--certificate", action="store_true", help=text)
-    _add_trust(parser)
+    add_trust(parser)
     parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _report(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help="the folder of a run, with its results.jsonl")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _compare(parser: Parser) -> None:
     text = "folders of runs, or their results.jsonl"
     parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
     parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _diff(parser: Parser) -> None:
@@ -187,25 +158,15 @@ def _diff(parser: Parser) -> None:
     text = "text, markdown or html (by the name of --out, else text)"
     parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
     parser.path("--out", "FILE", "write to a file instead of the terminal")
-    _add_cases(parser)
-
-
-def _add_signing(parser: Parser) -> None:
-    parser.once("--by", "NAME", "who tests or issues, as the certificate says it", type=one_line)
-    _add_key(parser)
-
-
-def _add_key(parser: Parser) -> None:
-    text = "a private key of ssh-keygen to sign with, or a public one that an agent holds; an ed25519 key in PEM makes "
-    parser.path("--key", "FILE", f"{text}a DSSE envelope")
+    add_cases(parser)
 
 
 def _certify(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
     text = "write commitment.json, which names what will be tested, for an issuer to challenge"
     parser.add_argument("--commit", action="store_true", help=text)
     parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
-    _add_signing(parser)
+    add_signing(parser)
     parser.add_argument("--days", type=days, default=365, metavar="N", help="days of validity (365)")
     parser.path("--waivers", "FILE", "known failures that are waived")
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
@@ -213,10 +174,10 @@ def _certify(parser: Parser) -> None:
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "worker: a process for the backend (the default); case: a process for each row"
     parser.add_argument("--isolation", choices=("worker", "case"), default="worker", help=text)
-    _add_timeout(parser)
-    _add_memory(parser)
+    add_timeout(parser)
+    add_memory(parser)
     parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
-    _add_cases(parser)
+    add_cases(parser)
     parser.set_defaults(
         operation=None, document=None, type=None, select=None, lf=None, maxfail=None, shard=None, partial_ok=False,
         jobs=1, resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None, timings=False,
@@ -226,42 +187,32 @@ def _certify(parser: Parser) -> None:
 def _challenge(parser: Parser) -> None:
     parser.add_argument("commitment", type=path, metavar="FILE", help="the commitment.json of a vendor")
     parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
-    _add_key(parser)
+    add_key(parser)
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _audit(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="FOLDER", help="the folder of a certificate")
-    parser.add_argument("backend", metavar="BACKEND", help=_BACKEND)
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
     parser.add_argument(
         "--rows", type=positive, metavar="N", help="call only so many rows, drawn at random (all); that is no re-run"
     )
-    _add_trust(parser)
-    _add_signing(parser)
-    _add_cases(parser)
+    add_trust(parser)
+    add_signing(parser)
+    add_cases(parser)
 
 
 def _site(parser: Parser) -> None:
     parser.path("--out", "DIR", "where the pages go (conformance-site)")
     parser.path("--results", "DIR", "a folder of published results, such as reports/, whose failures are named")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _register(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help="a folder with a folder for each certificate")
-    _add_keys(parser)
-    _add_cases(parser)
-
-
-def _add_keys(parser: Parser) -> None:
-    parser.path("--allowed", "FILE", "the keys that may sign: allowed_signers, as ssh-keygen reads it")
-    parser.path("--revoked", "FILE", "revoked keys, or digests of revoked statements")
-
-
-def _add_trust(parser: Parser) -> None:
-    _add_keys(parser)
-    parser.path("--challenge", "FILE", "the challenge that the issuer gave")
+    add_keys(parser)
+    add_cases(parser)
 
 
 def _publish(parser: Parser) -> None:
@@ -269,11 +220,11 @@ def _publish(parser: Parser) -> None:
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=text)
     parser.many("--results", "DIR", "the folder of a run that was made already", type=path)
     parser.add_argument("--index", action="store_true", help="run nothing; write the page of what is published")
-    _add_jobs(parser, 2)
-    _add_timeout(parser)
-    _add_memory(parser)
+    add_jobs(parser, 2)
+    add_timeout(parser)
+    add_memory(parser)
     parser.path("--out", "DIR", "where it goes (reports)")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _lab(parser: Parser) -> None:
@@ -284,13 +235,13 @@ def _lab(parser: Parser) -> None:
     parser.path("--lab", "FILE", "the environments (lab.yaml)")
     text = "status: results older than N days are stale (90)"
     parser.add_argument("--days", type=positive, default=90, metavar="N", help=text)
-    _add_jobs(parser, 2)
+    add_jobs(parser, 2)
     parser.path("--out", "DIR", "the folder of published results (reports)")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _check(parser: Parser) -> None:
-    _add_cases(parser)
+    add_cases(parser)
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
@@ -300,7 +251,7 @@ def _check(parser: Parser) -> None:
 def _mutants(parser: Parser) -> None:
     text = "only planted backends, rules and lines of the reference with NAME in their name"
     parser.once("-k", "NAME", text, dest="select")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _list(parser: Parser) -> None:
@@ -308,7 +259,7 @@ def _list(parser: Parser) -> None:
     parser.once("--document", "ID", "only what concerns that document")
     parser.once("--level", "LEVEL", "of rules: must, may, silent or decided")
     parser.once("--rule", "ID", "of cases and cells: those of that rule")
-    _add_cases(parser)
+    add_cases(parser)
     parser.once("--kind", "KIND", "of findings: defect, disagreement or silence")
 
 
@@ -316,7 +267,7 @@ def _explain(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
     parser.once("--backend", "NAME", "of a case that you trust: print a script for that library, without the suite")
     parser.add_argument("--c", action="store_true", help="with --backend onednn: a program in C instead")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _meaning(parser: Parser) -> None:
@@ -343,14 +294,14 @@ def _check_graph(parser: Parser) -> None:
     parser.once("--document", "ID", "only in that document")
     parser.path("--out", "PAGE", "write a page with a picture of each reshape")
     parser.path("--cases", "FILE", "write the calls as cases, for `conformance run BACKEND --cases DIR`")
-    parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {_BACKEND}")
+    parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {BACKEND}")
 
 
 def _export(parser: Parser) -> None:
     text = "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver"
     parser.add_argument("format", choices=("onnx", "benchdnn"), metavar="FORMAT", help=text)
     parser.path("--out", "DIR", "where the tests go, a new or an empty folder", required=True)
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _import(parser: Parser) -> None:
@@ -358,7 +309,7 @@ def _import(parser: Parser) -> None:
     text = "the folder that holds a folder for each test, with its model.onnx"
     parser.add_argument("folder", type=path, metavar="DIR", help=text)
     parser.path("--out", "FILE", "write the cases to a file instead of the terminal")
-    _add_cases(parser)
+    add_cases(parser)
 
 
 def _diff_documents(parser: Parser) -> None:
@@ -417,7 +368,7 @@ def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
         epilog = f"for example:\n{EXAMPLES.get(name, '')}"
         commands[name] = group.add_parser(name, description=_sentence(summary), epilog=epilog)
         add_options(commands[name])
-        _add_common(commands[name])
+        add_common(commands[name])
     return top, commands
 
 

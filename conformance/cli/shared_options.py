@@ -1,0 +1,62 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from .parser import Parser, one_line, positive, seconds
+
+BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
+
+
+def add_common(parser: Parser) -> None:
+    parser.path("--spec", "DIR", "a folder instead of the bundled spec/, or beside it if it says `extends`")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def add_cases(parser: Parser) -> None:
+    parser.path("--cases", "DIR", "a folder instead of the bundled cases/, or beside it if it says `extends`")
+
+
+def add_timeout(parser: Parser) -> None:
+    text = "limit of one call (20); the first may take 120"
+    parser.add_argument("--timeout", type=seconds, default=20.0, metavar="SECONDS", help=text)
+
+
+def add_memory(parser: Parser) -> None:
+    text = "limit of a process's address space (16384)"
+    parser.add_argument("--memory", type=positive, default=16384, metavar="MIB", help=text)
+
+
+def add_jobs(parser: Parser, default: int = 1) -> None:
+    text = f"number of processes at once ({default})"
+    parser.add_argument("--jobs", type=positive, default=default, metavar="N", help=text)
+
+
+def add_isolation(parser: Parser) -> None:
+    text = "worker: a process for the backend (the default); none: this process"
+    parser.add_argument("--isolation", choices=("worker", "none"), help=text)
+
+
+def add_backend_and_calls(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    parser.many("--operation", "ID", "this operation only")
+    parser.many("--type", "TYPE", "this element type only")
+
+
+def add_signing(parser: Parser) -> None:
+    parser.once("--by", "NAME", "who tests or issues, as the certificate says it", type=one_line)
+    add_key(parser)
+
+
+def add_key(parser: Parser) -> None:
+    text = "a private key of ssh-keygen to sign with, or a public one that an agent holds; an ed25519 key in PEM makes "
+    parser.path("--key", "FILE", f"{text}a DSSE envelope")
+
+
+def add_keys(parser: Parser) -> None:
+    parser.path("--allowed", "FILE", "the keys that may sign: allowed_signers, as ssh-keygen reads it")
+    parser.path("--revoked", "FILE", "revoked keys, or digests of revoked statements")
+
+
+def add_trust(parser: Parser) -> None:
+    add_keys(parser)
+    parser.path("--challenge", "FILE", "the challenge that the issuer gave")
