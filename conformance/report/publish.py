@@ -31,7 +31,7 @@ from .others import fill_others
 PUBLISHED = f"{RESULTS}{PACKED}"
 INDEX, REGISTER = "index.html", "register.html"
 _BESIDE = {"Certificates": REGISTER, "The documents, annotated": "spec/index.html"}
-"""Pages to which the index links if they are there; `conformance site --out reports/spec` writes the last."""
+"""Pages to which that of all backends links if they are there; `conformance site` writes the last one."""
 _CERTIFICATE = (
     *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
     certificate_page.PAGE, certificate_page.BADGE,

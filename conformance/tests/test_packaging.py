@@ -173,7 +173,7 @@ def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Built)
 
 
 def test_the_wheel_is_small(built: Built) -> None:
-    assert built.wheel.stat().st_size < 1_250_000
+    assert built.wheel.stat().st_size < 1_400_000  # with its own tests, which are a third of it
 
 
 def test_the_wheel_is_built_of_the_sdist_as_of_the_clone(built: Built, clone: Path, tmp_path: Path) -> None:
