@@ -153,8 +153,12 @@ def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tm
     assert '<a href="../right-0.9/report.html#document-static-2022">' in page
     assert '<a href="report.html#case-turns">' in page
     assert 'href="right-1/since-right-0.9.html"' in (reports / "index.html").read_text(encoding="utf-8")
+    assert "spec/index.html" not in (reports / "index.html").read_text(encoding="utf-8")
     shutil.rmtree(reports / "right-0.9")
+    (reports / "spec").mkdir()
+    (reports / "spec" / "index.html").write_text("the documents", encoding="utf-8")
     index(reports, plan)
+    assert 'href="spec/index.html"' in (reports / "index.html").read_text(encoding="utf-8")
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
 
