@@ -88,7 +88,7 @@ def run_of_a_row() -> Measured:
 
 
 def engine_around_a_row() -> Measured:
-    """What the suite adds to one row on the reference: all but the reference's own compile and run."""
+    """The time that the suite adds to one row on the reference: all but the reference's own compile and run."""
     from conformance.adapter import load_adapter
     from conformance.model import Rejected
     from conformance.run.row import run

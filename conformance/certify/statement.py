@@ -206,14 +206,14 @@ def statement_of(
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
                 f"{header['environment']['processor']}",
-                "notNamed": list(_describe_unnamed(evidence.footer)),
+                "notNamed": list(_describe_missing_names(evidence.footer)),
                 "summary": [conclusion.why, *_shorten(conclusion.sentences)], "challenge": challenge,
             },
         },
     }  # fmt: skip
 
 
-def _describe_unnamed(footer: Record) -> Iterator[str]:
+def _describe_missing_names(footer: Record) -> Iterator[str]:
     """Say what was tested and has no digest."""
     if not footer.get("subject"):
         yield "No file of the library is named: this system, unlike Linux, does not say what a process has loaded."

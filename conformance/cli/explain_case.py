@@ -49,7 +49,7 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
     return {
         "step": number + 1,
         "call": format_call(case, step),
-        "expect": {document: _format_expected(each) for document, each in step.expect.items()},
+        "expect": {document: _format_expectation(each) for document, each in step.expect.items()},
         "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
     }
 
@@ -60,7 +60,7 @@ def _meanings(task: RowStep) -> Iterator[tuple[str, Any]]:
             yield document, judged.meaning
 
 
-def _format_expected(expected: Expected) -> str:
+def _format_expectation(expected: Expected) -> str:
     if expected.kind == "legal":
         return f"{expected.type}{format_dims(expected.dims)}"
     return "reject" if expected.kind == "illegal" else "unspecified"

@@ -194,7 +194,7 @@ def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
     )
 
 
-def _ways_not_tried(entries: list[dict[str, Any]]) -> list[str]:
+def _list_untried_ways(entries: list[dict[str, Any]]) -> list[str]:
     rows = [(each["backend"], "; ".join(each["not_tried"])) for each in entries if each["not_tried"]]
     return ["", table(rows, ("library of", "ways into its reshape that no backend here tries"))]
 
@@ -248,6 +248,6 @@ _LISTINGS = {
         "row",
     ),
     "backends": _Listing(
-        (), _backends, ("backend", "version", "what it is", "install"), _backend_row, notes=_ways_not_tried
+        (), _backends, ("backend", "version", "what it is", "install"), _backend_row, notes=_list_untried_ways
     ),
 }

@@ -87,11 +87,11 @@ def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning:
         ):
             return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"
         return None
-    what = f"expects {_format_expected(expected)}, but in {document} {describe_meaning(meaning)}"
+    what = f"expects {_format_expectation(expected)}, but in {document} {describe_meaning(meaning)}"
     return f"{what}; correct the case, or the rule"
 
 
-def _format_expected(expected: Expected) -> str:
+def _format_expectation(expected: Expected) -> str:
     return {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _dims(expected.dims)
 
 

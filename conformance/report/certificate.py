@@ -103,7 +103,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     statement = read_record(folder / STATEMENT, STATEMENT_FORM)
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
     own = statement.record["predicate"][EXTENSION]
-    _check_revoked((statement, audit), trust)
+    _check_revocation((statement, audit), trust)
     signer = signer_of(statement, TESTER, trust.allowed, trust.revoked_keys) if trust.allowed else None
     _check_times(statement.path, own)
     evidence, conclusion = _check_evidence(folder, plan, statement)
@@ -116,7 +116,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     return Certificate(statement, evidence, conclusion, level, signer, issuer, rows)
 
 
-def _check_revoked(files: Sequence[RecordFile | None], trust: Trust) -> None:
+def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
     if trust.revoked_keys is not None and trust.allowed is None:
         raise Refused(f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE")
     for file in files:

@@ -1,4 +1,4 @@
-"""How many other published backends fail a case: the only words on a published page that its evidence does not give."""
+"""The number of other published backends that fail a case; on a published page only that is not in the evidence."""
 
 from __future__ import annotations
 

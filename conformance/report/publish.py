@@ -73,7 +73,7 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
         )
     folder = reports / name
     certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
-    replaced = _describe_replaced(folder / PUBLISHED, evidence)
+    replaced = _describe_replacement(folder / PUBLISHED, evidence)
     replace_bytes(folder / PUBLISHED, pack(data))
     text = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
@@ -90,7 +90,7 @@ def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
     return {name: read_bytes(folder / name) for name in _CERTIFICATE if (folder / name).is_file()}
 
 
-def _describe_replaced(path: Path, evidence: Evidence) -> str | None:
+def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     """Say which published results are replaced, and how many verdicts failed in them and in the new ones."""
     if not path.exists():
         return None

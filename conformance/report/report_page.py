@@ -17,7 +17,7 @@ from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, find_plac
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import count_verdicts
-from .summary import describe_documents, describe_whole, list_untested
+from .summary import describe_documents, describe_whole, list_limits
 from .table_sections import collect_facets, collect_matrix, collect_observed_calls, collect_rules, count_rows
 from .wording import format_time
 
@@ -52,7 +52,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         brief=brief,
         documents=documents,
         whole=describe_whole(run, documents),
-        untested=list_untested(run),
+        untested=list_limits(run),
         facts=_head_facts(run),
         evidence_file=f"{RESULTS}{PACKED}" if brief else RESULTS,
         digest=str(run.evidence.footer.get("digest", ""))[:_SHORT],

@@ -186,7 +186,7 @@ def name_facet(facet: str) -> str:
     return _FAMILIES.get(family, facet).format(value.replace("-", " "))
 
 
-def list_untested(run: FinishedRun) -> list[str]:
+def list_limits(run: FinishedRun) -> list[str]:
     """List in plain words what the run does not show: features left out, and what was not run."""
     operations = run.plan.suite.spec.operations
     names = [each for each in operations if each not in run.claims.operations]

@@ -53,7 +53,7 @@ NO_CHECK: dict[str, Callable[..., Any]] = {
     "_refuse_difference": lambda *_: None,
     "_check_times": lambda *_: None,
     "_check_challenge": lambda *_: None,
-    "_check_revoked": lambda *_: None,
+    "_check_revocation": lambda *_: None,
     "_check_subject": lambda *_: None,
     "_check_issuer": lambda *_: "lab",
     "_check_audit": lambda *_: ("anybody", 1 << 30),
@@ -147,7 +147,7 @@ def the_key_is_revoked(lab: Lab) -> Trust:
     return lab.trust(revoked=lab.key("vendor.pub"))
 
 
-@attack("is revoked, says", "_check_revoked")
+@attack("is revoked, says", "_check_revocation")
 def the_statement_is_revoked(lab: Lab) -> Trust:
     (lab.home / "revoked").write_text(f"{digest_of_file(lab.folder / STATEMENT)}  withdrawn by the vendor\n")
     return lab.trust(revoked=lab.home / "revoked")
