@@ -16,7 +16,6 @@ import numpy as np
 
 from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.adapter import rejection
-from conformance.model import Declared
 from conformance.model.types import WIDTH, dtype_of
 
 from .shared import own_shapes, strides_of
@@ -147,8 +146,11 @@ class Evaluation:
 
 
 def shared_graph(graph: Graph) -> Graph:
-    """Return the graph without what the model does not depend on, so that graphs with the same model are equal."""
-    dims = graph.src.dims  # src's strides are of no use to a model: a tensor has its own
+    """Return the graph without what the model does not depend on, so that graphs with the same model are equal.
+
+    The strides of src stay: a compiled model writes a strided src into memory of earlier requests, also freed memory.
+    """
+    dims = graph.src.dims
     if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
         dims = (None,) * len(dims)
     for node in graph.nodes:
@@ -158,7 +160,7 @@ def shared_graph(graph: Graph) -> Graph:
             raise Unsupported("shared-src")
         if node.result is not None:
             raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
-    return Graph(Declared(graph.src.type, dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
+    return Graph(graph.src._replace(dims=dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
 
 
 def model(graph: Graph) -> Any:
