@@ -15,8 +15,8 @@ from ..model.types import WIDTH
 from .each import Unusable, first_name, format_values, write_out
 from .entries import Entry, split_entries
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
-from .schema import is_checked, read_file, without_secrets
-from .spec import check_extends, load_spec, parse_tensor
+from .schema import is_checked, is_printable, read_file, without_secrets
+from .spec import SPEC_FILES, check_extends, load_spec, parse_tensor
 from .strict_yaml import Map, parse, quote, read_text, require
 
 
@@ -86,9 +86,10 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
 
 def _is_as_checked(spec: Spec) -> bool:
     """True if a specification is the bundled one, as `conformance check --lock` found it without a problem."""
-    paths = sorted(spec_folder().glob("*.yaml"))
-    texts = [(path.stem, content_of(path).decode("utf-8-sig", "replace")) for path in paths]
-    return spec.digest == digest_of([spec_folder()]) and all(is_checked(text, schema) for schema, text in texts)
+    if spec.digest != digest_of([spec_folder()]):
+        return False
+    texts = {file: content_of(spec_folder() / f"{file}.yaml").decode("utf-8-sig", "replace") for file in SPEC_FILES}
+    return all(is_checked(text, schema) for schema, text in texts.items())
 
 
 def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
@@ -96,10 +97,10 @@ def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
 
     Such a file has no problems, and a run of one case need not read the others.
     """
-    text = read_text(path, path.name)[0] or ""
-    if not is_checked(text, "cases"):
-        return {}
     name, unread = f"{path.parent.name}/{path.name}", {}
+    text = read_text(path, name)[0] or ""
+    if not (is_printable(name) and is_checked(text, "cases")):
+        return {}
     for entry in split_entries(text):
         unread[entry.id] = UnreadCase(entry.rule, entry.has_each, partial(_read_entry, entry, name, spec))
     return unread

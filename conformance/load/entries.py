@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_BEGIN = re.compile(r"^  - (?:id: (\S+)\n(?:    title: .*\n)?    rule: (\S+)\n)?", re.MULTILINE)
+_ID = "[a-z][a-z0-9-]*"
+_BEGIN = re.compile(rf"^  - (?:id: ({_ID})\n(?:    title: .*\n)?    rule: ({_ID})\n)?", re.MULTILINE)
+_KEY_OF_FILE = re.compile(r"^[^\s#]", re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -23,8 +25,10 @@ class Entry(NamedTuple):
 
 
 def split_entries(text: str) -> list[Entry]:
-    """Return the cases of a file; none if one of them does not begin with its id and its rule."""
+    """Return the cases of a file; none if one does not begin with its id and its rule, or if a key follows them."""
     begins = list(_BEGIN.finditer(text))
+    if begins and _KEY_OF_FILE.search(text, begins[0].start()):
+        return []
     ends = [*(begin.start() for begin in begins[1:]), len(text)]
     entries, line, last = [], 1, 0
     for begin, end in zip(begins, ends, strict=False):

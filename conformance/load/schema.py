@@ -88,10 +88,15 @@ def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
     return inlined
 
 
+def is_printable(name: str) -> bool:
+    """True if no terminal or CI service takes a message that begins with the name of a file for a command."""
+    return name.isprintable() and "::" not in name
+
+
 def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
     """Return a file's content, read strictly and checked against its JSON Schema, and every problem found."""
     name = f"{path.parent.name}/{path.name}"
-    if not name.isprintable() or "::" in name:
+    if not is_printable(name):
         return None, [Problem(Place(name, 1), "the name of the file or folder could be taken for output; rename it")]
     text, problems = read_text(path, name)
     content = None

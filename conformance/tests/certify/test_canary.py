@@ -91,6 +91,16 @@ def test_a_run_without_evidence_catches_each_of_them_with_a_few_rows(isolation: 
     assert all(caught.values())
 
 
+def test_a_run_without_evidence_looks_at_more_rows_before_it_says_that_one_escaped(tmp_path: Path) -> None:
+    """The first cases about a rule in a suite of someone else may be such as every backend passes."""
+    case = '  - {id: more-%s, rule: same-content, src: "T[2, 3]", shape: [6], special_zero: true, expect: "T[6]"}\n'
+    begin = "  - id: patterns\n"
+    plan = small.plan(tmp_path, small.CASES.replace(begin, "".join(case % letter for letter in "abcdef") + begin))
+    caught = canary.count_failures(plan, "none", Limits(), few=True)
+    assert list(caught) == NAMES
+    assert all(caught.values())
+
+
 def test_the_planted_backends_of_a_whole_run_do_not_depend_on_the_rows_of_the_plan() -> None:
     suite = load_suite()
     of_one = canary.count_failures(plan_of_case(suite, "there-and-back"), "none", Limits())

@@ -12,7 +12,7 @@ import pytest
 from conformance.load import cases as loading
 from conformance.load.cases import load_cases
 from conformance.load.entries import split_entries
-from conformance.load.folders import cases_folder
+from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
 
@@ -83,6 +83,26 @@ def test_a_copy_of_a_file_beside_it_is_reported(tmp_path: Path) -> None:
         load_cases(tmp_path, SPEC)
 
 
+def test_a_folder_whose_name_could_be_taken_for_output_is_reported_also_if_its_files_are_known(tmp_path: Path) -> None:
+    folder = tmp_path / "::error::"
+    folder.mkdir()
+    shutil.copy(cases_folder() / "chain.yaml", folder)
+    with pytest.raises(Malformed, match="could be taken for output"):
+        load_cases(folder, SPEC)
+
+
+def test_a_file_beside_those_of_the_specification_is_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "spec"
+    shutil.copytree(spec_folder(), folder)
+    (folder / "rules (copy).yaml").write_text("rules: []\n", encoding="utf-8")
+    monkeypatch.setattr(loading, "spec_folder", lambda: folder)
+    read = count_reads(monkeypatch)
+    assert load_cases(cases_folder(), load_spec(folder))["there-and-back"].rule == "nodes-compose"
+    assert read == ["there-and-back"]
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_bundled_file_can_be_split(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
@@ -95,3 +115,16 @@ def test_a_bundled_file_can_be_split(path: Path) -> None:
 def test_a_file_with_a_case_of_another_form_is_not_split() -> None:
     assert split_entries("cases:\n  - id: a\n    rule: b\n    src: T[2]\n  - {id: c, rule: b}\n") == []
     assert split_entries("cases: []\n") == []
+    assert split_entries('cases:\n  - id: "a"\n    rule: b\n') == []
+    assert split_entries('cases:\n  - id: a\n    rule: "b"\n') == []
+
+
+@pytest.mark.parametrize("rest", ["about: More.\n", "# A comment.\nabout: More.\n", "---\n", "...\n"])
+def test_a_file_that_does_not_end_with_its_cases_is_not_split(rest: str) -> None:
+    case = "  - id: a\n    rule: b\n    src: T[2]\n"
+    assert len(split_entries(f"cases:\n{case}# A comment.\n")) == 1
+    assert split_entries(f"cases:\n{case}{rest}") == []
+
+
+def test_a_text_before_the_cases_that_looks_like_one_is_no_case() -> None:
+    assert split_entries("about: |\n  - id: a\n    rule: b\ncases:\n  - id: c\n    rule: d\n") == []
