@@ -19,7 +19,7 @@ VERSION = "3.6.0"
 LOST: tuple[str, ...] = (
     "illegal and unspecified calls: benchdnn runs what the library takes",
     "the elements of src: benchdnn fills it with its own",
-    "shapes that arrive with run: the library has StaticReshape only",
+    "shapes that arrive with run: the library has no operation for them",
     "dst without declared dims: each file declares those of the right answer",
     "in place, offsets, strides that repeat or reverse elements",
     "what a call does to src, to the memory around dst, and to the next call",

@@ -10,6 +10,7 @@ import pytest
 from conformance.certify.evidence import Refused
 from conformance.certify.explain_faults import explain_evidence
 from conformance.cli.check_faults import find_evidence
+from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
 from conformance.model.faults import Fault
@@ -78,7 +79,7 @@ def test_a_call_that_fails_with_some_elements_does_not_pass_with_others(command:
 
 def test_evidence_of_another_suite_is_refused(evidence: Path) -> None:
     with pytest.raises(Refused, match="other rules or cases; run again"):
-        explain_evidence(evidence, plan_of(suite(None, ROOT / "cases")), [])
+        explain_evidence(evidence, plan_of(load_suite()), [])
 
 
 def test_check_names_the_call_that_no_fault_explains(
@@ -108,7 +109,7 @@ def test_evidence_that_cannot_be_compared_is_named(evidence: Path, command: Comm
 @pytest.mark.slow
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
 def test_each_single_legal_call_that_failed_in_published_evidence_is_explained() -> None:
-    plan = plan_of(suite(None, ROOT / "cases"))
+    plan = plan_of(load_suite())
     compared = 0
     for path in find_evidence(REPORTS):
         try:
