@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import shutil
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import pytest
 
-from conformance.certify import allowed, dsse, signature
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import Refused, read
+from conformance.certify.evidence import Refused
 from conformance.certify.folder import REPORTS, RESULTS
-from conformance.certify.signature import TESTER, sign, signatures_of
 from conformance.certify.statement import (
     AUDIT,
     CHALLENGE,
@@ -24,67 +18,21 @@ from conformance.certify.statement import (
     STATEMENT,
     digest_of_file,
 )
-from conformance.report import certificate
 from conformance.report.certificate import Trust, check_certificate
 from conformance.report.certificate_page import BADGE, PAGE
-from conformance.report.verify import Verified
 from conformance.tests.forged import Records, count, rewrite
-from conformance.tests.vendor_and_issuer import Json, Lab, as_it_is, put_own
+from conformance.tests.vendor_and_issuer import Json, Lab, put_own
+
+from . import envelope_attacks
+from .attack_table import ATTACKS, MODULES, NO_CHECK, Attack, attack
+
+__all__ = ["envelope_attacks"]  # adds its attacks to the table
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 LONG_AGO, NEXT_YEAR = "2020-01-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
 
 
 # ── attacks ───────────────────────────────────────────────────────────────────────────────────────
-
-
-class Attack(NamedTuple):
-    """An attack on a certificate: what is done, the words of the refusal, and the check that refuses."""
-
-    act: Callable[[Lab], Trust | None]
-    """Changes the folder; returns what the reader knows, if it is not the usual."""
-    words: str
-    check: str
-
-
-ATTACKS: dict[str, Attack] = {}
-_MODULES = {"": certificate, "dsse": dsse, "allowed": allowed, "signature": signature}
-NO_CHECK: dict[str, Callable[..., Any]] = {
-    "_refuse_difference": lambda *_: None,
-    "_check_times": lambda *_: None,
-    "_check_challenge": lambda *_: None,
-    "_check_revocation": lambda *_: None,
-    "_check_subject": lambda *_: None,
-    "_check_issuer": lambda *_: "lab",
-    "_check_audit": lambda *_: ("anybody", 1 << 30),
-    "_check_pages": lambda *_: None,
-    "_refuse_other_challenge": lambda *_: None,
-    "signer_of": lambda file, *_: file.path.name,
-    "read_record": lambda path, _: as_it_is(path),
-    "_check_digest": lambda *_: None,
-    "dsse._is_signature": lambda *_: True,
-    "dsse._refuse_other_payload": lambda *_: None,
-    "dsse._refuse_other_type": lambda *_: None,
-    "dsse._read_envelope": lambda path: json.loads(path.read_text()),
-    "dsse.read_allowed": lambda path, _: allowed.read_allowed(path, TESTER),
-    "dsse.refuse_revoked": lambda *_: None,
-    "allowed._is_valid": lambda *_: True,
-    "allowed._may_sign": lambda *_: True,
-    "signature._refuse_two": lambda *_: None,
-    "verify_content": lambda content, plan: Verified((), conclude_evidence(plan, read(content.path)),
-                                                     read(content.path), ()),
-}  # fmt: skip
-
-
-Act = TypeVar("Act", bound=Callable[[Lab], "Trust | None"])
-
-
-def attack(words: str, check: str) -> Callable[[Act], Act]:
-    def add(act: Act) -> Act:
-        ATTACKS[act.__name__.replace("_", " ").strip()] = Attack(act, words, check)
-        return act
-
-    return add
 
 
 def says(name: str, act: Callable[[Json], object], words: str = "does not follow from the evidence") -> None:
@@ -361,105 +309,6 @@ def test_a_statement_that_is_no_text_is_refused(lab: Lab) -> None:
         check_certificate(lab.folder, lab.plan, Trust())
 
 
-# ── envelopes ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def envelope_of(lab: Lab, name: str = STATEMENT) -> Path:
-    return signatures_of(lab.folder / name)[1]
-
-
-def change_envelope(lab: Lab, **values: object) -> None:
-    path = envelope_of(lab)
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
-def sign_by_envelope(lab: Lab, options: str = "") -> str:
-    """Let the vendor sign by an envelope; return the public key."""
-    public = lab.make_pem("maker", options=options)
-    lab.change(lambda statement: None, key="maker.pem")
-    return public
-
-
-@attack("is not by a key that", "dsse._is_signature")
-def a_stranger_signs_an_envelope(lab: Lab) -> None:
-    sign_by_envelope(lab)
-    keys = lab.home / "allowed"
-    before = keys.read_text().splitlines()
-    lab.make_pem("maker")  # another key of that name
-    keys.write_text("\n".join([*before[:-1], keys.read_text().splitlines()[-1]]) + "\n")
-
-
-@attack("signs another text than that of the file beside it", "dsse._refuse_other_payload")
-def it_is_edited_after_an_envelope_was_signed(lab: Lab) -> None:
-    sign_by_envelope(lab)
-    lab.change(put_own("validUntil", "2027-01-01T00:00:00+00:00"), key=None)
-
-
-@attack("is not by a key that", "dsse._is_signature")
-def it_is_edited_in_its_envelope_too(lab: Lab) -> None:
-    it_is_edited_after_an_envelope_was_signed(lab)
-    change_envelope(lab, payload=base64.b64encode((lab.folder / STATEMENT).read_bytes()).decode())
-
-
-@attack("is an envelope of 'text/plain', and this takes application/vnd.in-toto", "dsse._refuse_other_type")
-def the_envelope_was_signed_as_another_type(lab: Lab) -> None:
-    sign_by_envelope(lab)
-    content = (lab.folder / STATEMENT).read_bytes()
-    dsse.sign_envelope(envelope_of(lab), "text/plain", content, lab.key("maker.pem"))
-
-
-@attack("is not by a key that", "dsse.read_allowed")
-def a_key_for_statements_signs_the_audit_by_an_envelope(lab: Lab) -> None:
-    lab.make_pem("maker")
-    lab.sign(AUDIT, "maker.pem")
-
-
-@attack("who signed the statement too", "_check_audit")
-def a_key_that_is_allowed_everything_signs_an_envelope_of_the_audit_too(lab: Lab) -> None:
-    audit = (lab.folder / AUDIT).read_bytes()
-    lab.make_pem("maker", role="*")
-    sign(as_it_is(lab.folder / STATEMENT), lab.key("maker.pem"), TESTER)
-    (lab.folder / AUDIT).write_bytes(audit)
-    lab.sign(AUDIT, "maker.pem")
-
-
-@attack("is not by a key that", "allowed._is_valid")
-def the_key_of_the_envelope_has_expired(lab: Lab) -> None:
-    sign_by_envelope(lab, 'valid-before="20200101",')
-
-
-@attack("is not by a key that", "allowed._may_sign")
-def the_key_of_the_envelope_is_one_of_an_authority(lab: Lab) -> None:
-    sign_by_envelope(lab, "cert-authority,")
-
-
-@attack("revokes the key of maker@example.com", "dsse.refuse_revoked")
-def the_key_of_the_envelope_is_revoked(lab: Lab) -> Trust:
-    (lab.home / "revoked.pub").write_text(f"{sign_by_envelope(lab)}\n")
-    return lab.trust(revoked=lab.home / "revoked.pub")
-
-
-@attack("is a second signature beside statement.dsse.json", "signature._refuse_two")
-def another_signature_lies_beside_the_envelope(lab: Lab) -> None:
-    signature, _ = signatures_of(lab.folder / STATEMENT)
-    before = signature.read_bytes()
-    sign_by_envelope(lab)
-    signature.write_bytes(before)
-
-
-@attack("a key stands twice in it", "dsse._read_envelope")
-def the_envelope_says_its_payload_twice(lab: Lab) -> None:
-    sign_by_envelope(lab)
-    path = envelope_of(lab)
-    path.write_text(path.read_text().replace('{"payload":', '{"payload":"e30=","payload":', 1))
-
-
-@attack("has more than 131,072 bytes", "dsse._read_envelope")
-def the_envelope_is_too_long(lab: Lab) -> None:
-    sign_by_envelope(lab)
-    envelope_of(lab).write_text(envelope_of(lab).read_text() + " " * (1 << 17))
-
-
 def test_there_are_at_least_sixty_five_attacks() -> None:
     assert len(ATTACKS) >= 65
 
@@ -470,5 +319,5 @@ def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatc
     with pytest.raises(Refused, match=ATTACKS[name].words):
         check_certificate(lab.folder, lab.plan, trust)
     module, _, check = ATTACKS[name].check.rpartition(".")
-    monkeypatch.setattr(_MODULES[module], check, NO_CHECK[ATTACKS[name].check])
+    monkeypatch.setattr(MODULES[module], check, NO_CHECK[ATTACKS[name].check])
     assert check_certificate(lab.folder, lab.plan, trust).level
