@@ -174,8 +174,13 @@ def _earlier_steps(row: Row, at: int) -> list[int]:
 
 
 def _is_of_earlier_step(row: Row, at: int, document: str, outcome: Outcome) -> bool:
-    """True if an answer has the dims that are due for an earlier step with the same program."""
-    return any(_meaning(row, k, document).dst == outcome.dims for k in _earlier_steps(row, at))
+    """True if an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
+    earlier = _earlier_steps(row, at)
+    if any(_meaning(row, k, document).dst == outcome.dims for k in earlier):
+        return True
+    src, meaning = row.case.steps[at].src, row.contracts[document].meaning
+    calls = [(row.case.steps[k].shapes[-1], row.case.steps[k].special_zero[-1]) for k in earlier]
+    return outcome.dims is not None and any(meaning(src, *call).dst == outcome.dims for call in calls)
 
 
 # ── the rules that an outcome broke ───────────────────────────────────────────────────────────────
