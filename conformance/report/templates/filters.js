@@ -73,9 +73,16 @@ function wireFilters(home, show) {
     scrollTo(form);
     return true;
   }
+  /* What comes into view may change its size, and move the target: go on until it stays where it is. */
   function scrollTo(target) {
-    target.scrollIntoView();
-    requestAnimationFrame(function () { requestAnimationFrame(function () { target.scrollIntoView(); }); });
+    var place = null, still = 0, frames = 60;
+    (function settle() {
+      var top = target.getBoundingClientRect().top;
+      still = place !== null && Math.abs(top - place) < 1 ? still + 1 : 0;
+      if (still < 3) target.scrollIntoView();
+      place = target.getBoundingClientRect().top;
+      if (still < 3 && frames--) requestAnimationFrame(settle);
+    })();
   }
   function follow() {
     if (readFragment()) return;
