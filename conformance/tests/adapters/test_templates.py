@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -67,8 +68,7 @@ class Workshop:
         flags = flags or (QUICK.get(language, ()) if planted else ())
         key = language, flags, planted
         if key not in self.builds:
-            folder = self.folder / str(len(self.builds))
-            folder.mkdir()
+            folder = Path(mkdtemp(dir=self.folder))
             out, (*compile_, _, run_) = self.write(language, folder)
             if planted:
                 planted.plant(out / "src" / "main.rs" if language == "rust" else out)

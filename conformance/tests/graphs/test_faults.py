@@ -13,12 +13,12 @@ def test_a_legal_reshape_that_a_known_fault_may_hit_is_named_with_the_backend(tm
     hit = static(tensor(0, 20, 1, 2, 512), [0, 0, -1], tensor(1, 20, 1, 1024), 1)
     path = dump(tmp_path, hit, static(tensor(0, 20, 1, 2, 512), [20, 1024], tensor(2, 20, 1024)))
     said = cli("check-graph", path).expect(0).text
-    assert "ncnn 1.0.20261020: A 0 copies from a dimension counted from the end" in said
+    assert "ncnn 1.0.20240410, 1.0.20261020: A 0 copies from a dimension counted from the end" in said
     assert "(graph[0])" in said
     nodes = json.loads(cli("check-graph", path, "--json").out)["files"][0]["nodes"]
     first, second = ([fault["id"] for fault in node["faults"]] for node in nodes)
     assert ("ncnn-copies-from-another-dimension" in first, "ncnn-rejects-ranks-above-4" in first) == (True, False)
-    assert second == []
+    assert second == ["sparse-loses-the-sign-of-zero"], "it depends on values, so that any call may meet it"
 
 
 def test_an_illegal_or_undecided_reshape_has_no_faults(tmp_path: Path, cli: Cli) -> None:

@@ -28,7 +28,7 @@ def test_the_page_shows_each_reshape_with_a_picture(tmp_path: Path, cli: Cli) ->
     assert "3 reshapes: 1 illegal, 1 not decided, 1 legal" in text
     assert "src [2, 3, 4]; shape [0, -1] (entry 0 is 0, copied: 2; entry 1 is -1, inferred: 12); dst 2, 12" in text
     assert text.count("<svg") == 2
-    assert text.count("may fail on ncnn 1.0.20261020: A 0 copies") == 1
+    assert text.count("may fail on ncnn 1.0.20240410, 1.0.20261020: A 0 copies") == 1
 
 
 def test_the_page_names_a_file_that_cannot_be_read(tmp_path: Path, cli: Cli) -> None:
