@@ -102,9 +102,8 @@ def plan_of_case(suite: Suite, name: str) -> Plan:
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:
     """Yield the rows of some cases."""
     for case in cases:
-        src_type, shared = case.steps[0].src_type, frozenset(facets_of_case(case))
-        for operation in _operations(case, spec):
-            types = operation.types if src_type == "T" else (src_type,)
+        shared = frozenset(facets_of_case(case))
+        for operation, types in _operations(case, spec):
             for given in operation.given[-1:] if case.once else operation.given:
                 own_types = operation.shape_types[-1:] if case.once else operation.shape_types
                 for shape_type in (case.shape_type,) if case.shape_type else own_types:
@@ -112,10 +111,21 @@ def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract])
                         yield from _rows(case, operation, given, shape_type, compiled, types, shared)
 
 
-def _operations(case: Case, spec: Spec) -> tuple[Operation, ...]:
-    """Return the operations that a case runs for."""
-    operations = tuple(spec.operations.values())
-    return operations[:1] if case.once == "for-each-type" else operations
+def _operations(case: Case, spec: Spec) -> Iterator[tuple[Operation, tuple[str, ...]]]:
+    """Yield the operations that a case runs for, each with the types of src.
+
+    Of a case that runs once for each type, the types take the operations in turn: shape is an attribute in the first,
+    and arrives with run in the next.
+    """
+    operations, own = tuple(spec.operations.values()), case.steps[0].src_type
+    if case.once != "for-each-type":
+        for operation in operations:
+            yield operation, operation.types if own == "T" else (own,)
+        return
+    for type_ in operations[0].types if own == "T" else (own,):
+        turn = operations[0].types.index(type_) if type_ in operations[0].types else 0
+        offering = [each for each in operations[turn:] + operations[:turn] if type_ in each.types]
+        yield (offering or operations)[0], (type_,)
 
 
 def row_of(case: Case, operation: Operation, given: Given, shape_type: str, compiled: Mapping[str, Contract]) -> Row:

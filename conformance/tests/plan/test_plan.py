@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from conformance.load.cases import load_suite
@@ -81,6 +83,24 @@ def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
     assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
     assert "ranks-of-src-alternate[Reshape-1-f32-s64-runtime]" in needing
     assert not any("StaticReshape" in row or "constant" in row for row in needing)
+
+
+@pytest.mark.parametrize(
+    ("src", "ids"),
+    [
+        ("T", {"turns[StaticReshape-f32]", "turns[DynamicReshape-1-bf16-s32]", "turns[Reshape-1-f16-s64-runtime]"}),
+        ("f16", {"turns[Reshape-1-f16-s64-runtime]"}),
+    ],
+)
+def test_the_types_of_a_case_that_runs_once_for_each_take_the_operations_in_turn(
+    tmp_path: Path, src: str, ids: set[str]
+) -> None:
+    case = f"""about: One.
+cases:
+  - {{id: turns, rule: same-content, src: "{src}[6]", shape: [6, 1], special_zero: false, expect: "{src}[6, 1]",
+     once: for-each-type}}
+"""
+    assert {row.id for row in small.plan(tmp_path, case).rows} == ids
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────

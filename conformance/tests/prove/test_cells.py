@@ -57,13 +57,13 @@ def filled(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...
 def test_check_names_the_cell_whose_only_case_is_removed(cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__"))
-    path, removed = folder / "table-legal.yaml", "a-vector-of-many-elements-to-any-rank"
+    path, removed = folder / "table-legal.yaml", "an-inferred-length-of-a-vector-of-many-elements"
     before, _, rest = path.read_text(encoding="utf-8").partition(f"  - id: {removed}\n")
     path.write_text(before + rest[rest.index("  - id: ") :], encoding="utf-8")
     data = cli("check", "--cases", folder, "--json").expect(1).data
     problems = [each["what"] for each in data["problems"] if removed not in each["what"]]
     assert problems == [
-        "rule 'rank-from-one': no case exercises it at rank 5-8, late shape, many elements, alone; rank 9-12, late "
+        "rule 'infer-keeps-count': no case exercises it at rank 1, static shape, many elements, alone; rank 1, late "
         "shape, many elements, alone; write one, or give the reason in spec/cells.yaml"
     ]
     assert data["summary"]["cells"]["fillable"] == data["summary"]["cells"]["filled"] + 2
@@ -146,7 +146,7 @@ def test_a_case_fills_the_cells_of_its_rank_elements_and_arrangement(
 
 
 def test_a_case_without_rows_of_late_shape_fills_no_late_cell(cli: Cli, tmp_path: Path) -> None:
-    found = filled(cli, one_case(tmp_path, once="for-each-type"), "literal-lengths")
+    found = filled(cli, one_case(tmp_path, src="f32[2, 3]", expect="f32[6]", once="for-each-type"), "literal-lengths")
     assert {shape for _, _, shape, _, _ in found} == {"static"}
 
 
