@@ -192,6 +192,13 @@ def test_pytensor_takes_no_unsigned_shape() -> None:
         answer(load_or_skip("pytensor"), Source("f32", (2, 3)), unsigned)
 
 
+def test_a_pytensor_without_the_mode_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pytensor")
+    monkeypatch.setattr("conformance.adapters.pytensor.PyTensor.mode", "SLOW")
+    with pytest.raises(CannotStart, match="has no mode SLOW; it has .*NUMBA"):
+        load_adapter("pytensor")
+
+
 def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
     source, arriving = Source("f32", (2, 6)), Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
     program = load_or_skip("pytensor").compile(Graph(Declared("f32", (2, 6)), (arriving, arriving)))
