@@ -73,6 +73,14 @@ class LiteRtXnnpack(LiteRt):
     refusals = (*LiteRt.refusals, IndexError)  # the last: XNNPACK's std::out_of_range, past six dims
 
 
+def part(kind: str, **fields: Any) -> Any:
+    """Return a part of a model with its fields; up to 2.0 its class takes no arguments."""
+    made = getattr(schema, kind)()
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
 def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
     """Return a model that reshapes tensor 0 by 1 into 2; `shape` is a constant, or the length of an input."""
     is_constant = isinstance(shape, np.ndarray)
@@ -81,21 +89,23 @@ def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
     code = getattr(schema.TensorType, TYPES[type_])
     operator = schema.BuiltinOperator.RESHAPE
     tensors = [
-        schema.TensorT(name="src", shape=np.array(dims, np.int32), type=code, hasRank=True),
-        schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True),
-        schema.TensorT(name="dst", shape=[], type=code),
+        part("TensorT", name="src", shape=np.array(dims, np.int32), type=code, hasRank=True),
+        part("TensorT", name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True),
+        part("TensorT", name="dst", shape=[], type=code),
     ]
-    graph = schema.SubGraphT(
+    graph = part(
+        "SubGraphT",
         tensors=tensors,
         inputs=[0] if is_constant else [0, 1],
         outputs=[2],
-        operators=[schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])],
+        operators=[part("OperatorT", opcodeIndex=0, inputs=[0, 1], outputs=[2])],
     )
-    whole = schema.ModelT(
+    whole = part(
+        "ModelT",
         version=3,
-        operatorCodes=[schema.OperatorCodeT(deprecatedBuiltinCode=operator, builtinCode=operator)],
+        operatorCodes=[part("OperatorCodeT", deprecatedBuiltinCode=operator, builtinCode=operator)],
         subgraphs=[graph],
-        buffers=[schema.BufferT(), schema.BufferT(data=data)],
+        buffers=[part("BufferT"), part("BufferT", data=data)],
     )
     builder = flatbuffers.Builder(1024)
     builder.Finish(whole.Pack(builder), b"TFL3")

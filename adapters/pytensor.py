@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytensor  # type: ignore[import-not-found,unused-ignore]
 from pytensor import tensor as pt
+from pytensor.compile.mode import predefined_modes  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, Tensor, Unsupported, array_of
+from conformance import Array, CannotStart, Tensor, Unsupported, array_of
 from conformance.adapter import NodeCall
 from conformance.model.types import dtype_of
 
@@ -29,6 +30,9 @@ class PyTensor(ArrayLibrary):
     mode = "CVM"
 
     def __init__(self) -> None:
+        if self.mode not in predefined_modes:
+            known = ", ".join(sorted(predefined_modes))
+            raise CannotStart(f"{self.name}: version {self.version} has no mode {self.mode}; it has {known}")
         self.detail = (("mode", self.mode),)
 
     def import_src(self, src: Tensor) -> Array:

@@ -60,7 +60,7 @@ WRITERS = {
     "onednn": "onednn", "paddle": "paddle", "ndonnx": "numpy", "cupy": "numpy", "litert": "litert", "mnn": "mnn",
     "ncnn": "ncnn",
     "tract": "onnx", "tvm": "onnx", "pytensor": "pytensor",
-    "tinygrad": "numpy", "sparse": "numpy",
+    "tinygrad": "numpy", "sparse": "numpy", "keras_jax": "keras", "keras_tensorflow": "keras", "tosa": "tosa",
 }  # fmt: skip
 """An adapter's module → the module here that writes its scripts."""
 WITH_DEVICE = ("torch", "torch-raw", "torch-method", "jax", "jax-jit", "jax-lax", "cupy")

@@ -70,8 +70,8 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]
 
 
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
-    """Return, for each facet, a legal row that has no other facet beyond the ordinary ones."""
-    ordinary = {"type:f32", "shape-type:s64", "runtime-shape"}
+    """Return, for each facet, a legal row that has no other facet beyond the ordinary ones that are claimed."""
+    ordinary = {facet for facet in ("type:f32", "shape-type:s64", "runtime-shape") if not claims.leaves(facet)}
     by_facet: dict[str, Row] = {}
     for row in rows:
         if row.operation in claims.operations and is_plain(row) and not row.case.large:

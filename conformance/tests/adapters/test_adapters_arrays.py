@@ -18,7 +18,7 @@ from .backends import LAYOUTS, NO, YES, load_or_skip, node, parts_of
 
 MODULES = (
     "numpy_raw", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle", "pytensor",
-    "litert", "mnn", "cupy", "tinygrad", "sparse",
+    "litert", "mnn", "cupy", "tinygrad", "sparse", "keras_jax", "keras_tensorflow", "tosa",
 )  # fmt: skip
 BACKENDS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
 RAW = ("numpy-raw", "torch-raw", "paddle", "mnn")
@@ -73,7 +73,7 @@ def test_a_device_answers_as_the_cpu_does(backend: str) -> None:
 # ── what goes in and comes out ────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
-    if adapter.identity.name in ("torch-mkldnn", "sparse"):
+    if adapter.identity.name in ("torch-mkldnn", "sparse", "tosa"):
         pytest.skip("its own conversion changes some, which a run counts")
     if adapter.claims.leaves(f"type:{type_}"):
         pytest.skip(f"takes no {type_}")
@@ -97,6 +97,8 @@ def test_elements_are_handed_over_wherever_they_lie(adapter: Any, layout: Any) -
 def test_tensors_go_in_and_out(adapter: Any, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if adapter.identity.name == "mnn" and 0 in shape:
         pytest.skip("copies every 0, also where there is nothing to copy")
+    if adapter.identity.name == "tosa" and 0 in src:
+        pytest.skip("rejects every tensor without elements")
     source = Source("f32", src)
     assert answer(adapter, source, node(shape)) == ("f32", shape, image_of(source).elements)
 
@@ -190,6 +192,13 @@ def test_pytensor_takes_no_unsigned_shape() -> None:
     unsigned = Node("Reshape-1", Operand("u8", (1,), (6,)), NO)
     with pytest.raises(Unsupported, match="shape-type:u8"):
         answer(load_or_skip("pytensor"), Source("f32", (2, 3)), unsigned)
+
+
+def test_a_pytensor_without_the_mode_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pytensor")
+    monkeypatch.setattr("conformance.adapters.pytensor.PyTensor.mode", "SLOW")
+    with pytest.raises(CannotStart, match=r"has no mode SLOW; it has .*NUMBA"):
+        load_adapter("pytensor")
 
 
 def test_pytensor_copies_zeros_of_the_tensor_between() -> None:

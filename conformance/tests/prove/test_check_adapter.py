@@ -173,6 +173,20 @@ def test_what_is_left_out_and_works_is_said(tmp_path: Path, capsys: pytest.Captu
     assert "Reshape-1 is not claimed, and works" in notes
 
 
+def test_strides_of_shape_need_no_mention_if_no_shape_arrives_with_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = (
+        "    leaves_out = ('declared', 'form', 'rank:65', 'runtime-shape')\n"
+        "    operations = ('StaticReshape', 'Reshape-1')\n"
+        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
+        "        if graph.nodes[0].shape.values is None: raise Unsupported('runtime-shape')\n"
+        "        return super().compile(graph)\n"
+    )
+    code, found = checks(adapter(tmp_path, change), capsys)
+    assert code == 0, mended(found)
+
+
 def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
     assert checks("numpy-raw", capsys)[0] == 0
 
