@@ -155,7 +155,7 @@ def _certify(installation: Installation, args: argparse.Namespace) -> int:
         if code not in _PUBLISHABLE:
             failed.append(backend)
             continue
-        if installation.run(audit_words(backend, out, clone, reports)):
+        if installation.run(audit_words(environment, backend, out, clone, reports)):
             say(f"{backend}: stays self-tested, because the second run did not give the same answers, see above")
         words = ["-m", "conformance", "publish", "--results", str(out), "--out", str(reports)]
         failed += [backend] * (installation.run(words) not in _PUBLISHABLE)

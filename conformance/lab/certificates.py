@@ -7,13 +7,12 @@ from pathlib import Path
 
 from ..certify.signature import ISSUER, TESTER
 from ..system.files import replace_text
-from .environments import CannotMake
+from .environments import CannotMake, words_by
 from .read import Environment
 
 HOME = Path("build", "certificates")
 """The folder of the private keys, in the clone, which git ignores."""
 SIGNERS = "signers"
-BY = "the authors of reshape-conformance"
 _ROLES = {"tester": TESTER, "issuer": ISSUER}
 
 
@@ -41,15 +40,15 @@ def make_keys(clone: Path, reports: Path) -> None:
 
 def certify_words(environment: Environment, backend: str, out: Path, clone: Path) -> list[str]:
     """Return the words of `conformance certify` for a backend of an environment."""
-    words = ["-m", "conformance", "certify", backend, "--timeout", str(environment.timeout), "--by", BY]
+    words = ["-m", "conformance", "certify", backend, "--timeout", str(environment.timeout), *words_by(environment)]
     words += ["--key", str(clone / HOME / "tester"), "--out", str(out)]
     return [*words, *["--large"] * bool(environment.target.get("large"))]
 
 
-def audit_words(backend: str, out: Path, clone: Path, reports: Path) -> list[str]:
+def audit_words(environment: Environment, backend: str, out: Path, clone: Path, reports: Path) -> list[str]:
     """Return the words of `conformance audit` for it."""
     keys = ["--allowed", str(reports / SIGNERS), "--key", str(clone / HOME / "issuer")]
-    return ["-m", "conformance", "audit", str(out), backend, *keys, "--by", BY]
+    return ["-m", "conformance", "audit", str(out), backend, *keys, *words_by(environment)]
 
 
 def listing_words(reports: Path) -> tuple[list[str], list[str]]:

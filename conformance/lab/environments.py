@@ -100,7 +100,12 @@ class Installation:
 def run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:
     """Return the words of `conformance run` for a backend of an environment."""
     words = ["-m", "conformance", "run", backend, "--quiet", "--out", str(out), "--jobs", str(jobs)]
-    return [*words, "--timeout", str(environment.timeout), *_target_words(environment)]
+    return [*words, "--timeout", str(environment.timeout), *words_by(environment), *_target_words(environment)]
+
+
+def words_by(environment: Environment) -> list[str]:
+    """Return the words that say who runs a backend."""
+    return [] if environment.by is None else ["--by", environment.by]
 
 
 def _target_words(environment: Environment) -> Iterator[str]:

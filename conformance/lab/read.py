@@ -39,6 +39,8 @@ class Environment(NamedTuple):
     target: Mapping[str, Any] = {}
     timeout: int = TIMEOUT
     tests: str | None = None
+    by: str | None = None
+    """Who runs it, as the lab says for all."""
 
     def version_of(self, backend: str) -> str | None:
         """Return the version that a backend will report; None if lab.yaml does not pin it."""
@@ -68,16 +70,16 @@ def load_lab(path: Path) -> Lab:
     """Read a lab.yaml; Malformed, with every problem, if it does not fit its schema or names unknown backends."""
     content, problems = read_file(path, SCHEMA)
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    environments = {name: _environment(name, entry) for name, entry in content["environments"].items()}
+    environments = {name: _environment(name, entry, content.get("by")) for name, entry in content["environments"].items()}
     require([*_unknown_backends(environments, content, path)])
     return Lab({need: tuple(labels) for need, labels in content["runners"].items()}, environments)
 
 
-def _environment(name: str, entry: Mapping[str, Any]) -> Environment:
+def _environment(name: str, entry: Mapping[str, Any], by: str | None) -> Environment:
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     if "library" in fields:
         fields["library"] = SharedLibrary(**fields["library"])
-    return Environment(name, **fields)
+    return Environment(name, by=by, **fields)
 
 
 def _unknown_backends(environments: Mapping[str, Environment], content: Any, path: Path) -> list[Problem]:

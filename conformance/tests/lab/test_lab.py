@@ -26,6 +26,7 @@ from conformance.tests.small import Cli
 CLONE = Path(__file__).parents[3]
 SUITE = digest_of([spec_folder(), cases_folder()])
 SMALL = """\
+by: we
 runners: {default: [ubuntu-latest], gpu: [self-hosted, gpu]}
 environments:
   raw: {pip: [numpy==2.4.6], backends: [numpy-raw]}
@@ -240,7 +241,7 @@ def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Co
 
 def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:
     words = run_words(load_lab(lab).environments["cuda"], "torch@cuda", Path("out"), 2)
-    assert " ".join(words[3:]) == "torch@cuda --quiet --out out --jobs 2 --timeout 60 --type bf16 --large"
+    assert " ".join(words[3:]) == "torch@cuda --quiet --out out --jobs 2 --timeout 60 --by we --type bf16 --large"
 
 
 def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, commands: Commands, cli: Cli) -> None:
@@ -269,7 +270,7 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
     cli("lab", "certify", "raw", "--lab", lab).expect(0)
     keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy-raw"
     signed = f"--key {keys / 'tester'} --out {out}"
-    assert lines[0].endswith(f"certify numpy-raw --timeout 10 --by the authors of reshape-conformance {signed}")
+    assert lines[0].endswith(f"certify numpy-raw --timeout 10 --by we {signed}")
     assert lines[1].startswith(f"-m conformance audit {out} numpy-raw --allowed {reports / 'signers'}")
     assert lines[2] == f"-m conformance publish --results {out} --out {reports}"
     assert lines[3] == f"-m conformance register {reports} --allowed {reports / 'signers'}"
