@@ -64,8 +64,8 @@ def test_every_bundled_backend_is_in_the_clones_lab_or_named_there_as_not_publis
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[numpy-rwa]", "lab.yaml:3: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy-raw'?"),
-        ("[numpy-raw], need: [gpu]", "lab.yaml:3: unknown key 'need'; did you mean 'needs'?"),
+        ("[numpy-rwa]", "lab.yaml:4: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy-raw'?"),
+        ("[numpy-raw], need: [gpu]", "lab.yaml:4: unknown key 'need'; did you mean 'needs'?"),
         ("[numpy-raw], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
     ],
 )
