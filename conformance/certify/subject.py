@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +23,8 @@ _RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|g
 _NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
 """Memory that has a name and is no file, as compilers and shared memory make it."""
 _OF_SUITE = ("ml_dtypes/", "yaml/")
+_LOADING = ("bz2", "ctypes", "dbm", "lzma", "readline", "sqlite3", "ssl", "uuid", "zlib")
+"""The modules of the standard library that load libraries of the system."""
 _PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -39,20 +43,32 @@ NO_SUBJECT = Subject({}, False)
 def read_subject(pid: int) -> Subject:
     """Return the files under test of a process.
 
-    These are the files with code that a process and its children have mapped and this process has not; if there are
-    none, because the library is one of ours such as NumPy, all that lie in a folder of packages. Of a package the file
-    RECORD is among them, which lists all its files with their digests; the Python files are compared with
-    it. Empty where the system has no /proc.
+    These are the files with code that a process and its children have mapped, without those that belong to Python, to
+    the system or to the suite. The packages that this process has loaded make no difference. Of a package the file
+    RECORD is among them, which lists all its files with their digests; the Python files are compared with it. Empty
+    where the system has no /proc.
     """
     processes = list(_with_children(pid))
     mapped = {path for process in processes for path in _mapped_files(process)}
-    mapped = {path for path in mapped if not _is_of_suite(path) and (_in_package(path) or not _is_of_system(path))}
-    tested = mapped - set(_mapped_files(os.getpid())) or {path for path in mapped if _in_package(path) is not None}
+    of_python = _files_of_python()
+    tested = {
+        path
+        for path in mapped
+        if (not _is_of_suite(path) if _in_package(path) else path not in of_python and not _is_of_system(path))
+    }
     names: dict[str, str] = {}
     for path in sorted({*tested, *_records(tested)}):
         name = _free_name(_in_package(path) or path.name, names)
         names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
     return Subject(dict(sorted(names.items())), any(map(_has_unnamed_code, processes)))
+
+
+def _files_of_python() -> set[Path]:
+    """Return the files outside of packages that Python and its standard library map: the interpreter, OpenSSL, …"""
+    for name in _LOADING:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    return {path for path in _mapped_files(os.getpid()) if _in_package(path) is None}
 
 
 def _is_of_system(path: Path) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +29,29 @@ def test_code_that_is_in_no_file_is_seen(makes_code: bool) -> None:
             assert read_subject(process.pid).unnamed_code is makes_code
         finally:
             process.kill()
+
+
+def files_of(program: str) -> set[str]:
+    """The files under test of a process that runs a program."""
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{program}; {WAITS}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            return set(read_subject(process.pid).files)
+        finally:
+            process.kill()
+
+
+def test_python_and_its_standard_library_are_not_under_test() -> None:
+    assert files_of("import bz2, ctypes, lzma, sqlite3, ssl, uuid, zlib, yaml") == set()
+
+
+def test_a_package_is_under_test_whatever_this_process_has_loaded(tmp_path: Path) -> None:
+    """Otherwise a second run of the same packages may name other files, and would count as a run of something else."""
+    compiled = str(import_module("numpy._core._multiarray_umath").__file__)
+    library = tmp_path / "libmine.so"
+    shutil.copy(compiled, library)
+    files = files_of(f"import ctypes, numpy; ctypes.CDLL({str(library)!r})")
+    assert {"libmine.so", "numpy/_core/" + Path(compiled).name} < files
