@@ -70,7 +70,8 @@ def load_lab(path: Path) -> Lab:
     """Read a lab.yaml; Malformed, with every problem, if it does not fit its schema or names unknown backends."""
     content, problems = read_file(path, SCHEMA)
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    environments = {name: _environment(name, entry, content.get("by")) for name, entry in content["environments"].items()}
+    by, entries = content.get("by"), content["environments"].items()
+    environments = {name: _environment(name, entry, by) for name, entry in entries}
     require([*_unknown_backends(environments, content, path)])
     return Lab({need: tuple(labels) for need, labels in content["runners"].items()}, environments)
 
