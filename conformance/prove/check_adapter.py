@@ -131,7 +131,7 @@ class _Checks:
                     yield Check("note", "rejection", "the rejection has no message; pass on the message of the library")
             elif outcome.kind == "tensor":
                 answered.append(list(shape))
-            elif outcome.kind == "crash" and self.bundled:  # the library's own doing
+            elif outcome.kind in ("crash", "timeout") and self.bundled:  # the library's own doing
                 ended.append(list(shape))
             else:
                 yield Check(
@@ -142,7 +142,7 @@ class _Checks:
                 return
         if rejected:
             but = f"; {answered} were answered, which `conformance run` will judge" if answered else ""
-            but += f"; {ended} ended the process, which it will judge too" if ended else ""
+            but += f"; {ended} ended the process or did not end, which it will judge too" if ended else ""
             yield Check("ok", "rejection", f"{rejected} of {len(_ILLEGAL)} illegal calls come back as Rejected{but}")
         else:
             yield Check(

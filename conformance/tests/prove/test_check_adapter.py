@@ -217,7 +217,7 @@ def test_a_bundled_library_that_ends_the_process_has_a_sound_adapter(
     monkeypatch.setattr("conformance.prove.check_adapter.make_call", ends)
     code, found = checks("numpy-raw", capsys)
     assert code == 0, mended(found)
-    assert any("[[0, -1]] ended the process" in each["text"] for each in found)
+    assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)
 
 
 def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
