@@ -87,7 +87,7 @@ def test_elements_are_handed_over_wherever_they_lie(adapter: Any, layout: Any) -
         pytest.skip("compiles C++ for each")
     source = Source("f32", (3, 4), layout)
     if adapter.claims.leaves(f"layout:{layout}"):
-        with pytest.raises(Unsupported, match="^layout"):
+        with pytest.raises(Unsupported, match=r"^layout"):
             answer(adapter, source, node((12,)))
     else:
         assert answer(adapter, source, node((12,))) == ("f32", (12,), patterns(source).tobytes())
