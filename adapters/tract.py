@@ -11,13 +11,15 @@ from typing import Any
 os.environ["RUST_LIB_BACKTRACE"] = "0"  # a stack trace takes longer than the call
 import tract  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
 from conformance.model.types import WIDTH
 
 from .onnx_model import arguments, model
 from .shared import strides_of
 
-TYPES = {getattr(tract.DatumType, theirs): ours for ours, theirs in {
+OLD = not hasattr(tract, "DatumType")
+"""True up to 0.22, whose binding has other names and reads each answer as f32."""
+TYPES = {None: "f32"} if OLD else {getattr(tract.DatumType, theirs): ours for ours, theirs in {
     "f16": "F16", "f32": "F32", "f64": "F64", "bool": "BOOL", "s8": "I8", "u8": "U8",
     "s16": "I16", "u16": "U16", "s32": "I32", "u32": "U32", "s64": "I64", "u64": "U64",
 }.items()}  # fmt: skip
@@ -27,20 +29,33 @@ class Tract:
     """tract on an ONNX model, with its optimisations."""
 
     identity = Identity("tract", tract.version())
-    claims = Claims(("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65", "type:bf16"))
+    claims = Claims(
+        ("StaticReshape", "Reshape-1"),
+        (
+            "runtime-shape", "form:attributes", "rank:65",
+            *(f"type:{name}" for name in WIDTH if name not in TYPES.values()),
+        ),
+    )  # fmt: skip
 
     def compile(self, graph: Graph) -> Runnable:
-        if graph.src.type == "bf16":
-            raise Unsupported("type:bf16")
+        if graph.src.type not in TYPES.values():
+            raise Unsupported(f"type:{graph.src.type}")
         if any(node.shape is not None and node.shape.values is None for node in graph.nodes):
             raise Unsupported("runtime-shape")
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # it loads from a path only
             file.write(model(graph).SerializeToString())
             file.flush()
             try:
-                return Runnable(graph, tract.onnx().load(file.name).into_model().into_runnable())
+                return Runnable(graph, load(file.name).into_runnable())
             except tract.TractError as refusal:
                 raise rejection_without_stack("compile", refusal) from refusal
+
+
+def load(path: str) -> Any:
+    """Return the model of a file, with tract's optimisations."""
+    if OLD:
+        return tract.onnx().model_for_path(path).into_optimized()
+    return tract.onnx().load(path).into_model()
 
 
 class Runnable:
@@ -49,10 +64,11 @@ class Runnable:
     def __init__(self, graph: Graph, runnable: Any) -> None:
         self.graph, self.runnable = graph, runnable
 
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
         try:
             inputs = [array_of(tensor) for _, tensor in arguments(self.graph, src, shapes)]
-            return copy_answer(self.runnable.run(inputs)[0])
+            (answer,) = self.runnable.run(inputs)
+            return answer.to_numpy() if OLD else copy_answer(answer)
         except (tract.TractError, ValueError) as refusal:  # the last: NumPy has no room for such lengths
             raise rejection_without_stack("run", refusal) from refusal
 

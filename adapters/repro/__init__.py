@@ -61,6 +61,7 @@ WRITERS = {
     "ncnn": "ncnn",
     "tract": "onnx", "tvm": "onnx", "pytensor": "pytensor",
     "tinygrad": "numpy", "sparse": "numpy", "keras_jax": "keras", "keras_tensorflow": "keras", "tosa": "tosa",
+    "executorch": "executorch",
 }  # fmt: skip
 """An adapter's module → the module here that writes its scripts."""
 WITH_DEVICE = ("torch", "torch-raw", "torch-method", "jax", "jax-jit", "jax-lax", "cupy")

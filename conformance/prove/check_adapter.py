@@ -36,7 +36,7 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
     """Make every check; CannotStart if the backend does not start."""
     adapter = open_backend(backend, isolation, limits)
     try:
-        checks = _Checks(adapter, plan)
+        checks = _Checks(adapter, plan, backend in bundled_backends())
         yield from checks.identity()
         yield from checks.trivial()
         if not checks.silent:  # the other checks would report the same fault
@@ -69,8 +69,8 @@ class _Checks:
     silent = False
     """True if the adapter returns no tensor at all."""
 
-    def __init__(self, adapter: Adapter, plan: Plan) -> None:
-        self.adapter, self.plan, self.spec = adapter, plan, plan.suite.spec
+    def __init__(self, adapter: Adapter, plan: Plan, bundled: bool) -> None:
+        self.adapter, self.plan, self.spec, self.bundled = adapter, plan, plan.suite.spec, bundled
         self.claims = resolve_claims(adapter, plan.suite.spec.operations)
         self.operation = next(iter(self.claims.operations), "")
         self.type = next((t for t in ("f32", "f16", "bf16") if not self.claims.leaves(f"type:{t}")), "f32")
@@ -122,7 +122,7 @@ class _Checks:
 
     def rejection(self) -> Iterator[Check]:
         """Check that calls which every document forbids come back as Rejected."""
-        rejected, answered = 0, []
+        rejected, answered, ended = 0, [], []
         for shape in _ILLEGAL:
             _, outcome = self.call(self.type, (2, 3), shape)
             if outcome.kind == "rejected":
@@ -131,6 +131,8 @@ class _Checks:
                     yield Check("note", "rejection", "the rejection has no message; pass on the message of the library")
             elif outcome.kind == "tensor":
                 answered.append(list(shape))
+            elif outcome.kind in ("crash", "timeout") and self.bundled:  # the library's own doing
+                ended.append(list(shape))
             else:
                 yield Check(
                     "mend", "rejection",
@@ -140,6 +142,7 @@ class _Checks:
                 return
         if rejected:
             but = f"; {answered} were answered, which `conformance run` will judge" if answered else ""
+            but += f"; {ended} ended the process or did not end, which it will judge too" if ended else ""
             yield Check("ok", "rejection", f"{rejected} of {len(_ILLEGAL)} illegal calls come back as Rejected{but}")
         else:
             yield Check(

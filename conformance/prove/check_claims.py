@@ -64,7 +64,8 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]
     by_facet: dict[str, Row] = {}
     for row in rows:
         facet = f"rank:{len(row.case.steps[0].src)}"
-        if row.operation in claims.operations and row.type == "f32" and facet in row.facets:
+        claimed = row.operation in claims.operations and not any(map(claims.leaves, row.facets - {facet}))
+        if claimed and row.type == "f32" and facet in row.facets:
             by_facet.setdefault(facet, row)
     return by_facet.items()
 

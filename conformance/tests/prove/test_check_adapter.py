@@ -8,15 +8,19 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.adapter import Bundled, bundled_backends, load_adapter
 from conformance.cli.main import main
 from conformance.load.cases import load_suite
+from conformance.model import Adapter, Outcome
 from conformance.model.types import WIDTH
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Plan, Row, plan_of
+from conformance.plan.steps import RowStep
+from conformance.run.call import make_call
 from conformance.run.row import run
 from conformance.tests.processes import works
 from conformance.tests.small import Cli
@@ -185,6 +189,35 @@ def test_strides_of_shape_need_no_mention_if_no_shape_arrives_with_run(
     )
     code, found = checks(adapter(tmp_path, change), capsys)
     assert code == 0, mended(found)
+
+
+def test_a_rank_that_only_strided_rows_have_at_first_is_no_false_claim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = (
+        "    leaves_out = ('declared', 'form', 'rank:65', 'layout')\n"
+        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
+        "        if not src.flags.c_contiguous: raise Unsupported('layout')\n"
+        "        copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]\n"
+        "        return np.reshape(src, [src.shape[i] if c else shape[i] for i, c in enumerate(copied)]).copy()\n"
+    )
+    code, found = checks(adapter(tmp_path, change), capsys)
+    assert code == 0, mended(found)
+
+
+def test_a_bundled_library_that_ends_the_process_has_a_sound_adapter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ends(adapter: Adapter, task: RowStep, programs: Any) -> Any:
+        shape = task.graph.nodes[0].shape
+        if shape is not None and shape.values == (0, -1):
+            return Outcome("crash", message="the process died"), None
+        return make_call(adapter, task, programs)
+
+    monkeypatch.setattr("conformance.prove.check_adapter.make_call", ends)
+    code, found = checks("numpy-raw", capsys)
+    assert code == 0, mended(found)
+    assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)
 
 
 def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
