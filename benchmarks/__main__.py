@@ -169,9 +169,8 @@ def start_up() -> Measured:
 
 def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
-    from conformance.isolate.backend import use_backend
+    from conformance.isolate.backend import run_rows, use_backend
     from conformance.isolate.remote import Remote
-    from conformance.run.row import run
 
     with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
 
@@ -181,7 +180,7 @@ def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
 
         def once() -> float:
             began = clock()
-            for _ in run(rows, adapter):
+            for _ in run_rows(rows, adapter, adapter.claims, isolation):  # type: ignore[arg-type]
                 pass
             return clock() - began
 

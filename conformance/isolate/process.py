@@ -33,6 +33,8 @@ _PIPE = 1 << 20
 _READ = 1 << 16
 _AHEAD = 2 * protocol.LONGEST_LINE
 """Bytes that a process may send while a call is still being sent to it."""
+_FEW_REPLIES, _GATHER_SECONDS = 4, 0.0002
+"""So many replies are given time to gather: waking up for each of them would cost more than reading it."""
 _POLL_SECONDS = 0.25
 """Seconds after which a silent process is polled: it may have ended while a child of it keeps the pipes open."""
 
@@ -44,6 +46,8 @@ class Process:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
+        self.replies_due = 0
+        """Calls behind the next one whose replies will come without another request."""
         self._child = handle.child
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -190,6 +194,8 @@ class Process:
 
     def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
         """Wait until there is something to read, or room to write if `poll` asks for it; keep the end of stderr."""
+        if self.replies_due >= _FEW_REPLIES:
+            time.sleep(_GATHER_SECONDS)
         while True:
             left = deadline - time.monotonic()
             ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)

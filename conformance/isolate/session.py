@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from operator import ne
+from typing import Any
 
 from ..adapter import CannotStart, check_description
-from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ..model import Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH
 from ..plan.memory import has_no_memory, strides_of, volume_of
 from ..system.text import cut, short
@@ -17,6 +18,7 @@ from .process import Bytes, Process
 from .process_memory import MemoryReader
 from .protocol import Fault
 from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
+from .sent import Call, Compiled, Sent, UnreportedChange, WatchedMemory
 from .shared_memory import SharedMemory
 
 SHARED_FROM = 1 << 16
@@ -26,55 +28,10 @@ _MOST, _DROPPED = 1 << 26, 1 << 20
 """Bytes of an answer that are always read; bytes of a contradictory answer that are read and dropped."""
 _WIDEST = 8
 """Bytes of the widest element type."""
+_CHANGES = ("wrote", "changed", "overwrote")
+"""The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
 """Number of unused programs that are closed together; after a large call they are closed at once."""
-
-
-class Compiled:
-    """A graph, and its state in the session in which it was compiled."""
-
-    session: Session | None = None
-    """None if it has to be compiled with the next call."""
-
-    def __init__(self, graph: Graph, number: int = 0) -> None:
-        self.graph, self.number = graph, number
-        self.answers: dict[int, Tensor] = {}
-        """The answers so far, by the ids of the requests."""
-        self.watched: list[WatchedMemory] = []
-        """Sources and answers of earlier calls."""
-        self.sources: dict[int, Tensor] = {}
-        """The src of each of those requests."""
-
-    def __del__(self) -> None:
-        if self.session is not None:
-            self.session.closing.append(self.number)
-
-
-class WatchedMemory(NamedTuple):
-    """Memory in the worker that must not change, and our tensor that stands for it."""
-
-    address: int
-    size: int
-    data: bytearray
-    """Its content when it was last read."""
-    key: str
-    """The key under which a worker reports a change: `changed` for an answer, `overwrote` for a src."""
-    call: int
-    tensor: Tensor
-
-
-class Call(NamedTuple):
-    """A request to run a program."""
-
-    id: int
-    """The id of the request."""
-    tensors: Sequence[Tensor]
-    places: Sequence[int | None]
-    """The place of each tensor in shared memory; None if it went through the pipe."""
-    room: int
-    """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
-    deadline: float
-    may_overwrite: bool
 
 
 class Session:
@@ -98,6 +55,11 @@ class Session:
         except (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError) as error:
             raise self._make_cannot_start(error) from None
 
+    @property
+    def can_send_ahead(self) -> bool:
+        """True if the process takes calls ahead of their turn; the first call of a backend is made alone."""
+        return self._takes_ahead and not self._patient
+
     def new_program(self) -> int:
         self._programs += 1
         return self._programs
@@ -116,6 +78,7 @@ class Session:
         self._close_many = hello.get("close_many") is True
         self.has_threads = hello.get("with_next") is True
         self._has_forks = hello.get("takes_src") is True
+        self._takes_ahead = hello.get("behind") is True
         if hello.get("pid") == self.process.pid:  # otherwise it is in a container, where addresses differ
             self._reader = MemoryReader(self.process.pid)
         description = protocol.parse_description(self._ask({"do": "describe"}, "describe"))
@@ -143,7 +106,36 @@ class Session:
 
     def run(self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
         """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
-        process, new_id = self.process, self.process.new_id
+        began, deadline = time.monotonic(), self._deadline()
+        sent, parts = self._request(program, tensors, may_overwrite, deadline)
+        self.process.send(parts if self._large else [b"".join(parts)], deadline, "run")
+        return self._read_replies(sent, began)
+
+    def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[Sent]:
+        """Send small calls in one write, to be read one after another with `read_ahead`."""
+        parts, sent, deadline = list[Bytes](), list[Sent](), self._deadline()
+        for behind, (program, tensors, may_overwrite) in zip(reversed(range(len(calls))), calls, strict=True):
+            call, more = self._request(program, tensors, may_overwrite, deadline, behind)
+            parts += more
+            sent.append(call)
+        self.process.send([b"".join(parts)], deadline, "run")
+        return sent
+
+    def read_ahead(self, sent: Sent) -> Tensor:
+        """Read the answer to the next call that was sent ahead; UnreportedChange if it has to be made again."""
+        deadline = self._deadline()
+        self.process.replies_due = sent.behind or 0
+        try:
+            return self._read_replies(sent._replace(call=sent.call._replace(deadline=deadline)), time.monotonic())
+        finally:
+            self.process.replies_due = 0
+
+    def _request(
+        self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool, deadline: float,
+        behind: int | None = None,
+    ) -> tuple[Sent, list[Bytes]]:  # fmt: skip
+        """Return a call, and the parts of the requests that it takes."""
+        new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
         if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
             for fields in self._take_unused_programs():
@@ -153,19 +145,22 @@ class Session:
             compiling = new_id()
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
-        call = Call(new_id(), tensors, places, room, self._deadline(), may_overwrite)
-        parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room))
+        call = Call(new_id(), tensors, places, room, deadline, may_overwrite)
+        more = "" if behind is None else protocol.behind(behind)
+        parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
         program.sources[call.id] = tensors[0]
-        began = time.monotonic()
-        process.send(parts if self._large else [b"".join(parts)], call.deadline, "run")
+        return Sent(program, call, closes, compiling, behind), parts
+
+    def _read_replies(self, sent: Sent, began: float) -> Tensor:
+        program, call, closes, compiling, behind = sent
         for number in closes:
-            process.read_reply(number, call.deadline, "close")
+            self.process.read_reply(number, call.deadline, "close")
         if compiling:
-            reply = process.read_reply(compiling, call.deadline, "compile")
+            reply = self.process.read_reply(compiling, call.deadline, "compile")
             self.seconds_compiling += time.monotonic() - began
-            self._check_compile_reply(program, reply, call)
-        answer = program.answers[call.id] = self._read_answer(program, call)
+            self._check_compile_reply(program, reply, call, bool(behind))
+        answer = program.answers[call.id] = self._read_answer(program, call, bool(behind), behind is not None)
         return answer
 
     def _compile_line(self, number: int, program: Compiled) -> bytes:
@@ -190,8 +185,8 @@ class Session:
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
             places = [None] * len(tensors)
             call = Call(self.process.new_id(), tensors, places, 0, deadline, may_overwrite)
-            with_next = number < len(runs)
-            parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, with_next))
+            more = protocol.WITH_NEXT if number < len(runs) else ""
+            parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, more))
             parts += [tensor.memory for tensor in tensors]
             program.sources[call.id] = tensors[0]
             calls.append(call)
@@ -208,7 +203,7 @@ class Session:
         patient, self._patient = self._patient, False
         return self.process.start_clock(self.process.limits.start_seconds if patient else None)
 
-    def _check_compile_reply(self, program: Compiled, reply: Mapping[str, Any], call: Call) -> None:
+    def _check_compile_reply(self, program: Compiled, reply: Mapping[str, Any], call: Call, with_next: bool) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
@@ -217,7 +212,8 @@ class Session:
                 raise self.process.make_fault(
                     "run: a result from a program whose compilation did not succeed"
                 ) from None
-            self.process.expect_no_more("run")
+            if not with_next:
+                self.process.expect_no_more("run")
             raise
         program.session = self
 
@@ -238,16 +234,18 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _read_answer(self, program: Compiled, call: Call, with_next: bool = False) -> Tensor:
+    def _read_answer(self, program: Compiled, call: Call, with_next: bool = False, sent_ahead: bool = False) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, call.deadline, "run")
         try:
             answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
             if call.room:
                 self._copy_back(call)
-            if len(reply) > 2:
+            if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(program, reply, call)
-            if self._reader and not call.room:
+            if self._reader and sent_ahead:
+                self._expect_no_unreported_change(self._reader, reply, call)
+            elif self._reader and not call.room:
                 self._find_unreported_changes(self._reader, program, reply, call, answer)
         except Fault as fault:
             raise self.process.make_fault(f"run: {fault}") from None
@@ -273,6 +271,13 @@ class Session:
                 if earlier is None:
                     raise Fault(f"{key!r} names the call {short(number)}, which is none of this program")
                 self._replace(earlier.memory, changed, call.deadline)
+
+    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Mapping[str, Any], call: Call) -> None:
+        """Raise UnreportedChange if src or a shape of a call sent ahead is not in the worker's memory as in ours."""
+        addressed = addressed_tensors(reply, call.tensors)
+        contents = reader.read([(at, len(tensor.memory)) for at, tensor in addressed]) if addressed else None
+        if contents and any(map(ne, contents, [tensor.memory for _, tensor in addressed])):
+            raise UnreportedChange
 
     def _find_unreported_changes(
         self, reader: MemoryReader, program: Compiled, reply: Mapping[str, Any], call: Call, answer: object
