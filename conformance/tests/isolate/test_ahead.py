@@ -154,6 +154,18 @@ def test_a_request_of_another_kind_does_not_meet_the_replies_to_calls_ahead(plan
         remote.session().compile(RemoteProgram(remote, rows_of(plan, CASE)[0].steps[0].graph))
 
 
+def test_a_program_that_knows_no_forks_is_told_of_none_ahead(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row for row in plan.rows if len(row.case.steps) == 1 and not row.case.large]
+    forks = [row for row in rows if row.case.steps[0].shared_src][:4]
+    rows = [*rows_of(plan, CASE), *forks]
+    with use_backend("numpy", "worker") as remote:
+        assert isinstance(remote, Remote)
+        monkeypatch.setattr(remote.session(), "_has_forks", False)
+        kinds = [result.outcome.kind for result in run_rows(rows, remote, remote.claims, "worker")]
+    assert kinds == ["tensor"] * (len(rows) - len(forks)) + ["unsupported"] * len(forks)
+    assert forks
+
+
 def test_a_program_that_takes_no_calls_ahead_is_called_one_by_one(
     plan: Plan, sent: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
