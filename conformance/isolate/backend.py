@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Isolation = Literal["worker", "case", "none"]
 _AHEAD, _SMALL = 32, 1 << 13
 """Calls that are sent together to a process, and the bytes that each of them may have."""
+SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
 _CHUNK = 16
 """The least number of rows of a chunk: few enough to share evenly, many enough to be worth a thread's turn."""
 
@@ -88,24 +89,20 @@ def _send_ahead(
     """Yield the rows that are called, the first of `rows`; send the calls of those that follow each other together."""
     for place, row in enumerate(called):
         if not remote.ahead and not hangs.is_enough(row):
-            together = list(takewhile(partial(_is_sent_ahead, claims), islice(rows, place, place + _AHEAD)))
-            if len(together) > 1:
-                remote.send_ahead([_call_of(row) for row in together])
+            calls = [*takewhile(bool, map(partial(_small_call, claims), islice(rows, place, place + _AHEAD)))]
+            if len(calls) > 1:
+                remote.send_ahead([call for call in calls if call])
         yield row
 
 
-def _is_sent_ahead(claims: Claims, row: Row) -> bool:
-    """True if a row is one small call, which nothing that was called before can change."""
+def _small_call(claims: Claims, row: Row) -> SmallCall | None:
+    """Return the call of a row if it is one and small, so that nothing called before can change it; otherwise None."""
     if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.offers(row.operation):
-        return False
-    _, tensors, _ = _call_of(row)
-    return sum(len(tensor.memory) for tensor in tensors) <= _SMALL
-
-
-def _call_of(row: Row) -> tuple[Graph, tuple[Tensor, ...], bool]:
+        return None
     (step,) = row.steps
     src, shapes, may_overwrite = arguments_of(step)
-    return step.graph, (src, *shapes), may_overwrite
+    tensors = (src, *shapes)
+    return (step.graph, tensors, may_overwrite) if sum([len(each.memory) for each in tensors]) <= _SMALL else None
 
 
 def _until_given_up(rows: Iterator[Row], remote: Remote | None) -> Iterator[Row]:

@@ -29,7 +29,8 @@ _STDERR_KEPT = 8192
 """Bytes of the standard error that are kept, the last ones."""
 _LAST_READS = 64
 """Reads of the standard error of a process that has ended."""
-_PIPE = 1 << 20
+_PIPE, _LEAST_ROOM = 1 << 20, 4096
+"""Bytes asked for in a pipe, and those that every pipe has."""
 _READ = 1 << 16
 _AHEAD = 2 * protocol.LONGEST_LINE
 """Bytes that a process may send while a call is still being sent to it."""
@@ -58,9 +59,11 @@ class Process:
         self._finalizer = weakref.finalize(self, kill_tree, handle)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
-        for descriptor in (self._in, self._out):
+        self.room = _LEAST_ROOM
+        """Bytes that can be sent without waiting to a process that has read all before."""
+        for descriptor in (self._out, self._in):
             with contextlib.suppress(OSError, AttributeError):
-                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
+                self.room = fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
         self._reading, self._writing = select.poll(), select.poll()
         for poll in (self._reading, self._writing):
             poll.register(self._out, select.POLLIN)

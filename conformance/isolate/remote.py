@@ -75,7 +75,7 @@ class Remote:
             program.join(session)
         requests = [(program, call[1], call[2]) for program, call in zip(programs, calls, strict=True)]
         try:
-            self.ahead.extend(zip(programs, session.send_ahead(requests), strict=True))
+            self.ahead.extend(zip(programs, session.send_ahead(requests), strict=False))
         except Unsupported:  # each of them is asked for alone, and told so
             return
         except (Fault, Crashed, TimedOut, MemoryError) as error:

@@ -112,13 +112,20 @@ class Session:
         return self._read_replies(sent, began)
 
     def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[Sent]:
-        """Send small calls in one write, to be read one after another with `read_ahead`."""
-        parts, sent, deadline = list[Bytes](), list[Sent](), self._deadline()
+        """Send small calls in one write, to be read one after another with `read_ahead`.
+
+        Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
+        """
+        parts, sent, deadline = bytearray(), list[Sent](), self._deadline()
         for behind, (program, tensors, may_overwrite) in zip(reversed(range(len(calls))), calls, strict=True):
             call, more = self._request(program, tensors, may_overwrite, deadline, behind)
-            parts += more
+            request = b"".join(more)
+            if sent and len(parts) + len(request) > self.process.room:
+                sent[-1] = sent[-1]._replace(behind=0)
+                break
+            parts += request
             sent.append(call)
-        self.process.send([b"".join(parts)], deadline, "run")
+        self.process.send([parts], deadline, "run")
         return sent
 
     def read_ahead(self, sent: Sent) -> Tensor:

@@ -154,6 +154,16 @@ def test_a_request_of_another_kind_does_not_meet_the_replies_to_calls_ahead(plan
         remote.session().compile(RemoteProgram(remote, rows_of(plan, CASE)[0].steps[0].graph))
 
 
+def test_only_what_the_pipe_has_room_for_is_sent_ahead(plan: Plan, sent: Counter[str]) -> None:
+    rows = rows_of(plan, CASE)
+    with use_backend("numpy", "worker") as remote:
+        assert isinstance(remote, Remote)
+        remote.session().process.room = 4096
+        results = list(run_rows(rows, remote, remote.claims, "worker"))
+    assert {result.outcome.kind for result in results} == {"tensor"}
+    assert 3 < sent["run"] < len(rows)
+
+
 def test_a_program_that_knows_no_forks_is_told_of_none_ahead(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row for row in plan.rows if len(row.case.steps) == 1 and not row.case.large]
     forks = [row for row in rows if row.case.steps[0].shared_src][:4]
