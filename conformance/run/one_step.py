@@ -6,7 +6,7 @@ every exception, goes to the judge.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,9 +31,15 @@ def call_one_step(row: Row, adapter: Adapter) -> Result | Outcome:
     due = step.due
     if due is None or step.has_many or not _is_due(step, due.dims, answer):
         return conclude_call(step, partial(_return, answer))[0]
-    outcome = Outcome("tensor", step.source.type, due.dims, None, None, None, (), shares_src(answer, step.src))
+    outcome = _due_outcome(step.source.type, due.dims, shares_src(answer, step.src))
     verdicts = dict.fromkeys(due.documents, RIGHT.verdict)
     return Result(row.id, verdicts, (outcome,), 0, None, None, (step.src.digest,))
+
+
+@lru_cache(1 << 12)
+def _due_outcome(type_: str, dims: tuple[int, ...], shares: bool) -> Outcome:
+    """Return the outcome of an answer that is due; many rows have the same."""
+    return Outcome("tensor", type_, dims, None, None, None, (), shares)
 
 
 def judge_one_step(row: Row, outcome: Outcome, left_out: bool) -> Result:
