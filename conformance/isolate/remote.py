@@ -144,9 +144,13 @@ class Remote:
             self._session = None
 
     def restart(self) -> None:
-        """End the process; the next call starts one that is not a forked copy."""
+        """End the process; the next call starts one that is not a forked copy.
+
+        From here on calls are sent alone: a backend that ends its process may have spoilt memory in an earlier call,
+        and shows that soonest if nothing else is in that memory.
+        """
         self.renew()
-        self._next_is_fresh = True
+        self._next_is_fresh = self.calls_alone = True
 
     def close(self) -> None:
         """Ask the process to end, and kill it if it does not."""

@@ -108,6 +108,20 @@ def test_the_row_that_ended_the_process_is_named_and_how(tmp_path: Path, plan: P
     assert all({"compiling": "compile", "running": "run"}[where] in str(result.outcome.message) for result in died)
 
 
+def test_calls_are_sent_alone_once_one_ended_the_process(tmp_path: Path, plan: Plan, sent: Counter[str]) -> None:
+    rows = rows_of(plan, CASE)
+    backend = acts(tmp_path, "os.abort()", running="self.graph.src.type == 'bf16'")
+    with use_backend(backend, "worker", LIMITS) as remote:
+        came = run_rows(rows, remote, remote.claims, "worker")
+        while next(came).outcome.kind != "crash":
+            pass
+        assert isinstance(remote, Remote)
+        before, left = sent["run"], len(list(came))
+        assert not remote.ahead
+    assert left > 5
+    assert sent["run"] >= before + left
+
+
 def test_a_call_that_writes_into_the_src_of_an_earlier_row_fails_no_row_before_it(tmp_path: Path, plan: Plan) -> None:
     backend = acts(tmp_path, "Acts.kept[:1] = b'x'", running="Acts.kept is not None and len(Acts.kept)")
     alone, ahead = run_alone_and_ahead(backend, rows_of(plan, CASE))
