@@ -54,8 +54,6 @@ class Call(NamedTuple):
     """The place of each tensor in shared memory; None if it went through the pipe."""
     room: int
     """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
-    deadline: float
-    """The time by which it must be answered; of a call sent ahead, it is set when its turn comes."""
     may_overwrite: bool
 
 

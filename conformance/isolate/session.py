@@ -46,6 +46,8 @@ class Session:
         self.seconds_compiling = 0.0
         """Seconds from sending a graph to be compiled and run to the reply to compile."""
         self._programs, self._large = 0, False
+        self._until = 0.0
+        """The time by which the call whose replies are read must be answered."""
         self._reader: MemoryReader | None = None
         try:
             self.description = self._begin(shared)
@@ -106,9 +108,9 @@ class Session:
 
     def run(self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
         """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
-        began, deadline = time.monotonic(), self._deadline()
-        sent, parts = self._request(program, tensors, may_overwrite, deadline)
-        self.process.send(parts if self._large else [b"".join(parts)], deadline, "run")
+        began, self._until = time.monotonic(), self._deadline()
+        sent, parts = self._request(program, tensors, may_overwrite)
+        self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
         return self._read_replies(sent, began)
 
     def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[Sent]:
@@ -116,31 +118,30 @@ class Session:
 
         Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
         """
-        parts, sent, deadline = bytearray(), list[Sent](), self._deadline()
+        parts, sent = bytearray(), list[Sent]()
         for behind, (program, tensors, may_overwrite) in zip(reversed(range(len(calls))), calls, strict=True):
-            call, more = self._request(program, tensors, may_overwrite, deadline, behind)
+            call, more = self._request(program, tensors, may_overwrite, behind)
             request = b"".join(more)
             if sent and len(parts) + len(request) > self.process.room:
                 sent[-1] = sent[-1]._replace(behind=0)
                 break
             parts += request
             sent.append(call)
-        self.process.send([parts], deadline, "run")
+        self.process.send([parts], self._deadline(), "run")
         return sent
 
     def read_ahead(self, sent: Sent) -> Tensor:
         """Read the answer to the next call that was sent ahead; UnreportedChange if it has to be made again."""
-        deadline = self._deadline()
+        self._until = self._deadline()
         self.process.replies_due = sent.behind or 0
         try:
-            return self._read_replies(sent._replace(call=sent.call._replace(deadline=deadline)), time.monotonic())
+            return self._read_replies(sent, time.monotonic())
         finally:
             self.process.replies_due = 0
 
     def _request(
-        self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool, deadline: float,
-        behind: int | None = None,
-    ) -> tuple[Sent, list[Bytes]]:  # fmt: skip
+        self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None
+    ) -> tuple[Sent, list[Bytes]]:
         """Return a call, and the parts of the requests that it takes."""
         new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
@@ -152,7 +153,7 @@ class Session:
             compiling = new_id()
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
-        call = Call(new_id(), tensors, places, room, deadline, may_overwrite)
+        call = Call(new_id(), tensors, places, room, may_overwrite)
         more = "" if behind is None else protocol.behind(behind)
         parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
@@ -162,9 +163,9 @@ class Session:
     def _read_replies(self, sent: Sent, began: float) -> Tensor:
         program, call, closes, compiling, behind = sent
         for number in closes:
-            self.process.read_reply(number, call.deadline, "close")
+            self.process.read_reply(number, self._until, "close")
         if compiling:
-            reply = self.process.read_reply(compiling, call.deadline, "compile")
+            reply = self.process.read_reply(compiling, self._until, "compile")
             self.seconds_compiling += time.monotonic() - began
             self._check_compile_reply(program, reply, call, bool(behind))
         answer = program.answers[call.id] = self._read_answer(program, call, bool(behind), behind is not None)
@@ -187,17 +188,17 @@ class Session:
 
     def run_at_once(self, runs: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> Iterator[Callable[[], Tensor]]:
         """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
-        calls, parts, deadline = list[Call](), list[Bytes](), self._deadline()
+        calls, parts, self._until = list[Call](), list[Bytes](), self._deadline()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
             places = [None] * len(tensors)
-            call = Call(self.process.new_id(), tensors, places, 0, deadline, may_overwrite)
+            call = Call(self.process.new_id(), tensors, places, 0, may_overwrite)
             more = protocol.WITH_NEXT if number < len(runs) else ""
             parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, more))
             parts += [tensor.memory for tensor in tensors]
             program.sources[call.id] = tensors[0]
             calls.append(call)
-        self.process.send(parts, deadline, "run")
+        self.process.send(parts, self._until, "run")
         for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
             yield partial(self._read_answer, program, call, number < len(runs))
 
@@ -215,7 +216,7 @@ class Session:
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.read_reply(call.id, call.deadline, "run"):
+            if "result" in self.process.read_reply(call.id, self._until, "run"):
                 raise self.process.make_fault(
                     "run: a result from a program whose compilation did not succeed"
                 ) from None
@@ -243,7 +244,7 @@ class Session:
 
     def _read_answer(self, program: Compiled, call: Call, with_next: bool = False, sent_ahead: bool = False) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
-        reply = self.process.read_reply(call.id, call.deadline, "run")
+        reply = self.process.read_reply(call.id, self._until, "run")
         try:
             answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
             if call.room:
@@ -271,13 +272,13 @@ class Session:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(call.tensors)}")
-            self._replace(call.tensors[index].memory, wrote, call.deadline)
+            self._replace(call.tensors[index].memory, wrote)
         for key, tensors in (("changed", program.answers), ("overwrote", program.sources)):
             for number, changed in listed_objects(reply, key, "call"):
                 earlier = tensors.get(number) if type(number) is int else None
                 if earlier is None:
                     raise Fault(f"{key!r} names the call {short(number)}, which is none of this program")
-                self._replace(earlier.memory, changed, call.deadline)
+                self._replace(earlier.memory, changed)
 
     def _expect_no_unreported_change(self, reader: MemoryReader, reply: Mapping[str, Any], call: Call) -> None:
         """Raise UnreportedChange if src or a shape of a call sent ahead is not in the worker's memory as in ours."""
@@ -328,7 +329,7 @@ class Session:
         announced = type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
-            memory = self.process.read_payload(size, call.deadline, "run")
+            memory = self.process.read_payload(size, self._until, "run")
         else:
             memory = self._read_shared_memory(at, size, call)
         if isinstance(announced, RemoteError):
@@ -366,10 +367,10 @@ class Session:
                     if tensor.memory != shared:
                         tensor.memory[:] = shared
 
-    def _replace(self, memory: Any, change: Mapping[str, Any], deadline: float) -> None:
+    def _replace(self, memory: Any, change: Mapping[str, Any]) -> None:
         if change.get("bytes") != len(memory):
             raise Fault(f"it changed {short(change.get('bytes'))} bytes of a memory that has {len(memory)}")
-        memory[:] = self.process.read_payload(len(memory), deadline, "run")
+        memory[:] = self.process.read_payload(len(memory), self._until, "run")
 
     def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
         try:
