@@ -288,7 +288,7 @@ class Server:
 
 
 def _address(memory: bytearray | memoryview) -> int:
-    """Return the address of a memory in this process; 0 if it is empty."""
+    """Return the address of a memory of ours; 0 if it is empty."""
     return ctypes.addressof(ctypes.c_char.from_buffer(memory)) if len(memory) else 0
 
 
@@ -296,7 +296,9 @@ def _address_of_answer(value: Tensor | Array) -> int:
     """Return the address of an answer's elements; 0 if they do not lie one after another."""
     if isinstance(value, Tensor):
         dense = value.strides == strides_of(value.dims, "dense", WIDTH[value.type])
-        return _address(value.memory) + value.offset if dense else 0
+        if not dense:
+            return 0
+        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0]) + value.offset  # may be bytes
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
