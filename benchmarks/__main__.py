@@ -169,9 +169,8 @@ def start_up() -> Measured:
 
 def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
-    from conformance.isolate.backend import use_backend
+    from conformance.isolate.backend import run_rows, use_backend
     from conformance.isolate.remote import Remote
-    from conformance.run.row import run
 
     with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
 
@@ -181,7 +180,7 @@ def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
 
         def once() -> float:
             began = clock()
-            for _ in run(rows, adapter):
+            for _ in run_rows(rows, adapter, adapter.claims, isolation):  # type: ignore[arg-type]
                 pass
             return clock() - began
 
@@ -270,6 +269,7 @@ MEASUREMENTS += [
     Measurement("`conformance run numpy`, reports and all", whole_runs.whole_run, budget=5),
     Measurement("item of `pytest --adapter numpy`", whole_runs.item_of_pytest),
     Measurement("call of a sweep, in process", sweeps.call_of_a_sweep, most=1.8),
+    Measurement("call of a sweep, without the reference's own work", sweeps.sweep_around_a_call, most=0.5),
     Measurement("sweep by two processes", sweeps.sweep_by_two, most=0.55),
     Measurement("peak memory of a sweep of 10^6 calls", sweeps.memory_of_a_sweep, budget=120e6, most=1.5),
     Measurement("all reports on a run", whole_runs.reports),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,23 @@ def _order(adapter: str = "numpy") -> Any:
     return Order(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
 
 
-def call_of_a_sweep() -> Measured:
-    """One call of a sweep on the reference in this process, beside a bare loop over the very same calls."""
+class Calls(NamedTuple):
+    """The calls of a block of a sweep: how long the sweep takes for all of them, and the same calls in bare loops."""
+
+    number: int
+    seconds: float
+    of_reference: Callable[[], None]
+    """Makes the calls of the reference, and looks at no answer."""
+    bare: Callable[[], int]
+
+
+def _calls() -> Calls:
     from conformance.explore.blocks import blocks_of
+    from conformance.explore.calls import nodes_of
     from conformance.explore.context import Context, close_backend
     from conformance.explore.run_block import BlockRun, run_block
     from conformance.explore.tabulate import tabulate
+    from conformance.model import Declared, Graph, Rejected
     from conformance.plan.memory import Source, image_of
 
     order = _order()
@@ -44,6 +56,16 @@ def call_of_a_sweep() -> Measured:
         for way in order.ways
         for src, wanted in zip(run.srcs, wants, strict=True)
     ]
+    nodes = nodes_of("StaticReshape", order.ways[0].given, order.ways[0].shape_type, run.shapes)
+
+    def of_reference() -> None:
+        for image, _ in sources:
+            src, declared = image.tensor, Declared(image.tensor.type, image.tensor.dims)
+            for node in nodes:
+                try:
+                    adapter.compile(Graph(declared, node)).run(src, (), False)
+                except Rejected:  # noqa: PERF203 - half of the calls are made to be rejected
+                    continue
 
     def bare() -> int:
         good = 0
@@ -64,8 +86,23 @@ def call_of_a_sweep() -> Measured:
                         good += out.dtype == src.dtype and out.shape == due and out.tobytes() == want
         return good
 
-    calls = block.calls * len(order.ways)
-    return Measured(ours / calls, cpu(bare) / calls, "numpy.reshape in a try, compared, in a bare loop")
+    return Calls(block.calls * len(order.ways), ours, of_reference, bare)
+
+
+_BARE = "numpy.reshape in a try, compared, in a bare loop"
+
+
+def call_of_a_sweep() -> Measured:
+    """One call of a sweep on the reference in this process, beside a bare loop over the very same calls."""
+    calls = _calls()
+    return Measured(calls.seconds / calls.number, cpu(calls.bare) / calls.number, _BARE)
+
+
+def sweep_around_a_call() -> Measured:
+    """The time that a sweep adds to one call of the reference: all but the reference's own compile and run."""
+    calls = _calls()
+    ours = calls.seconds - cpu(calls.of_reference)
+    return Measured(ours / calls.number, cpu(calls.bare) / calls.number, _BARE)
 
 
 def sweep_by_two() -> Measured:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from ..adapter import CannotStart, is_own, load_adapter
-from ..model import NOT_RUN, Adapter, Claims, Isolated, Result
+from ..model import NOT_RUN, Adapter, Claims, Graph, Isolated, Result, Tensor
 from ..plan.rows import Row
+from ..run.call import arguments_of
 from ..run.confirm import HangCounter
 from ..run.row import result_without_call, run
 from .launch import DEFAULT_LIMITS, Limits
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 Isolation = Literal["worker", "case", "none"]
+_AHEAD, _SMALL = 32, 1 << 13
+"""Calls that are sent together to a process, and the bytes that each of them may have."""
+SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
 _CHUNK = 16
 """The least number of rows of a chunk: few enough to share evenly, many enough to be worth a thread's turn."""
 
@@ -69,9 +75,34 @@ def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: I
             adapter.renew()
             yield from run([row], adapter, claims, hangs)
     else:
-        yield from run(_until_given_up(rest, remote), adapter, claims, hangs)
+        called = _until_given_up(rest, remote)
+        if remote and hangs and isinstance(rows, Sequence):
+            called = _send_ahead(called, rows, remote, claims, hangs)
+        yield from run(called, adapter, claims, hangs)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
+
+
+def _send_ahead(
+    called: Iterable[Row], rows: Sequence[Row], remote: Remote, claims: Claims, hangs: HangCounter
+) -> Iterator[Row]:
+    """Yield the rows that are called, the first of `rows`; send the calls of those that follow each other together."""
+    for place, row in enumerate(called):
+        if not remote.ahead and not hangs.is_enough(row):
+            calls = [*takewhile(bool, map(partial(_small_call, claims), islice(rows, place, place + _AHEAD)))]
+            if len(calls) > 1:
+                remote.send_ahead([call for call in calls if call])
+        yield row
+
+
+def _small_call(claims: Claims, row: Row) -> SmallCall | None:
+    """Return the call of a row if it is one and small, so that nothing called before can change it; otherwise None."""
+    if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.offers(row.operation):
+        return None
+    (step,) = row.steps
+    src, shapes, may_overwrite = arguments_of(step)
+    tensors = (src, *shapes)
+    return (step.graph, tensors, may_overwrite) if sum([len(each.memory) for each in tensors]) <= _SMALL else None
 
 
 def _until_given_up(rows: Iterator[Row], remote: Remote | None) -> Iterator[Row]:

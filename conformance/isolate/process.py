@@ -29,10 +29,13 @@ _STDERR_KEPT = 8192
 """Bytes of the standard error that are kept, the last ones."""
 _LAST_READS = 64
 """Reads of the standard error of a process that has ended."""
-_PIPE = 1 << 20
+_PIPE, _LEAST_ROOM = 1 << 20, 4096
+"""Bytes asked for in a pipe, and those that every pipe has."""
 _READ = 1 << 16
 _AHEAD = 2 * protocol.LONGEST_LINE
 """Bytes that a process may send while a call is still being sent to it."""
+_FEW_REPLIES, _GATHER_SECONDS = 4, 0.0002
+"""So many replies are given time to gather: waking up for each of them would cost more than reading it."""
 _POLL_SECONDS = 0.25
 """Seconds after which a silent process is polled: it may have ended while a child of it keeps the pipes open."""
 
@@ -44,6 +47,8 @@ class Process:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
+        self.replies_due = 0
+        """Calls behind the next one whose replies will come without another request."""
         self._child = handle.child
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -54,9 +59,11 @@ class Process:
         self._finalizer = weakref.finalize(self, kill_tree, handle)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
-        for descriptor in (self._in, self._out):
+        self.room = _LEAST_ROOM
+        """Bytes that can be sent without waiting to a process that has read all before."""
+        for descriptor in (self._out, self._in):
             with contextlib.suppress(OSError, AttributeError):
-                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
+                self.room = fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
         self._reading, self._writing = select.poll(), select.poll()
         for poll in (self._reading, self._writing):
             poll.register(self._out, select.POLLIN)
@@ -190,6 +197,8 @@ class Process:
 
     def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
         """Wait until there is something to read, or room to write if `poll` asks for it; keep the end of stderr."""
+        if self.replies_due >= _FEW_REPLIES:
+            time.sleep(_GATHER_SECONDS)
         while True:
             left = deadline - time.monotonic()
             ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)

@@ -94,20 +94,28 @@ def compile_line(request: int, program: int, graph: Graph) -> bytes:
     return f'{{"id":{request},"do":"compile","program":{program},"graph":{graph_text(graph)}}}\n'.encode()
 
 
+WITH_NEXT = ',"with_next":true'
+"""Part of a request to run: the next request is a run to be made at the same time."""
+
+
+def behind(count: int) -> str:
+    """Return the part of a request to run that says how many runs were sent behind it."""
+    return f',"behind":{count}'
+
+
 def run_line(
     request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int,
-    with_next: bool = False,
+    more: str = "",
 ) -> bytes:  # fmt: skip
     """Encode the request to run a program on tensors, each at its place in shared memory or in the pipe if None.
 
-    `room`: bytes of shared memory that the tensors take, and that the answer may take behind them. `with_next`: the
-    next request is a run to be made at the same time.
+    `room`: bytes of shared memory that the tensors take, and that the answer may take behind them. `more`: `WITH_NEXT`
+    or the text of `behind`.
     """
     tensor_texts = ",".join([_tensor_text(tensor, at) for tensor, at in zip(tensors, places, strict=True)])
     answer = f',"answer":{{"at":{room},"room":{room}}}' if room else ""
     overwrite = "true" if may_overwrite else "false"
-    answer += ',"with_next":true' if with_next else ""
-    fields = f'"program":{program},"may_overwrite":{overwrite},"tensors":[{tensor_texts}]{answer}'
+    fields = f'"program":{program},"may_overwrite":{overwrite},"tensors":[{tensor_texts}]{answer}{more}'
     return f'{{"id":{request},"do":"run",{fields}}}\n'.encode()
 
 

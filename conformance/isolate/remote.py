@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -19,7 +20,8 @@ from .launch import DEFAULT_LIMITS, Limits, import_code, start
 from .prefork import Prefork
 from .process import Process
 from .protocol import Fault
-from .session import SHARED_FROM, Compiled, Session
+from .sent import Compiled, Sent, UnreportedChange
+from .session import SHARED_FROM, Session
 from .shared_memory import MMAP, TRIM, SharedMemory
 
 _TRIES = 3
@@ -47,11 +49,58 @@ class Remote:
         self._next_is_fresh = True
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
+        self.ahead = deque[tuple[RemoteProgram, Sent]]()
+        """Calls that were sent before their turn, with their programs."""
+        self._ahead_error: Exception | None = None
+        self.calls_alone = False
+        """True if no call is sent before its turn."""
         self.identity, self.claims = self._start_session().description
 
     def compile(self, graph: Graph) -> RemoteProgram:
         """Make a program, which is compiled when it is first run: both requests are sent together."""
+        if self.ahead and self.ahead[0][0].graph is graph:
+            return self.ahead[0][0]
         return RemoteProgram(self, graph)
+
+    def send_ahead(self, calls: Sequence[tuple[Graph, tuple[Tensor, ...], bool]]) -> None:
+        """Send the next calls in one write, where the process takes that.
+
+        Each is compiled and run in its turn as if it had been sent then, and nothing is read of it before.
+        """
+        session = self._session
+        if session is None or session.process.ended or not session.can_send_ahead or self.calls_alone:
+            return
+        programs = [RemoteProgram(self, graph) for graph, _, _ in calls]
+        for program in programs:
+            program.join(session)
+        requests = [(program, call[1], call[2]) for program, call in zip(programs, calls, strict=True)]
+        try:
+            self.ahead.extend(zip(programs, session.send_ahead(requests), strict=False))
+        except Unsupported:  # each of them is asked for alone, and told so
+            return
+        except (Fault, Crashed, TimedOut, MemoryError) as error:
+            self._ahead_error = error
+
+    def take_ahead(self, program: RemoteProgram, src: Tensor) -> Tensor | None:
+        """Read the answer to a call if it was sent ahead; None if it has to be made."""
+        if self._ahead_error is not None:
+            error, self._ahead_error = self._ahead_error, None
+            raise error
+        if not self.ahead:
+            return None
+        session, (expected, sent) = self._session, self.ahead.popleft()
+        if session is None or program is not expected or src is not sent.call.tensors[0]:
+            self.renew()
+            return None
+        try:
+            return session.read_ahead(sent)
+        except UnreportedChange:  # made one by one, it is certain which call changes what
+            self.calls_alone = True
+            self.renew()
+            return None
+        finally:
+            if session.process.ended:
+                self.ahead.clear()
 
     def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Future[Tensor]]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
@@ -89,25 +138,42 @@ class Remote:
 
     def renew(self) -> None:
         """End the process; the next call starts another, which has made no call before."""
+        self.ahead.clear()
         if self._session is not None:
             self._session.process.end()
             self._session = None
 
     def restart(self) -> None:
-        """End the process; the next call starts one that is not a forked copy."""
+        """End the process; the next call starts one that is not a forked copy.
+
+        From here on calls are sent alone: a backend that ends its process may have spoilt memory in an earlier call,
+        and shows that soonest if nothing else is in that memory.
+        """
         self.renew()
-        self._next_is_fresh = True
+        self._next_is_fresh = self.calls_alone = True
 
     def close(self) -> None:
         """Ask the process to end, and kill it if it does not."""
+        if self.ahead:  # it is still busy with calls that nobody asks for any more
+            self.renew()
         if self._session is not None:
             self.bad_end = self._session.process.stop()
         self._session = None
         if self.copies is not None:
             self.copies.close()
 
+    def count_seconds(self, seconds: float) -> None:
+        """Add the time of a call to the seconds spent on compiling and running."""
+        compiling = 0.0
+        if self._session is not None:
+            compiling, self._session.seconds_compiling = self._session.seconds_compiling, 0.0
+        self.seconds_compiling += compiling
+        self.seconds_running += seconds - compiling
+
     def session(self) -> Session:
         """Return the session of the running process, or of a new one, which must describe itself as the first did."""
+        if self.ahead:  # this call is not the one that was sent
+            self.renew()
         session = self._session
         if session is not None and not session.process.ended:
             return session
@@ -146,18 +212,19 @@ class RemoteProgram(Compiled):
         self.remote = remote
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
-        session = self.remote.session()
-        self.join(session)
-        began = time.monotonic()
+        began, remote = time.monotonic(), self.remote
         try:
-            answer = session.run(self, (src, *shapes), may_overwrite)
+            answer = remote.take_ahead(self, src)
+            if answer is None:
+                session = remote.session()
+                self.join(session)
+                began = time.monotonic()
+                answer = session.run(self, (src, *shapes), may_overwrite)
         except TimedOut:
-            self.remote.seconds_late += time.monotonic() - began
+            remote.seconds_late += time.monotonic() - began
             raise
         finally:
-            compiling, session.seconds_compiling = session.seconds_compiling, 0.0
-            self.remote.seconds_compiling += compiling
-            self.remote.seconds_running += time.monotonic() - began - compiling
+            remote.count_seconds(time.monotonic() - began)
         copies = self.remote.copies
         if copies is not None and copies.example is None and not may_overwrite:
             copies.keep_example(self.graph, (src, *shapes), answer)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from operator import ne
+from typing import Any
 
 from ..adapter import CannotStart, check_description
-from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ..model import Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH
 from ..plan.memory import has_no_memory, strides_of, volume_of
 from ..system.text import cut, short
@@ -17,6 +18,7 @@ from .process import Bytes, Process
 from .process_memory import MemoryReader
 from .protocol import Fault
 from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
+from .sent import Call, Compiled, Sent, UnreportedChange, WatchedMemory
 from .shared_memory import SharedMemory
 
 SHARED_FROM = 1 << 16
@@ -26,55 +28,10 @@ _MOST, _DROPPED = 1 << 26, 1 << 20
 """Bytes of an answer that are always read; bytes of a contradictory answer that are read and dropped."""
 _WIDEST = 8
 """Bytes of the widest element type."""
+_CHANGES = ("wrote", "changed", "overwrote")
+"""The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
 """Number of unused programs that are closed together; after a large call they are closed at once."""
-
-
-class Compiled:
-    """A graph, and its state in the session in which it was compiled."""
-
-    session: Session | None = None
-    """None if it has to be compiled with the next call."""
-
-    def __init__(self, graph: Graph, number: int = 0) -> None:
-        self.graph, self.number = graph, number
-        self.answers: dict[int, Tensor] = {}
-        """The answers so far, by the ids of the requests."""
-        self.watched: list[WatchedMemory] = []
-        """Sources and answers of earlier calls."""
-        self.sources: dict[int, Tensor] = {}
-        """The src of each of those requests."""
-
-    def __del__(self) -> None:
-        if self.session is not None:
-            self.session.closing.append(self.number)
-
-
-class WatchedMemory(NamedTuple):
-    """Memory in the worker that must not change, and our tensor that stands for it."""
-
-    address: int
-    size: int
-    data: bytearray
-    """Its content when it was last read."""
-    key: str
-    """The key under which a worker reports a change: `changed` for an answer, `overwrote` for a src."""
-    call: int
-    tensor: Tensor
-
-
-class Call(NamedTuple):
-    """A request to run a program."""
-
-    id: int
-    """The id of the request."""
-    tensors: Sequence[Tensor]
-    places: Sequence[int | None]
-    """The place of each tensor in shared memory; None if it went through the pipe."""
-    room: int
-    """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
-    deadline: float
-    may_overwrite: bool
 
 
 class Session:
@@ -89,6 +46,8 @@ class Session:
         self.seconds_compiling = 0.0
         """Seconds from sending a graph to be compiled and run to the reply to compile."""
         self._programs, self._large = 0, False
+        self._until = 0.0
+        """The time by which the call whose replies are read must be answered."""
         self._reader: MemoryReader | None = None
         try:
             self.description = self._begin(shared)
@@ -97,6 +56,11 @@ class Session:
             raise
         except (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError) as error:
             raise self._make_cannot_start(error) from None
+
+    @property
+    def can_send_ahead(self) -> bool:
+        """True if the process takes calls ahead of their turn; the first call of a backend is made alone."""
+        return self._takes_ahead and not self._patient
 
     def new_program(self) -> int:
         self._programs += 1
@@ -116,6 +80,7 @@ class Session:
         self._close_many = hello.get("close_many") is True
         self.has_threads = hello.get("with_next") is True
         self._has_forks = hello.get("takes_src") is True
+        self._takes_ahead = hello.get("behind") is True
         if hello.get("pid") == self.process.pid:  # otherwise it is in a container, where addresses differ
             self._reader = MemoryReader(self.process.pid)
         description = protocol.parse_description(self._ask({"do": "describe"}, "describe"))
@@ -143,7 +108,42 @@ class Session:
 
     def run(self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
         """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
-        process, new_id = self.process, self.process.new_id
+        began, self._until = time.monotonic(), self._deadline()
+        sent, parts = self._request(program, tensors, may_overwrite)
+        self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
+        return self._read_replies(sent, began)
+
+    def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[Sent]:
+        """Send small calls in one write, to be read one after another with `read_ahead`.
+
+        Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
+        """
+        parts, sent = bytearray(), list[Sent]()
+        for behind, (program, tensors, may_overwrite) in zip(reversed(range(len(calls))), calls, strict=True):
+            call, more = self._request(program, tensors, may_overwrite, behind)
+            request = b"".join(more)
+            if sent and len(parts) + len(request) > self.process.room:
+                sent[-1] = sent[-1]._replace(behind=0)
+                break
+            parts += request
+            sent.append(call)
+        self.process.send([parts], self._deadline(), "run")
+        return sent
+
+    def read_ahead(self, sent: Sent) -> Tensor:
+        """Read the answer to the next call that was sent ahead; UnreportedChange if it has to be made again."""
+        self._until = self._deadline()
+        self.process.replies_due = sent.behind or 0
+        try:
+            return self._read_replies(sent, time.monotonic())
+        finally:
+            self.process.replies_due = 0
+
+    def _request(
+        self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None
+    ) -> tuple[Sent, list[Bytes]]:
+        """Return a call, and the parts of the requests that it takes."""
+        new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
         if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
             for fields in self._take_unused_programs():
@@ -153,19 +153,22 @@ class Session:
             compiling = new_id()
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
-        call = Call(new_id(), tensors, places, room, self._deadline(), may_overwrite)
-        parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room))
+        call = Call(new_id(), tensors, places, room, may_overwrite)
+        more = "" if behind is None else protocol.behind(behind)
+        parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
         program.sources[call.id] = tensors[0]
-        began = time.monotonic()
-        process.send(parts if self._large else [b"".join(parts)], call.deadline, "run")
+        return Sent(program, call, closes, compiling, behind), parts
+
+    def _read_replies(self, sent: Sent, began: float) -> Tensor:
+        program, call, closes, compiling, behind = sent
         for number in closes:
-            process.read_reply(number, call.deadline, "close")
+            self.process.read_reply(number, self._until, "close")
         if compiling:
-            reply = process.read_reply(compiling, call.deadline, "compile")
+            reply = self.process.read_reply(compiling, self._until, "compile")
             self.seconds_compiling += time.monotonic() - began
-            self._check_compile_reply(program, reply, call)
-        answer = program.answers[call.id] = self._read_answer(program, call)
+            self._check_compile_reply(program, reply, call, bool(behind))
+        answer = program.answers[call.id] = self._read_answer(program, call, bool(behind), behind is not None)
         return answer
 
     def _compile_line(self, number: int, program: Compiled) -> bytes:
@@ -185,17 +188,17 @@ class Session:
 
     def run_at_once(self, runs: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> Iterator[Callable[[], Tensor]]:
         """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
-        calls, parts, deadline = list[Call](), list[Bytes](), self._deadline()
+        calls, parts, self._until = list[Call](), list[Bytes](), self._deadline()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
             places = [None] * len(tensors)
-            call = Call(self.process.new_id(), tensors, places, 0, deadline, may_overwrite)
-            with_next = number < len(runs)
-            parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, with_next))
+            call = Call(self.process.new_id(), tensors, places, 0, may_overwrite)
+            more = protocol.WITH_NEXT if number < len(runs) else ""
+            parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, more))
             parts += [tensor.memory for tensor in tensors]
             program.sources[call.id] = tensors[0]
             calls.append(call)
-        self.process.send(parts, deadline, "run")
+        self.process.send(parts, self._until, "run")
         for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
             yield partial(self._read_answer, program, call, number < len(runs))
 
@@ -208,16 +211,17 @@ class Session:
         patient, self._patient = self._patient, False
         return self.process.start_clock(self.process.limits.start_seconds if patient else None)
 
-    def _check_compile_reply(self, program: Compiled, reply: Mapping[str, Any], call: Call) -> None:
+    def _check_compile_reply(self, program: Compiled, reply: Mapping[str, Any], call: Call, with_next: bool) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.read_reply(call.id, call.deadline, "run"):
+            if "result" in self.process.read_reply(call.id, self._until, "run"):
                 raise self.process.make_fault(
                     "run: a result from a program whose compilation did not succeed"
                 ) from None
-            self.process.expect_no_more("run")
+            if not with_next:
+                self.process.expect_no_more("run")
             raise
         program.session = self
 
@@ -238,16 +242,18 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _read_answer(self, program: Compiled, call: Call, with_next: bool = False) -> Tensor:
+    def _read_answer(self, program: Compiled, call: Call, with_next: bool = False, sent_ahead: bool = False) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
-        reply = self.process.read_reply(call.id, call.deadline, "run")
+        reply = self.process.read_reply(call.id, self._until, "run")
         try:
             answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
             if call.room:
                 self._copy_back(call)
-            if len(reply) > 2:
+            if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(program, reply, call)
-            if self._reader and not call.room:
+            if self._reader and sent_ahead:
+                self._expect_no_unreported_change(self._reader, reply, call)
+            elif self._reader and not call.room:
                 self._find_unreported_changes(self._reader, program, reply, call, answer)
         except Fault as fault:
             raise self.process.make_fault(f"run: {fault}") from None
@@ -266,13 +272,20 @@ class Session:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(call.tensors)}")
-            self._replace(call.tensors[index].memory, wrote, call.deadline)
+            self._replace(call.tensors[index].memory, wrote)
         for key, tensors in (("changed", program.answers), ("overwrote", program.sources)):
             for number, changed in listed_objects(reply, key, "call"):
                 earlier = tensors.get(number) if type(number) is int else None
                 if earlier is None:
                     raise Fault(f"{key!r} names the call {short(number)}, which is none of this program")
-                self._replace(earlier.memory, changed, call.deadline)
+                self._replace(earlier.memory, changed)
+
+    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Mapping[str, Any], call: Call) -> None:
+        """Raise UnreportedChange if src or a shape of a call sent ahead is not in the worker's memory as in ours."""
+        addressed = addressed_tensors(reply, call.tensors)
+        contents = reader.read([(at, len(tensor.memory)) for at, tensor in addressed]) if addressed else None
+        if contents and any(map(ne, contents, [tensor.memory for _, tensor in addressed])):
+            raise UnreportedChange
 
     def _find_unreported_changes(
         self, reader: MemoryReader, program: Compiled, reply: Mapping[str, Any], call: Call, answer: object
@@ -316,7 +329,7 @@ class Session:
         announced = type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
-            memory = self.process.read_payload(size, call.deadline, "run")
+            memory = self.process.read_payload(size, self._until, "run")
         else:
             memory = self._read_shared_memory(at, size, call)
         if isinstance(announced, RemoteError):
@@ -354,10 +367,10 @@ class Session:
                     if tensor.memory != shared:
                         tensor.memory[:] = shared
 
-    def _replace(self, memory: Any, change: Mapping[str, Any], deadline: float) -> None:
+    def _replace(self, memory: Any, change: Mapping[str, Any]) -> None:
         if change.get("bytes") != len(memory):
             raise Fault(f"it changed {short(change.get('bytes'))} bytes of a memory that has {len(memory)}")
-        memory[:] = self.process.read_payload(len(memory), deadline, "run")
+        memory[:] = self.process.read_payload(len(memory), self._until, "run")
 
     def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import mmap
 import os
@@ -60,7 +61,10 @@ class Server:
         self.sources: dict[int, list[tuple[int, Tensor, bytes]]] = {}
         self.shared_file: int | None = None
         self._shared: mmap.mmap | None = None
-        self.latest: Sequence[Tensor] = ()
+        self.latest: list[Tensor] = []
+        """The tensors since the suite last waited for a reply: it reads their memory until its next request."""
+        self.behind = 0
+        """The number of runs that were sent together behind the latest."""
 
     def serve(self) -> None:
         """Reply to requests until one is `stop`, or the input ends.
@@ -95,7 +99,7 @@ class Server:
             request = protocol.parse_line(self.stdin.readline(protocol.LONGEST_LINE)[:-1])
             runs.append(self.receive(request))
         replies = run_in_threads([partial(self.guard, self.answer, run.request, run.tensors) for run in runs])
-        self.latest = [tensor for run in runs for tensor in run.tensors]
+        self.latest, self.behind = [tensor for run in runs for tensor in run.tensors], 0
         for run, reply in zip(runs, replies, strict=True):
             self.reply(run.request, self.report(run, reply.result()))
         self.stdout.flush()
@@ -128,7 +132,7 @@ class Server:
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         shared = self.shared_file is not None
-        offers = {"close_many": True, "with_next": True, "takes_src": True}
+        offers = {"close_many": True, "with_next": True, "takes_src": True, "behind": True}
         return {"result": {"protocol": protocol.VERSION, "shared_memory": shared, **offers, "pid": os.getpid()}}
 
     def guard(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
@@ -162,7 +166,8 @@ class Server:
         """Run a program, and report what else the call changed."""
         run = self.receive(request)
         reply = self.guard(self.answer, request, run.tensors)
-        self.latest = run.tensors  # the suite reads their memory until its next request
+        self.latest = [*self.latest, *run.tensors] if self.behind else run.tensors
+        self.behind = request.get("behind", 0)
         return self.report(run, reply)
 
     def receive(self, request: Mapping[str, Any]) -> Received:
@@ -283,15 +288,17 @@ class Server:
 
 
 def _address(memory: bytearray | memoryview) -> int:
-    """Return the address of a memory in this process; 0 if it is empty."""
-    return int(np.frombuffer(memory, np.uint8).__array_interface__["data"][0]) if len(memory) else 0
+    """Return the address of a memory of ours; 0 if it is empty."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory)) if len(memory) else 0
 
 
 def _address_of_answer(value: Tensor | Array) -> int:
     """Return the address of an answer's elements; 0 if they do not lie one after another."""
     if isinstance(value, Tensor):
         dense = value.strides == strides_of(value.dims, "dense", WIDTH[value.type])
-        return _address(value.memory) + value.offset if dense else 0
+        if not dense:
+            return 0
+        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0]) + value.offset  # may be bytes
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 

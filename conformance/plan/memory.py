@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +94,7 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
     return tuple(strides)
 
 
+@lru_cache(4096)
 def _dense_strides(dims: tuple[int, ...], width: int) -> tuple[int, ...]:
     strides = []
     for length in reversed(dims):

@@ -104,10 +104,9 @@ def _answer_outcome(answer: Any, src: Image) -> Outcome:
     if not isinstance(answer, np.ndarray):
         if why := dims_error(tuple(map(index, answer.dims))):
             return Outcome("error", message=f"run returned a Tensor of {why}")
-        shares = answer.shares_src or answer.memory is src.tensor.memory
-        return Outcome("tensor", type_, tuple(map(index, answer.dims)), elements_of(answer), shares=shares)
-    shares = answer.base is not None and _shares(answer, src)
-    return Outcome("tensor", type_, answer.shape, elements_of(answer), None, None, (), shares)
+        dims, elements = tuple(map(index, answer.dims)), elements_of(answer)
+        return Outcome("tensor", type_, dims, elements, shares=shares_src(answer, src))
+    return Outcome("tensor", type_, answer.shape, elements_of(answer), None, None, (), shares_src(answer, src))
 
 
 def named_type(answer: Any) -> str | Exception:
@@ -132,8 +131,11 @@ def _type_of(dtype: np.dtype[Any]) -> str | Exception:
     return name if name in WIDTH else TypeError(f"run returned an array of {dtype}, which is no element type")
 
 
-def _shares(answer: Any, src: Image) -> bool:
-    return bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
+def shares_src(answer: Any, src: Image) -> bool:
+    """True if an answer lies in the memory of src, here or in the process that gave it."""
+    if not isinstance(answer, np.ndarray):
+        return bool(answer.shares_src or answer.memory is src.tensor.memory)
+    return answer.base is not None and bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
 
 
 def elements_of(answer: Any) -> bytes | memoryview:

@@ -57,7 +57,9 @@ class Judgement(NamedTuple):
     diagnosis: Diagnosis | None = None
 
 
-_RIGHT, _OBSERVED, _NOT_CLAIMED = Judgement(PASS), Judgement(OBSERVED), Judgement(NOT_CLAIMED)
+RIGHT = Judgement(PASS)
+"""The judgement on an answer that is due: it has the type, dims and bits of a legal call, and no memory changed."""
+_OBSERVED, _NOT_CLAIMED = Judgement(OBSERVED), Judgement(NOT_CLAIMED)
 
 
 def judge(
@@ -85,7 +87,7 @@ def judge(
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
-    return _RIGHT if meaning.kind == "legal" else _OBSERVED
+    return RIGHT if meaning.kind == "legal" else _OBSERVED
 
 
 def _shows_nothing(outcome: Outcome, source: Source) -> bool:

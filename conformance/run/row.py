@@ -14,8 +14,8 @@ from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import elements_of, make_call
 from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
-from .diagnose import Diagnosis
 from .judge import Judgement, deciding_step, judge
+from .one_step import call_one_step, judge_one_step
 
 _ALIVE = 24
 """Programs of a row that are kept; no row of a case that is written down has as many."""
@@ -67,16 +67,26 @@ def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None 
     if row.case.generated:
         return _run_step_by_step(row, adapter, left_out, previous)
     steps = row.steps
-    outcomes = call_steps(row, adapter) if len(steps) > 1 else [make_call(adapter, steps[0], None)[0]]
-    for outcome in outcomes:
-        if outcome.kind in DIED:
+    if len(steps) == 1:
+        result = _run_one_step(row, adapter, left_out, previous)
+    else:
+        outcomes = call_steps(row, adapter)
+        if any(outcome.kind in DIED for outcome in outcomes):
             outcomes = confirm(row, adapter, outcomes, previous, call_steps)
-            break
-    result = judge_row(row, outcomes, left_out) if len(steps) > 1 else _judge_one_step(row, outcomes[0], left_out)
+        result = judge_row(row, outcomes, left_out)
     for step in steps:
         if step.has_many:
             step.free_memory()
     return result
+
+
+def _run_one_step(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+    came = call_one_step(row, adapter)
+    if isinstance(came, Result):
+        return came
+    if came.kind in DIED:
+        (came,) = confirm(row, adapter, [came], previous, call_steps)
+    return judge_one_step(row, came, left_out)
 
 
 def _run_step_by_step(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
@@ -179,7 +189,7 @@ def _has_changed(answer: Any, outcome: Outcome) -> bool:
 def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
     """Judge each step in each document. A document's verdict on the row is its worst on any step."""
     if len(outcomes) == 1 and not row.case.generated:
-        return _judge_one_step(row, outcomes[0], left_out)
+        return judge_one_step(row, outcomes[0], left_out)
     by_step = []
     earlier: list[bytes | memoryview] = []
     for step, outcome in zip(row.steps, outcomes, strict=True):
@@ -199,27 +209,6 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
         ]
     )
     return Result(row.id, verdicts, kept, deciding, name, text, contents_of(outcomes), differing=differing)
-
-
-def _judge_one_step(row: Row, outcome: Outcome, left_out: bool) -> Result:
-    """Judge a row with a single step; nearly all rows have one."""
-    (step,) = row.steps
-    source, src = step.source, step.src
-    verdicts: dict[str, Verdict] = {}
-    diagnosis: Diagnosis | None = None
-    for meaning, documents in step.meanings:
-        judgement = judge(outcome, meaning, source, src, left_out)
-        diagnosis = diagnosis or judgement.diagnosis
-        for document in documents:
-            verdicts[document] = judgement.verdict
-    name, text, differing = diagnosis or (None, None, None)
-    kind, type_, dims, data, stage, message, faults, shares = outcome
-    if data is None:
-        contents: tuple[str | None, ...] = ()
-    else:  # if it is right, it holds what src held
-        contents = (src.digest if name is None else digest_of(data),)
-    kept = (Outcome(kind, type_, dims, None, stage, message, faults, shares),)
-    return Result(row.id, verdicts, kept, 0, name, text, contents, differing=differing)
 
 
 def _judge_step(

@@ -18,6 +18,8 @@ class CountsSeconds(Protocol):
 
     seconds_compiling: float
     seconds_running: float
+    calls_alone: bool
+    """True if no call is sent before its turn, so that the time of each can be measured."""
 
 
 class Timings:
@@ -25,12 +27,13 @@ class Timings:
 
     def __init__(self) -> None:
         self.seconds_compiling = self.seconds_running = self.seconds_of_rows = self.seconds_writing = 0.0
+        self.calls_alone = True
         self._adapter: CountsSeconds = self
 
     def watch(self, adapter: Adapter) -> Adapter:
         """Return an adapter whose calls are measured."""
         if isinstance(adapter, CountsSeconds):
-            self._adapter = adapter
+            self._adapter, adapter.calls_alone = adapter, True
             return adapter
         return _Watched(adapter, self)
 

@@ -130,6 +130,13 @@ def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path) -> N
     assert not {"pass", "observed"} & verdicts(there)
 
 
+def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(tmp_path: Path) -> None:
+    remote = odd(tmp_path, "return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
+    image = image_of(Source("f32", (2, 3)))
+    answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+    assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
+
+
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("times", [2, 40])
 def test_an_answer_larger_than_src_comes_whole(tmp_path: Path, share: bool, times: int) -> None:

@@ -1,0 +1,74 @@
+"""Programs and calls of one process, as the suite keeps them: what was sent, and what is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..model import Graph, Tensor
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+class Compiled:
+    """A graph, and its state in the session in which it was compiled."""
+
+    session: Session | None = None
+    """None if it has to be compiled with the next call."""
+
+    def __init__(self, graph: Graph, number: int = 0) -> None:
+        self.graph, self.number = graph, number
+        self.answers: dict[int, Tensor] = {}
+        """The answers so far, by the ids of the requests."""
+        self.watched: list[WatchedMemory] = []
+        """Sources and answers of earlier calls."""
+        self.sources: dict[int, Tensor] = {}
+        """The src of each of those requests."""
+
+    def __del__(self) -> None:
+        if self.session is not None:
+            self.session.closing.append(self.number)
+
+
+class WatchedMemory(NamedTuple):
+    """Memory in the worker that must not change, and our tensor that stands for it."""
+
+    address: int
+    size: int
+    data: bytearray
+    """Its content when it was last read."""
+    key: str
+    """The key under which a worker reports a change: `changed` for an answer, `overwrote` for a src."""
+    call: int
+    tensor: Tensor
+
+
+class Call(NamedTuple):
+    """A request to run a program."""
+
+    id: int
+    """The id of the request."""
+    tensors: Sequence[Tensor]
+    places: Sequence[int | None]
+    """The place of each tensor in shared memory; None if it went through the pipe."""
+    room: int
+    """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
+    may_overwrite: bool
+
+
+class UnreportedChange(Exception):
+    """Memory of a call that was sent ahead changed, and no reply says so; a call behind it may have done that."""
+
+
+class Sent(NamedTuple):
+    """A call that was sent, and what is needed to read its replies."""
+
+    program: Compiled
+    call: Call
+    closes: Sequence[int]
+    """The ids of the requests to close programs that were sent with it."""
+    compiling: int
+    """The id of the request to compile; 0 if the program was compiled before."""
+    behind: int | None = None
+    """The number of calls that were sent together behind it; None if it was sent alone."""
