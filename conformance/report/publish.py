@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from .. import report
 from ..certify.conclude import conclude_evidence, ran_in_suite_process
-from ..certify.evidence import PACKED, Evidence, Refused, Target, pack, parse, read, read_content
-from ..certify.folder import PAGE, RESULTS
+from ..certify.evidence import Evidence, Refused, Target, pack, parse, read, read_content
+from ..certify.folder import PAGE, PUBLISHED, find_published_results, find_results
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
 from ..certify.signature import signatures_of
@@ -20,18 +20,19 @@ from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
 from . import certificate_page
 from .certificate import Trust, check_certificate
-from .compare_page import render
+from .compare_page import render_parts
 from .diff import difference
 from .diff_report import render_html
 from .finished_run import FinishedRun
 from .landing import pair_versions
 from .markdown import inert
 from .others import fill_others
+from .site import INDEX as SPECIFICATION
+from .site import write_site
 
-PUBLISHED = f"{RESULTS}{PACKED}"
-INDEX, REGISTER = "index.html", "register.html"
-_BESIDE = {"Certificates": REGISTER, "The documents, annotated": "spec/index.html"}
-"""Pages to which that of all backends links if they are there; `conformance site` writes the last one."""
+REGISTER = "register.html"
+_SPECIFICATION = "spec"
+"""The folder of the annotated documents, to which the pages of all backends lead."""
 _CERTIFICATE = (
     *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
     certificate_page.PAGE, certificate_page.BADGE,
@@ -73,8 +74,12 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
         )
     folder = reports / name
     certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
-    replaced = _describe_replacement(folder / PUBLISHED, evidence)
+    before = find_results(folder)
+    replaced = _describe_replacement(before[0], evidence) if before else None
     replace_bytes(folder / PUBLISHED, pack(data))
+    for path in before:
+        if path.name != PUBLISHED:
+            path.unlink()
     text = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
     for file in _CERTIFICATE:
@@ -92,8 +97,6 @@ def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
 
 def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     """Say which published results are replaced, and how many verdicts failed in them and in the new ones."""
-    if not path.exists():
-        return None
     try:
         before = read(path)
     except Refused:
@@ -115,19 +118,22 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
 
 def folders(reports: Path) -> list[Path]:
     """Return the folders that hold published results."""
-    return sorted(path.parent for path in reports.glob(f"*/{PUBLISHED}"))
+    return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
 def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
-    """Write the page of the published results of this suite; return them, and the folders of other suites."""
+    """Write the pages of all published results of this suite; return them, and the folders of other suites."""
     found = list(read_runs(reports, plan))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        beside = {name: page for name, page in _BESIDE.items() if (reports / page).is_file()}
-        text = render([facts for _, facts in runs], pages, _write_changes(runs), beside)
-        replace_text(reports / INDEX, text)
+        certificates = {"Certificates": REGISTER} if (reports / REGISTER).is_file() else {}
+        beside = {"The documents, annotated": f"{_SPECIFICATION}/{SPECIFICATION}", **certificates}
+        parts = render_parts([facts for _, facts in runs], pages, _write_changes(runs), beside)
+        for name, text in parts.items():
+            replace_text(reports / name, text)
+        write_site(reports / _SPECIFICATION, plan, runs)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)
     return [facts for _, facts in runs], stale
@@ -168,10 +174,11 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
 
 def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
+        path = find_published_results(folder) or folder / PUBLISHED
         try:
-            evidence = read(folder / PUBLISHED)
-            _check(evidence, plan, folder / PUBLISHED)
-        except Refused as refused:  # noqa: PERF203 - one for each folder
+            evidence = read(path)
+            _check(evidence, plan, path)
+        except Refused as refused:
             yield folder, str(refused)
         else:
             yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
