@@ -54,10 +54,15 @@ def main(arguments: list[str]) -> int:
 
 
 def perform(commands: list[list[str]], rest: list[str]) -> int:
-    """Run Python modules of the environment in turn, and stop at the first that fails."""
+    """Run Python modules of the environment in turn, and stop at the first that fails.
+
+    They keep their bytecode, even if a variable forbids it: the tests start many processes of the same modules.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for module, *arguments in commands:
         print("+", shlex.join([module, *arguments, *rest]), flush=True)
-        code = subprocess.run([PYTHON, "-m", module, *arguments, *rest], cwd=ROOT, check=False).returncode
+        command = [PYTHON, "-m", module, *arguments, *rest]
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         if code:
             return code
     return 0

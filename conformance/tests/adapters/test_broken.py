@@ -45,6 +45,7 @@ def drawn() -> tuple[Row, ...]:
     return tuple(drawn_rows(load_suite()))
 
 
+@functools.cache
 def of_rule(rule: str) -> list[Row]:
     return [row for row in rows() if row.case.rule == rule]
 
@@ -75,9 +76,10 @@ def test_a_belief_does_the_same_every_time(name: str) -> None:
     assert first == second
 
 
-def test_the_reference_itself_is_not_caught() -> None:
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_reference_itself_is_not_caught(step: int) -> None:
     reference = load_adapter("numpy")
-    assert [row.id for row in rows() if is_noticed(row, reference)] == []
+    assert [row.id for row in rows()[::step] if is_noticed(row, reference)] == []
 
 
 def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:

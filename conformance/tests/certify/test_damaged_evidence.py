@@ -71,9 +71,12 @@ def one_line(said: Said) -> bool:
     return said.err.count("\n") == 1 and said.err.startswith("conformance: ")
 
 
+@pytest.mark.parametrize("share", [80, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
-def test_no_field_of_the_evidence_that_somebody_changed_is_a_traceback(reading: Command, reader: str) -> None:
-    """A twentieth of the changes for each reader, drawn by its name."""
+def test_no_field_of_the_evidence_that_somebody_changed_is_a_traceback(
+    reading: Command, reader: str, share: int
+) -> None:
+    """A share of the changes for each reader, drawn by its name."""
     reading.run("numpy", *(("--shard", "1/1") if reader == "merge" else ()))
     path, folder = reading.out / "results.jsonl", reading.folder / "changed"
     folder.mkdir()
@@ -81,7 +84,7 @@ def test_no_field_of_the_evidence_that_somebody_changed_is_a_traceback(reading: 
     several = next(number for number, record in enumerate(lines) if "step" in record)
     places = [(at, *each) for at in (0, 1, several, len(lines) - 1) for each in mutations(lines[at])]
     assert len(places) > 1000
-    for at, where, value in random.Random(reader).sample(places, len(places) // 20):
+    for at, where, value in random.Random(reader).sample(places, len(places) // share):
         records = copy.deepcopy(lines)
         put(records[at], where, value)
         (folder / "results.jsonl").write_bytes(signed(records))

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import pytest
@@ -83,9 +83,13 @@ def text(value: object) -> Operand:
 
 
 class Shape(ast.NodeTransformer):
-    """Each literal becomes its type: what is left is what the script does."""
+    """Each literal becomes its type: what is left is what the script does. The values are kept apart."""
+
+    def __init__(self) -> None:
+        self.values: list[object] = []
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        self.values.append(node.value)
         return ast.Name("number" if isinstance(node.value, int | float) else type(node.value).__name__)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
@@ -111,7 +115,14 @@ def shape(script: Script, program: str) -> object:
         plain = re.sub(r"INT64_C\((-?\d+)\)", r"\1", program).replace("INT64_MIN}", "0}")
         plain = re.sub(r"(?<=[{ ])-(?=\d)", "", plain)
         return [kind if kind in ("string", "number") else token for kind, token in tokens(plain)]
-    return ast.dump(Shape().visit(ast.parse(program)))
+    return _parts(program)[0]
+
+
+@lru_cache(8)
+def _parts(program: str) -> tuple[str, list[object]]:
+    """What a program in Python does, and the values of its literals."""
+    shape = Shape()
+    return ast.dump(shape.visit(ast.parse(program))), shape.values
 
 
 def bytes_of(literal: str) -> bytes:
@@ -124,8 +135,7 @@ def values(script: Script, program: str) -> list[object]:
     """The values of all literals."""
     if script.in_c:
         return [bytes_of(token) for kind, token in tokens(program) if kind == "string" and r"\n" not in token]
-    constants = [node.value for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Constant)]
-    return [each.encode() if isinstance(each, str) else each for each in constants]
+    return [each.encode() if isinstance(each, str) else each for each in _parts(program)[1]]
 
 
 def compiled(program: str) -> None:

@@ -145,6 +145,7 @@ def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
     assert f" --spec {DIALECT / 'spec'}\n" in finding.out
 
 
+@pytest.mark.slow
 def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
     cli("check", "--spec", OPERATION / "spec", "--sources", OPERATION).expect(0, out="6  of 4 operations")
 

@@ -63,10 +63,11 @@ def test_no_text_of_a_file_ends_the_comment_at_the_head(script: Script, tmp_path
         return out
 
     plain = program("plain")
+    due = shape(script, plain)
     assert "run it only if you trust" in plain
     for each in (*TEXTS, *(f"{'x' * number}*/ \\" for number in range(60, 110, 7))):
         whole = program(each)
-        assert shape(script, whole) == shape(script, plain), each
+        assert shape(script, whole) == due, each
         assert each.encode() in values(script, whole), each
         if script.in_c and CC:
             compiled(whole)

@@ -16,6 +16,7 @@ from conformance.adapters.broken import AnyNegativeInfers
 from conformance.adapters.numpy_reference import NumpyReference
 from conformance.certify.journal import Refused, encode
 from conformance.cli import sweep as command_module
+from conformance.cli.main import main
 from conformance.explore import run_block
 from conformance.explore.blocks import Order, blocks_of, ways_of
 from conformance.explore.context import Context, Lost
@@ -26,7 +27,7 @@ from conformance.isolate.distribute import run_here
 from conformance.meaning.domain import SMALL, TINY, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 
-from .sweeps import MEDDLING, PART, Sweep, spec, sweep, swept
+from .sweeps import MEDDLING, PART, STATIC, Sweep, spec, sweep, swept
 
 __all__ = ["spec", "sweep"]
 
@@ -80,12 +81,20 @@ WRONG = [
 ]
 
 
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines of a sweep that found failures."""
+    folder = tmp_path_factory.mktemp("sweep")
+    words = ["sweep", "broken:first-infer-wins", "--rank", "1", "--max-dim", "2", *STATIC, "--out", str(folder)]
+    assert main(words) == 1
+    return (folder / FILE).read_text(encoding="utf-8").splitlines()
+
+
 @pytest.mark.parametrize(("number", "keys", "value"), WRONG)
 def test_a_field_of_the_wrong_type_is_refused_with_its_place(
-    tmp_path: Path, sweep: Sweep, number: int, keys: tuple[Any, ...], value: Any
+    tmp_path: Path, lines: list[str], number: int, keys: tuple[Any, ...], value: Any
 ) -> None:
-    sweep(tmp_path).expect(1)
-    records = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
+    records = [json.loads(line) for line in lines]
     inner = records[number]
     for key in keys[:-1]:
         inner = inner[key]

@@ -126,6 +126,7 @@ def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: in
 SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--type", "f32"]
 
 
+@pytest.mark.slow
 def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cluster, tmp_path: Path) -> None:
     run = ["run", "broken:any-negative-infers", "--cases", str(cases(tmp_path))]
     for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
@@ -164,10 +165,20 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli) -> None:
         list(run_on_dask("not an address", abs, [1]))
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
     assert list(run_on_dask(shared.address, abs, range(0, -40, -1))) == list(range(40))
 
 
+def test_results_of_workers_in_threads_come_in_the_order_of_the_work() -> None:
+    from distributed import LocalCluster
+
+    made: Any = LocalCluster
+    with made(2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert list(run_on_dask(cluster.scheduler_address, abs, range(0, -40, -1))) == list(range(40))
+
+
+@pytest.mark.slow
 def test_a_worker_that_lacks_a_module_is_one_line(
     shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +203,7 @@ def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
         list(dask_run.run_on_workers("nowhere", setup, rows, rows[:2]))
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
     order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):

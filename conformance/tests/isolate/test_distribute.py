@@ -84,8 +84,16 @@ def begun(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
     sweep.end()
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("begun", [("--isolation", "worker"), ("--isolation", "none")], indirect=True)
+@pytest.mark.parametrize(
+    ("begun", "end"),
+    [
+        (("--isolation", "worker"), signal.SIGKILL),
+        pytest.param(("--isolation", "worker"), signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(("--isolation", "none"), signal.SIGKILL, marks=pytest.mark.slow),
+        (("--isolation", "none"), signal.SIGTERM),
+    ],
+    indirect=["begun"],
+)
 def test_nothing_is_left_of_a_sweep_that_is_killed(begun: Sweep, end: signal.Signals) -> None:
     begun.wait_for_blocks()
     pids = find_marked_pids(begun.mark)
@@ -107,6 +115,7 @@ def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None
     assert os.listdir(begun.out) == [PART]
 
 
+@pytest.mark.slow
 def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(begun: Sweep) -> None:
     begun.wait_for_blocks()
     os.kill(begun.workers()[0], signal.SIGKILL)

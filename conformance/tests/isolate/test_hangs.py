@@ -49,7 +49,7 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     return write_backend(tmp_path, HANGS_WHERE.format(calls=str(calls), when=when), "Hangs"), calls
 
 
-@pytest.mark.parametrize("isolation", ["worker", "case"])
+@pytest.mark.parametrize("isolation", ["worker", pytest.param("case", marks=pytest.mark.slow)])
 def test_rows_after_three_that_hang_alike_are_not_run(tmp_path: Path, plan: Plan, isolation: Isolation) -> None:
     asked = [row for row in plan.rows if row.case.id in ("two-infers", "two-infers-around-a-length")]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")

@@ -94,7 +94,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(
     tmp_path: Path, act: str, jobs: str
 ) -> None:

@@ -84,15 +84,16 @@ def _closed() -> Iterator[None]:
         assert OPEN.pop().bad_end is None
 
 
-def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan) -> None:
-    rows = some(plan, 7)
+@pytest.mark.parametrize("step", [61, pytest.param(7, marks=pytest.mark.slow)])
+def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan, step: int) -> None:
+    rows = some(plan, step)
     for name in ("numpy", "numpy-raw"):
         here, there = run_in_both(name, rows)
         assert [(r.row, r.verdicts, r.diagnosis) for r in here] == [(r.row, r.verdicts, r.diagnosis) for r in there]
 
 
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
-    rows = some(plan, 40)
+    rows = some(plan, 150)
     with use_backend("numpy", "worker", LIMITS) as first:
         results = list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
     assert [result.row for result in results] == [row.id for row in rows]

@@ -268,16 +268,17 @@ def known_place(problem: Problem, folder: Path) -> bool:
     return path.is_file() and 1 <= problem.place.line <= len(path.read_text(encoding="utf-8").splitlines()) + 1
 
 
+@pytest.mark.parametrize("slips", [60, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", SPEC_FILES)
-def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str) -> None:
+def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slips: int) -> None:
     rng = random.Random(file)
     refused = 0
-    for _ in range(400):
+    for _ in range(slips):
         folder = tiny(tmp_path, **{file: spoilt(TINY[file], rng)})
         problems = problems_of(folder)
         assert all(known_place(problem, folder) for problem in problems), problems
         refused += bool(problems)
-    assert refused > 200
+    assert refused > slips // 2
 
 
 def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path) -> None:

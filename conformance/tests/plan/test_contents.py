@@ -44,7 +44,7 @@ def test_the_scramble_of_a_narrow_type_holds_each_of_its_numbers_once(type_: str
 @pytest.mark.parametrize("type_", ["f32", "f64", "s32", "u64"])
 def test_two_million_elements_of_a_wide_type_are_all_different(type_: str) -> None:
     words = default_words(type_, 77, 1 << 21)
-    assert np.unique(words).size == words.size
+    assert (np.diff(np.sort(words)) != 0).all()  # np.unique would take seconds
     if type_ in FLOATS:
         assert set(exponents(type_, words).tolist()) == set(range(1, EXPONENT[type_][1]))
         assert 0.49 < signs(type_, words).mean() < 0.51

@@ -15,7 +15,7 @@ from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.schema import schema_of
 from conformance.model import Claims
 from conformance.plan.drawn_rows import Drawer, Drawn
-from conformance.plan.rows import Plan
+from conformance.plan.rows import Plan, plan_of
 from conformance.prove.cells import problems_with_cells, table_of
 
 from ..small import Cli
@@ -54,19 +54,21 @@ def filled(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...
 
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
-def test_check_names_the_cell_whose_only_case_is_removed(cli: Cli, tmp_path: Path) -> None:
+def test_a_cell_whose_only_case_is_removed_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__"))
     path, removed = folder / "table-legal.yaml", "an-inferred-length-of-a-vector-of-many-elements"
     before, _, rest = path.read_text(encoding="utf-8").partition(f"  - id: {removed}\n")
     path.write_text(before + rest[rest.index("  - id: ") :], encoding="utf-8")
-    data = cli("check", "--cases", folder, "--json").expect(1).data
-    problems = [each["what"] for each in data["problems"] if removed not in each["what"]]
-    assert problems == [
+    suite = load_suite(None, folder)
+    about = load_cells(None, suite.spec)
+    assert about is not None
+    table = table_of(plan_of(suite), about)
+    assert [problem.what for problem in problems_with_cells(table, suite.spec, about)] == [
         "rule 'infer-keeps-count': no case exercises it at rank 1, static shape, many elements, alone; rank 1, late "
         "shape, many elements, alone; write one, or give the reason in spec/cells.yaml"
     ]
-    assert data["summary"]["cells"]["fillable"] == data["summary"]["cells"]["filled"] + 2
+    assert len(table.empty) == 2
 
 
 def test_check_reports_an_exemption_of_a_cell_that_a_case_fills(cli: Cli, spec: Path, tmp_path: Path) -> None:

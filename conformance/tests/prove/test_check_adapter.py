@@ -254,7 +254,9 @@ def test_a_program_that_misbehaves_is_named(
 LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language", ["python", *(pytest.param(name, marks=pytest.mark.slow) for name in LANGUAGES if name != "python")]
+)
 def test_a_new_adapter_runs_as_it_stands(
     cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

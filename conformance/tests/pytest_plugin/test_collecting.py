@@ -211,8 +211,19 @@ def name_package(folder: Path, code: str = "") -> Path:
     return package / "__init__.py"
 
 
-@pytest.mark.parametrize("adapter", ["numpy", "numpy-raw"])
-@pytest.mark.parametrize("conftest", ["", "import conformance\nassert conformance.theirs\n"])
+IMPORTS = "import conformance\nassert conformance.theirs\n"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "conftest"),
+    [
+        ("numpy", IMPORTS),
+        *(
+            pytest.param(adapter, text, marks=pytest.mark.slow)
+            for adapter, text in (("numpy", ""), ("numpy-raw", ""), ("numpy-raw", IMPORTS))
+        ),
+    ],
+)
 def test_a_package_of_the_repository_with_our_name_does_not_stop_the_suite(
     here: Path, adapter: str, conftest: str
 ) -> None:
@@ -224,6 +235,7 @@ def test_a_package_of_the_repository_with_our_name_does_not_stop_the_suite(
     assert done.code == (4 if adapter == "numpy" else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 def test_nor_does_it_stop_the_workers_of_xdist_and_those_of_jobs(here: Path, backend: str) -> None:
     name_package(here)
