@@ -20,7 +20,7 @@ import conformance.cli.run as commands_run
 from conformance.certify import canary, conclude, evidence, planted, rejudge, standing, waive
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
-from conformance.run import call, judge
+from conformance.run import call, judge, one_step
 from conformance.run import row as run
 
 from .. import miniatures, small
@@ -206,16 +206,17 @@ _record = evidence.row_record
     [
         (judge, "compare", lambda *_: None),
         (judge, "judge", lambda *_: judge.Judgement("pass")),
+        (one_step, "_is_due", lambda *_: True),
         (evidence, "row_record", lambda r: _record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
         cell("tensor", "illegal", "pass"),
         cell("rejected", "legal", "pass"),
         (conclude, "_exit_code", lambda *_: (0, "done")),
     ],
-    ids=["compares nothing", "passes everything", "writes only passes", "passes any answer", "passes any refusal",
-         "always ends with 0"],
+    ids=["compares nothing", "passes everything", "finds everything due", "writes only passes", "passes any answer",
+         "passes any refusal", "always ends with 0"],
 )  # fmt: skip
 def test_a_harness_that_lies_catches_itself(command: Command, broken: tuple[Any, str, Any]) -> None:
-    also = [(run, *broken[1:])] if broken[1] == "judge" else []
+    also = [(module, *broken[1:]) for module in (run, one_step)] if broken[1] == "judge" else []
     with without(broken, *also):
         said = as_we_are_and_without(lambda: command.run("numpy", "--json"), UNPLANTED).expect(5)
     assert never_says_conforms(said)
