@@ -23,8 +23,8 @@ from .record import FOOTER, HEADER, ROW, decode, misfit
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
-    "FORMAT", "MOST", "PACKED", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered", "Target", "Writer",
-    "complete", "header_of", "miscounts", "pack", "parse", "part_of", "read", "read_content",
+    "FORMAT", "MOST", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
+    "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read", "read_content",
     "result_of", "row_record", "salvage", "seal_of",
 ]  # fmt: skip
 FORMAT = Format(
@@ -36,7 +36,8 @@ _IDLE_RECORDS = [{"kind": "none"}]
 _ROW = '{"record":"row","row":'
 """The beginning of the line of every row."""
 _NONE = {"calls": 0, "failures": 0}
-PACKED = ".gz"
+PACKED, PACKED_BEFORE = ".xz", ".gz"
+"""The ends of the names of packed evidence: as it is written, and as it was written before, which is still read."""
 MOST = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
 
@@ -239,22 +240,29 @@ def read(path: Path) -> Evidence:
 
 
 def read_content(path: Path) -> bytes:
-    """Read the bytes of a file, unpacked if its name ends in .gz; Refused if they cannot be read."""
+    """Read the bytes of a file, unpacked if its name ends in .xz or .gz; Refused if they cannot be read."""
     try:
         data = read_bytes(path, MOST)
-        return _unpack(data, path) if path.suffix == PACKED else data
+        return _unpack(data, path) if is_packed(path) else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def is_packed(path: Path) -> bool:
+    """True if the name of a file says that its evidence is packed, as it is beside published pages."""
+    return path.suffix in (PACKED, PACKED_BEFORE)
+
+
 def _unpack(data: bytes, path: Path) -> bytes:
-    import gzip  # slow to import, and only needed for packed evidence
+    import gzip  # slow to import, as is lzma, and only needed for packed evidence
+    import lzma
     import zlib
 
+    packed = io.BytesIO(data)
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            whole = stream.read(MOST + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        with gzip.GzipFile(fileobj=packed) if path.suffix == PACKED_BEFORE else lzma.LZMAFile(packed) as stream:
+            whole: bytes = stream.read(MOST + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise Refused(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
     if len(whole) > MOST:
         raise Refused(f"{path}: unpacks to more than {MOST:,} bytes, which no run writes")
@@ -263,12 +271,9 @@ def _unpack(data: bytes, path: Path) -> bytes:
 
 def pack(data: bytes) -> bytes:
     """Pack data, into the same bytes on every machine and at any time."""
-    import gzip
+    import lzma
 
-    whole = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=whole, compresslevel=9, mtime=0) as stream:
-        stream.write(data)
-    return whole.getvalue()
+    return lzma.compress(data, format=lzma.FORMAT_XZ, preset=6)
 
 
 def parse(data: bytes, path: Path) -> Evidence:

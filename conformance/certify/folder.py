@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from .evidence import part_of
+from .evidence import PACKED, PACKED_BEFORE, part_of
 
 RESULTS = "results.jsonl"
+PUBLISHED = f"{RESULTS}{PACKED}"
+"""The results beside a published page."""
 PAGE = "report.html"
 REPORTS = (PAGE, "junit.xml", "summary.md", "ctrf.json", "badge.json", "badge.svg")
+
+
+def find_results(folder: Path, names: Sequence[str] = (RESULTS, PUBLISHED, f"{RESULTS}{PACKED_BEFORE}")) -> list[Path]:
+    """Return the files in a folder that hold results, packed or not."""
+    return [path for name in names if (path := folder / name).exists()]
+
+
+def find_published(folder: Path) -> Path | None:
+    """Return the packed results in a folder; None if it has none."""
+    return next(iter(find_results(folder, (PUBLISHED, f"{RESULTS}{PACKED_BEFORE}"))), None)
 
 
 def clear(folder: Path) -> None:

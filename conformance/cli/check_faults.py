@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..certify.evidence import PACKED, Refused
+from ..certify.evidence import Refused
 from ..certify.explain_faults import Explanation, explain_evidence
-from ..certify.folder import RESULTS
+from ..certify.folder import RESULTS, find_results
 from ..load.faults import load_faults
 from ..model import Place, Problem
 from ..plan.rows import Plan
@@ -29,8 +29,7 @@ class Comparison(NamedTuple):
 
 def find_evidence(folder: Path) -> list[Path]:
     """Return the evidence in a folder of a run, or in the folders of runs inside; Usage if there is none."""
-    names = (RESULTS, f"{RESULTS}{PACKED}")
-    found = [path for name in names for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()]
+    found = [path for each in (folder, *sorted(folder.glob("*/"))) for path in find_results(each)]
     if not found:
         raise Usage(f"--evidence {str(folder)!r} holds no {RESULTS}; name the folder of a run, or of several")
     return found

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..certify.conclude import conclude_evidence
-from ..certify.evidence import PACKED, Evidence, Refused, read
-from ..certify.folder import RESULTS
+from ..certify.evidence import Evidence, Refused, read
+from ..certify.folder import RESULTS, find_results
 from ..certify.rejudge import refuse_unsound
 from ..model.verdicts import MARKS
 from ..plan.rows import Plan
@@ -38,8 +38,7 @@ def results_path(path: Path) -> Path:
     """Return the path of the results file in a folder; any other path is returned as it is."""
     if not path.is_dir():
         return path
-    plain, short = path / RESULTS, path / f"{RESULTS}{PACKED}"
-    return short if short.exists() and not plain.exists() else plain
+    return next(iter(find_results(path)), path / RESULTS)
 
 
 def read_evidence(path: Path) -> Evidence:

@@ -24,6 +24,7 @@ from ..system.progress import Progress
 from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
+from .compare import results_path
 
 DEFAULT_OUT = Path("reports")
 SLOW = ("pytensor-numba",)
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     names = args.backends or ([] if results or args.index else installed_backends())
     with _lock(reports):
         for path in results:
-            _publish(path / RESULTS if path.is_dir() else path, plan, reports)
+            _publish(results_path(path), plan, reports)
         for name in names:
             _run(args, name, plan, reports)
         runs, stale = index(reports, plan)

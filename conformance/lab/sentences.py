@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..certify.evidence import Refused, complete, read
+from ..certify.folder import PUBLISHED, find_published
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
 from ..plan.rows import Plan
 from ..plan.select import BadExpression, ids, parse_selection
-from ..report.publish import PUBLISHED
 from ..system.files import read_bytes
 
 FILE = "sentences.yaml"
@@ -100,7 +100,7 @@ def _plain(text: str) -> str:
 
 def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
     """Return the results of a folder by row; or why there are none."""
-    path = folder / PUBLISHED
+    path = find_published(folder) or folder / PUBLISHED
     try:
         evidence = read(path)
         rows = {result.row for result in evidence.results}

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from ..adapter import digest_of_adapter, name_and_device
 from ..certify.evidence import FORMAT, OtherFormat, Refused, read_content
+from ..certify.folder import find_published
 from ..certify.journal import Reader
-from ..report.publish import PUBLISHED, folders, name_of
+from ..report.publish import folders, name_of
 from .read import Environment, Lab
 
 CURRENT, STALE, UNTRIED, FOREIGN = "current", "stale", "untried", "in no environment"
@@ -38,8 +39,8 @@ def states(lab: Lab, reports: Path, suite: str, days: int) -> Iterator[State]:
         for backend in environment.backends:
             folder = folder_of(environment, backend)
             wanted.add(folder)
-            path = reports / folder / PUBLISHED
-            if not path.is_file():
+            path = find_published(reports / folder)
+            if path is None:
                 yield State(environment.name, backend, folder, UNTRIED, ", ".join(map(_describe, environment.needs)))
             elif reasons := "; ".join(_stale(path, backend, suite, days)):
                 yield State(environment.name, backend, folder, STALE, reasons)

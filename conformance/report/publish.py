@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from .. import report
 from ..certify.conclude import conclude_evidence, ran_in_suite_process
-from ..certify.evidence import PACKED, Evidence, Refused, Target, pack, parse, read, read_content
-from ..certify.folder import PAGE, RESULTS
+from ..certify.evidence import Evidence, Refused, Target, pack, parse, read, read_content
+from ..certify.folder import PAGE, PUBLISHED, find_published, find_results
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
 from ..certify.signature import signatures_of
@@ -28,7 +28,6 @@ from .landing import pair_versions
 from .markdown import inert
 from .others import fill_others
 
-PUBLISHED = f"{RESULTS}{PACKED}"
 INDEX, REGISTER = "index.html", "register.html"
 _BESIDE = {"Certificates": REGISTER, "The documents, annotated": "spec/index.html"}
 """Pages to which that of all backends links if they are there; `conformance site` writes the last one."""
@@ -73,8 +72,12 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
         )
     folder = reports / name
     certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
-    replaced = _describe_replacement(folder / PUBLISHED, evidence)
+    before = find_results(folder)
+    replaced = _describe_replacement(before[0], evidence) if before else None
     replace_bytes(folder / PUBLISHED, pack(data))
+    for path in before:
+        if path.name != PUBLISHED:
+            path.unlink()
     text = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), brief=True)[PAGE]
     replace_text(folder / PAGE, text)
     for file in _CERTIFICATE:
@@ -92,8 +95,6 @@ def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
 
 def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     """Say which published results are replaced, and how many verdicts failed in them and in the new ones."""
-    if not path.exists():
-        return None
     try:
         before = read(path)
     except Refused:
@@ -115,7 +116,7 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
 
 def folders(reports: Path) -> list[Path]:
     """Return the folders that hold published results."""
-    return sorted(path.parent for path in reports.glob(f"*/{PUBLISHED}"))
+    return sorted(folder for folder in reports.glob("*/") if find_published(folder))
 
 
 def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
@@ -168,10 +169,11 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
 
 def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
+        path = find_published(folder) or folder / PUBLISHED
         try:
-            evidence = read(folder / PUBLISHED)
-            _check(evidence, plan, folder / PUBLISHED)
-        except Refused as refused:  # noqa: PERF203 - one for each folder
+            evidence = read(path)
+            _check(evidence, plan, path)
+        except Refused as refused:
             yield folder, str(refused)
         else:
             yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))

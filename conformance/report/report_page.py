@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..certify.command import folder_words
-from ..certify.evidence import PACKED
-from ..certify.folder import PAGE, RESULTS
+from ..certify.folder import PAGE, PUBLISHED, RESULTS
 from ..model.verdicts import TABLE
 from .answer_lines import Facets
 from .case_section import collect_cases, list_filters
@@ -54,7 +53,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         whole=describe_whole(run, documents),
         untested=list_limits(run),
         facts=_head_facts(run),
-        evidence_file=f"{RESULTS}{PACKED}" if brief else RESULTS,
+        evidence_file=PUBLISHED if brief else RESULTS,
         digest=str(run.evidence.footer.get("digest", ""))[:_SHORT],
         verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
         sections=SECTIONS,

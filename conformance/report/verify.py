@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
 from ..certify.drawn import plan_of_run
-from ..certify.evidence import PACKED, Evidence, OtherFormat, Refused, complete, miscounts, parse, read_content
-from ..certify.folder import PAGE, REPORTS, RESULTS
+from ..certify.evidence import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, parse, read_content
+from ..certify.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published, find_results
 from ..certify.rejudge import contradictions
 from ..model import Result
 from ..plan.challenge import is_fresh
@@ -132,7 +132,7 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
 
 def read_folder(folder: Path) -> FolderContent | None:
     """Read the results in a folder and find its reports; None if there is only a page."""
-    found = [path for path in (folder / RESULTS, folder / f"{RESULTS}{PACKED}") if path.exists()]
+    found = find_results(folder)
     if len(found) > 1:
         raise Refused(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:
@@ -145,9 +145,9 @@ def read_folder(folder: Path) -> FolderContent | None:
 
 def _page_beside_results(path: Path, plan: Plan) -> Verified:
     """A published page, whose evidence lies beside it."""
-    results = path.parent / f"{RESULTS}{PACKED}"
-    if not results.exists():
-        raise Refused(f"{path}: holds no evidence, and {results.name} is not beside it; put it there")
+    results = find_published(path.parent)
+    if results is None:
+        raise Refused(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")
     return _verify_lines(results, read_content(results), plan, {PAGE: path})
 
 
@@ -178,7 +178,7 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
     if found:
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
-    brief = path.suffix == PACKED
+    brief = is_packed(path)
     texts = report.texts(plan, evidence, conclusion, tuple(written), brief=brief)
     for name, file in written.items():
         there = read_content(file).decode("utf-8", "replace")

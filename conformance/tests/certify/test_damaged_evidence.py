@@ -145,8 +145,8 @@ def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
 
 def test_a_folder_with_packed_and_plain_results_says_that_it_has_both(reading: Command) -> None:
     reading.run("numpy")
-    (reading.out / "results.jsonl.gz").write_bytes(b"")
-    verify(reading).expect(2, err="holds both results.jsonl and results.jsonl.gz")
+    (reading.out / "results.jsonl.xz").write_bytes(b"")
+    verify(reading).expect(2, err="holds both results.jsonl and results.jsonl.xz")
 
 
 DEEP = "[" * 100_000
@@ -189,7 +189,7 @@ def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
     reading.run("numpy")
     assert read_by(reading, "publish", reading.out).code == 0
     (folder,) = (reading.folder / "reports").glob("numpy-*")
-    packed = (folder / "results.jsonl.gz").stat().st_size
+    packed = (folder / "results.jsonl.xz").stat().st_size
     monkeypatch.setattr("conformance.certify.evidence.MOST", packed)
     read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
 

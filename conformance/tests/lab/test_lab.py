@@ -135,7 +135,7 @@ def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
     for key, value in changes.items():
         header[key] = {**header[key], **value} if isinstance(value, dict) else value
     (reports / folder).mkdir(parents=True)
-    (reports / folder / "results.jsonl.gz").write_bytes(pack(json.dumps(header).encode() + b"\n"))
+    (reports / folder / "results.jsonl.xz").write_bytes(pack(json.dumps(header).encode() + b"\n"))
 
 
 def state_of(lab: Path, reports: Path, days: int = 90) -> dict[str, tuple[str, str]]:

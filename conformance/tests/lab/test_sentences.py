@@ -46,7 +46,7 @@ background: [is right otherwise]
 def raw(command: Command) -> Command:
     """A clone with the results of numpy.reshape on the few cases."""
     command.run("numpy-raw")
-    results = command.folder / "reports" / "raw" / "results.jsonl.gz"
+    results = command.folder / "reports" / "raw" / "results.jsonl.xz"
     results.parent.mkdir(parents=True)
     results.write_bytes(pack((command.out / "results.jsonl").read_bytes()))
     (command.folder / "lab.yaml").touch()
@@ -101,7 +101,7 @@ def test_a_sentence_that_no_row_is_named_for_is_found(raw: Command) -> None:
 
 
 def test_results_that_cannot_be_read_are_said_once(raw: Command) -> None:
-    (raw.folder / "reports" / "raw" / "results.jsonl.gz").write_bytes(pack(b""))
+    (raw.folder / "reports" / "raw" / "results.jsonl.xz").write_bytes(pack(b""))
     said = check(raw).expect(1, out="2 sentences, 1 problem\n")
     assert "is empty" in said.out
 

@@ -229,7 +229,7 @@ def test_a_published_certificate_is_verified_from_the_packed_evidence(lab: Lab, 
     assert publish(lab, "--results", out) == 0
     (folder,) = (lab.home / "reports").glob("*/")
     assert {path.name for path in folder.iterdir()} == {
-        "results.jsonl.gz", "report.html", "statement.json", "statement.json.sig", "audit.json", "audit.json.sig",
+        "results.jsonl.xz", "report.html", "statement.json", "statement.json.sig", "audit.json", "audit.json.sig",
         "certificate.html", "certificate.svg",
     }  # fmt: skip
     cli("verify", folder, "--certificate", *keys, "--cases", lab.cases).expect(0, out=": re-run ")
@@ -243,7 +243,7 @@ def test_a_published_certificate_is_verified_from_the_packed_evidence(lab: Lab, 
     for path in (out / STATEMENT, out / f"{STATEMENT}.sig"):
         path.unlink()
     assert publish(lab, "--results", out) == 0
-    assert {path.name for path in folder.iterdir()} == {"results.jsonl.gz", "report.html"}, "the older one is gone"
+    assert {path.name for path in folder.iterdir()} == {"results.jsonl.xz", "report.html"}, "the older one is gone"
 
 
 def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -> None:
