@@ -24,8 +24,8 @@ from .subject import NO_SUBJECT, Subject
 
 __all__ = [
     "FORMAT", "MOST", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
-    "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read", "read_content",
-    "result_of", "row_record", "salvage", "seal_of",
+    "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read",
+    "read_content", "result_of", "row_record", "salvage", "seal_of",
 ]  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
@@ -273,7 +273,8 @@ def pack(data: bytes) -> bytes:
     """Pack data, into the same bytes on every machine and at any time."""
     import lzma
 
-    return lzma.compress(data, format=lzma.FORMAT_XZ, preset=6)
+    chain = {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 23, "lc": 4, "lp": 0, "pb": 0, "nice_len": 273}
+    return lzma.compress(data, format=lzma.FORMAT_XZ, filters=[chain])
 
 
 def parse(data: bytes, path: Path) -> Evidence:

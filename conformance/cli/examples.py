@@ -59,7 +59,7 @@ exit codes: {exit_codes.SUMMARY}""",
   conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares""",
     "site": """\
   conformance site --out build/site                      a page for each document, with its rules, findings and cases
-  conformance site --results reports --out reports/spec   with the published backends that fail them""",
+  conformance site --results reports --out build/site    with the published backends that fail them""",
     "certify": """\
   conformance certify ./mine.py:Mine --by "Mine Ltd" --key mine-key    self-tested and signed
   conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer

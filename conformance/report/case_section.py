@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
@@ -14,7 +14,7 @@ from .wording import format_answer
 MOST_LINES = 6
 """Lines of one case; if more would be needed, the last is about all the others."""
 LISTED: tuple[Verdict, ...] = (FAIL, ERROR, WAIVED)
-"""Verdicts for which a brief page names a case apart."""
+"""Verdicts for which a brief page names a case."""
 
 
 class CaseEntry(NamedTuple):
@@ -26,16 +26,15 @@ class CaseEntry(NamedTuple):
     lines: list[AnswerLine]
 
 
-class FailingName(NamedTuple):
-    """A case that failed, with the anchor of its failure on a brief page; None if there is none."""
+class NamedCase(NamedTuple):
+    """A case that is only named, and what its rows came to."""
 
     case: Case
     counts: Mapping[Verdict, int]
-    anchor: str | None
 
 
 class NamedCases(NamedTuple):
-    """Cases that are only named, and what their rows came to."""
+    """Cases that are only named, and what all their rows came to."""
 
     cases: list[Case]
     counts: Mapping[Verdict, int]
@@ -46,47 +45,54 @@ class RuleCases(NamedTuple):
 
     rule: str
     entries: list[CaseEntry]
-    """Empty on a brief page."""
-    failing: list[FailingName]
-    """Empty but on a brief page."""
-    quiet: NamedCases | None
-    """Cases of which a brief page shows nothing."""
     idle: NamedCases | None
     """Cases that the run was not meant to make."""
 
 
-def collect_cases(run: FinishedRun, facets: Facets, places: Mapping[str, str] | None) -> Iterator[RuleCases]:
-    """Collect every case under its rule.
+class FailingCases(NamedTuple):
+    """Cases of a rule that failed and are only named."""
 
-    `places`: a brief page is wanted, on which cases are only named; the anchors of what failed, by case.
-    """
+    rule: str
+    failing: list[NamedCase]
+
+
+def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
+    """Collect every case under its rule."""
     left_out = {result.row.id for rows in run.left_out.values() for result in rows}
+    for rule, cases in _group_by_rule(run).items():
+        by_kind = group_pairs((all(result.row.id in left_out for result in rows), rows) for rows in cases)
+        yield RuleCases(
+            rule, [_make_entry(run, facets, rows) for rows in by_kind.get(False, ())],
+            _name_cases(by_kind.get(True, ())),
+        )  # fmt: skip
+
+
+def collect_other_failures(run: FinishedRun, shown: Collection[str]) -> Iterator[FailingCases]:
+    """Collect the cases that failed or were waived, but for some that the page shows elsewhere, under their rules."""
+    for rule, cases in _group_by_rule(run).items():
+        failing = [
+            NamedCase(rows[0].row.case, count_verdicts(result.worst for result in rows))
+            for rows in cases
+            if any(result.worst in LISTED for result in rows) and rows[0].row.case.id not in shown
+        ]
+        if failing:
+            yield FailingCases(rule, failing)
+
+
+def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], ...]]:
     by_rule = group_pairs((rows[0].row.case.rule, rows) for rows in run.cases.values())
-    for rule in run.plan.suite.spec.rules:
-        if rule not in by_rule:
-            continue
-        by_kind = group_pairs((all(result.row.id in left_out for result in rows), rows) for rows in by_rule[rule])
-        idle, ran = by_kind.get(True, ()), by_kind.get(False, ())
-        if places is None:
-            yield RuleCases(rule, [_make_entry(run, facets, rows) for rows in ran], [], None, _name_cases(idle))
-            continue
-        by_listed = group_pairs((any(result.worst in LISTED for result in rows), rows) for rows in ran)
-        failing = [_name_failing(rows, places) for rows in by_listed.get(True, ())]
-        yield RuleCases(rule, [], failing, _name_cases(by_listed.get(False, ())), _name_cases(idle))
+    return {rule: by_rule[rule] for rule in run.plan.suite.spec.rules if rule in by_rule}
 
 
-def _name_failing(rows: Sequence[RowResult], places: Mapping[str, str]) -> FailingName:
-    case = rows[0].row.case
-    return FailingName(case, count_verdicts(result.worst for result in rows), places.get(case.id))
-
-
-def list_filters(run: FinishedRun) -> Mapping[str, Iterable[str]]:
-    """The values of each filter."""
+def list_filters(run: FinishedRun, brief: bool = False) -> Mapping[str, Iterable[str]]:
+    """The values of each filter; `brief`: of what failed only."""
     spec = run.plan.suite.spec
+    rules = [rule for rule, rows in run.rules.items() if any(not brief or result.failing for result in rows)]
+    verdicts: Mapping[str, Iterable[str]] = {} if brief else {"verdict": VERDICTS}
     return {
-        "verdict": VERDICTS,
+        **verdicts,
         "diagnosis": run.failures,
-        "rule": [rule for rule, rows in run.rules.items() if rows],
+        "rule": rules,
         "operation": spec.operations,
         "type": sorted({result.row.type for result in run.rows}),
         "document": spec.documents,

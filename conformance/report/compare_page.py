@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..model import NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import WORST
 from .finished_run import FinishedRun
 from .landing import collect_libraries, shorten_limits, summarize
@@ -45,7 +45,7 @@ MOST_CHOSEN = 5
 
 
 class Done(NamedTuple):
-    """The worst verdict of a case's rows that say something of a backend, and the backend's answers there."""
+    """The worst verdict of a case's rows that say something of a backend, and the backend's answers there, if any."""
 
     word: Verdict
     answers: tuple[str, ...]
@@ -61,8 +61,8 @@ class Group(NamedTuple):
     named: bool
 
     @property
-    def answers(self) -> tuple[str, ...]:
-        return () if self.done.word in _MUTE else self.done.answers
+    def failing(self) -> bool:
+        return self.done.word in BAD
 
     @property
     def partly(self) -> int:
@@ -105,47 +105,96 @@ class CaseLine(NamedTuple):
     cells: Cells
 
 
-def render(
-    runs: Sequence[FinishedRun], pages: Sequence[str] = (), changes: Mapping[str, str] | None = None,
-    beside: Mapping[str, str] | None = None,
-) -> str:  # fmt: skip
-    """The whole page; the runs are of one suite. `pages`: links to the report of each.
+class Part(NamedTuple):
+    """A page of its own with a part of what compares backends."""
+
+    name: str
+    """What others call it."""
+    heading: str
+    sections: tuple[str, ...]
+    filtered: str
+    """What its filters choose from; empty if it has none."""
+
+
+_QUESTION = "Who conforms to oneDNN Graph’s reshape?"
+HOME, COMPARED = "index.html", "compare.html"
+PARTS: Mapping[str, Part] = {
+    HOME: Part("All backends", _QUESTION, ("verdicts", "environment"), ""),
+    "rules.html": Part("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
+    COMPARED: Part("Cases, backend by backend", "Each case in each backend", ("cases",), "cases"),
+    "unspecified.html": Part(
+        "Unspecified behaviour", "What each backend does where the documents are silent", ("observed",),
+        "unspecified behaviour",
+    ),
+}  # fmt: skip
+"""The pages of the published results, by the names of their files."""
+_WHOLE = Part("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
+
+
+def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
+    """Everything on one page; the runs are of one suite. `pages`: links to the report of each."""
+    return _render(_WHOLE, _collect(runs, pages, {}), {})
+
+
+def render_parts(
+    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], beside: Mapping[str, str]
+) -> dict[str, str]:
+    """Each page by the name of its file; the runs are of one suite. `pages`: links to the report of each.
 
     `changes`: links to what changed since the version before, by the link to the report. `beside`: the names of other
     pages, with links.
     """
+    values = _collect(runs, pages, changes)
+    every = {part.name: file for file, part in PARTS.items()} | dict(beside)
+    return {
+        file: _render(part, values, {name: page for name, page in every.items() if page not in (file, HOME)}, file)
+        for file, part in PARTS.items()
+    }
+
+
+def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
+    """A page with some sections. `beside`: the names of other pages, with links; empty for a page that stands alone."""
+    scripts = ["compare.css"]
+    scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
+    scripts += ["landing.js"] if "verdicts" in part.sections else []
+    return render_page(
+        "compare.html", scripts, **values, heading=part.heading, parts=part.sections, filtered=part.filtered,
+        beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
+        picked="cases" in part.sections or "rules" in part.sections,
+    )  # fmt: skip
+
+
+def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, Any]:
+    """Collect what the sections of all pages show."""
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
     spec = runs[0].plan.suite.spec
     tables = -(-len(runs) // _ABREAST)
-    libraries = collect_libraries(runs, names, pages, changes or {})
-    return render_page(
-        "compare.html",
-        ("compare.css", "filters.js", "chosen.js", "compare.js"),
-        suite=runs[0].evidence.header["suite"],
-        sections=_SECTIONS,
-        names=names,
-        foot=f"suite {runs[0].evidence.header['suite']['version']}, {runs[0].evidence.header['suite']['digest']}",
-        spec=spec,
-        tests=len(runs[0].plan.rows),
-        libraries=libraries,
-        numbers=summarize(runs, libraries),
-        shorten_limits=shorten_limits,
-        beside=beside or {},
-        page_of=dict(zip(names, pages, strict=False)),
-        most_chosen=min(MOST_CHOSEN, len(runs)),
-        apart=sum("disagreements" in line.filtered.kinds for line in cases),
-        lonely=sum("one-fails" in line.filtered.kinds for line in cases),
-        filters={"rule": list(spec.rules)},
-        rules=list(_collect_rules(runs)),
-        abreast=-(-len(runs) // tables),
-        cases=cases,
-        observed=list(_collect_observed_calls(runs, names)),
-        environment=[
+    libraries = collect_libraries(runs, names, pages, changes)
+    return {
+        "suite": runs[0].evidence.header["suite"],
+        "sections": _SECTIONS,
+        "names": names,
+        "foot": f"suite {runs[0].evidence.header['suite']['version']}, {runs[0].evidence.header['suite']['digest']}",
+        "spec": spec,
+        "tests": len(runs[0].plan.rows),
+        "libraries": libraries,
+        "numbers": summarize(runs, libraries),
+        "shorten_limits": shorten_limits,
+        "page_of": dict(zip(names, pages, strict=False)),
+        "most_chosen": min(MOST_CHOSEN, len(runs)),
+        "apart": sum("disagreements" in line.filtered.kinds for line in cases),
+        "lonely": sum("one-fails" in line.filtered.kinds for line in cases),
+        "filters": {"rule": list(spec.rules)},
+        "rules": list(_collect_rules(runs)),
+        "abreast": -(-len(runs) // tables),
+        "cases": cases,
+        "observed": list(_collect_observed_calls(runs, names)),
+        "environment": [
             (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})
             for name, run in zip(names, runs, strict=True)
         ],
-    )
+    }
 
 
 def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
@@ -222,7 +271,7 @@ def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[Group]:
             done,
             [(name, sum(result.worst == done.word for result in rows), len(rows)) for name, rows in groups[done]],
             len(groups[done]) == len(names),
-            done is not largest or len(groups[done]) <= _NAMED,
+            done.word not in _MUTE and (done is not largest or len(groups[done]) <= _NAMED),
         )
         for done in sorted(groups, key=lambda done: (done is largest, WORST.index(done.word)))
     ]
@@ -240,6 +289,8 @@ def _number_groups(names: Sequence[str], groups: Sequence[Group]) -> Cells:
 
 def _summarize_case(rows: Sequence[RowResult]) -> Done:
     word = worst([result.worst for result in rows if result.worst not in _MUTE] or [result.worst for result in rows])
+    if word in _MUTE:
+        return Done(word, ())
     return Done(word, tuple(sorted({_format_without_message(result) for result in rows if result.worst == word})))
 
 

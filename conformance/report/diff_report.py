@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ..model import BAD as FAILING
 from ..model import VERDICTS
 from ..system.terminal import BAD, OK, count_noun, lines, plain
 from ..system.text import cut
@@ -184,6 +185,7 @@ def render_html(difference: Difference, old_page: str | None = None, new_page: s
         direction_colours=_COLOURS,
         causes=CAUSES,
         verdicts=VERDICTS,
+        bad=FAILING,
         sections=[(direction, groups) for direction, groups in sections if groups],
         most=MOST,
     )

@@ -67,6 +67,11 @@ class FailingCase(NamedTuple):
     text: str | None
     """Of a drawn row: the case as YAML."""
 
+    @property
+    def is_first(self) -> bool:
+        """True for the first of the entries of this case."""
+        return self.anchor == f"failure-{self.case.id}"
+
 
 class ShortCase(NamedTuple):
     """A failing case in a line."""
@@ -126,13 +131,13 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         left = max(0, left - len(others))
 
 
-def find_places(failures: Iterable[FailureGroup]) -> dict[str, str]:
-    """Return the anchor of each case that failures show: of the case in full, otherwise of its first line."""
-    places: dict[str, str] = {}
+def list_shown(failures: Iterable[FailureGroup]) -> set[str]:
+    """Return the cases that failures show, in full or in a line."""
+    shown: set[str] = set()
     for failure in failures:
-        places |= {entry.case.id: entry.anchor for entry in reversed(failure.full) if entry.case.id not in places}
-        places |= {entry.case.id: f"case-{entry.case.id}" for entry in failure.short if entry.is_first}
-    return places
+        shown.update(entry.case.id for entry in failure.full)
+        shown.update(entry.case.id for entry in failure.short)
+    return shown
 
 
 def _group_cases(run: FinishedRun) -> Groups:

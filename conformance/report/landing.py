@@ -28,6 +28,8 @@ class BackendLine(NamedTuple):
     whole: Whole
     tests: int
     documents: tuple[DocumentState, ...]
+    limits: tuple[str, ...]
+    """The limits that the backend has in every document that it claims."""
     change: str
     """What changed since the version before; empty for the oldest one."""
     changes: str | None
@@ -81,8 +83,14 @@ def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine,
         change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
         whole = describe_whole(run, documents)
         tests = run.conclusion.tests
-        lines.append(BackendLine(name, page, whole, tests, documents, change, changes.get(page or ""), number == 0))
+        link, limits = changes.get(page or ""), _find_common_limits(documents)
+        lines.append(BackendLine(name, page, whole, tests, documents, limits, change, link, number == 0))
     return tuple(lines)
+
+
+def _find_common_limits(documents: Sequence[DocumentState]) -> tuple[str, ...]:
+    claimed = [document.limits for document in documents if document.tests]
+    return tuple(limit for limit in (claimed or [()])[0] if all(limit in limits for limits in claimed))
 
 
 def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:

@@ -6,16 +6,16 @@ import re
 from collections.abc import Collection
 
 PLACE = '<p class=others data-case="{}">{}</p>'
-"""The element of a failure card that holds these words; empty until the page of all backends is written."""
-INDEX = "../index.html"
+"""The element of a failure card that holds these words; empty until the page of all cases is written."""
+COMPARED = "../compare.html"
 _PLACES = re.compile(PLACE.format('([^"]+)', "(.*?)"))
 _WORDS = re.compile(
-    rf'<a href="{re.escape(INDEX)}#case-([a-z0-9-]+)">Other backends that fail here: [\d,]+ of [\d,]+</a>'
+    rf'<a href="{re.escape(COMPARED)}#case-([a-z0-9-]+)">Other backends that fail here: [\d,]+ of [\d,]+</a>'
 )
 
 
 def fill_others(page: str, others: Collection[Collection[str]]) -> str:
-    """Write into each failure card how many of the others fail its case, with a link to the page of all backends.
+    """Write into each failure card how many of the others fail its case, with a link to the page of all cases.
 
     `others`: the cases that fail, for each other backend.
     """
@@ -23,7 +23,7 @@ def fill_others(page: str, others: Collection[Collection[str]]) -> str:
     def words(case: str) -> str:
         number = sum(case in failing for failing in others)
         text = f"Other backends that fail here: {number:,} of {len(others):,}"
-        return f'<a href="{INDEX}#case-{case}">{text}</a>' if others else ""
+        return f'<a href="{COMPARED}#case-{case}">{text}</a>' if others else ""
 
     return _PLACES.sub(lambda place: PLACE.format(place[1], words(place[1])), page)
 

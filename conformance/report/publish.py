@@ -20,17 +20,19 @@ from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
 from . import certificate_page
 from .certificate import Trust, check_certificate
-from .compare_page import render
+from .compare_page import render_parts
 from .diff import difference
 from .diff_report import render_html
 from .finished_run import FinishedRun
 from .landing import pair_versions
 from .markdown import inert
 from .others import fill_others
+from .site import INDEX as SPECIFICATION
+from .site import write_site
 
-INDEX, REGISTER = "index.html", "register.html"
-_BESIDE = {"Certificates": REGISTER, "The documents, annotated": "spec/index.html"}
-"""Pages to which that of all backends links if they are there; `conformance site` writes the last one."""
+REGISTER = "register.html"
+_SPECIFICATION = "spec"
+"""The folder of the annotated documents, to which the pages of all backends lead."""
 _CERTIFICATE = (
     *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
     certificate_page.PAGE, certificate_page.BADGE,
@@ -120,15 +122,18 @@ def folders(reports: Path) -> list[Path]:
 
 
 def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
-    """Write the page of the published results of this suite; return them, and the folders of other suites."""
+    """Write the pages of all published results of this suite; return them, and the folders of other suites."""
     found = list(read_runs(reports, plan))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        beside = {name: page for name, page in _BESIDE.items() if (reports / page).is_file()}
-        text = render([facts for _, facts in runs], pages, _write_changes(runs), beside)
-        replace_text(reports / INDEX, text)
+        certificates = {"Certificates": REGISTER} if (reports / REGISTER).is_file() else {}
+        beside = {"The documents, annotated": f"{_SPECIFICATION}/{SPECIFICATION}", **certificates}
+        parts = render_parts([facts for _, facts in runs], pages, _write_changes(runs), beside)
+        for name, text in parts.items():
+            replace_text(reports / name, text)
+        write_site(reports / _SPECIFICATION, plan, runs)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)
     return [facts for _, facts in runs], stale

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..certify.command import folder_words
 from ..certify.folder import PAGE, PUBLISHED, RESULTS
 from ..model.verdicts import TABLE
 from .answer_lines import Facets
-from .case_section import collect_cases, list_filters
+from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence, dump_inert
-from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, find_places
+from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import count_verdicts
 from .summary import describe_documents, describe_whole, list_limits
-from .table_sections import collect_facets, collect_matrix, collect_observed_calls, collect_rules, count_rows
+from .table_sections import (
+    collect_facets,
+    collect_matrix,
+    collect_observed_calls,
+    collect_rules,
+    count_observed_calls,
+    count_rows,
+)  # fmt: skip
 from .wording import format_time
 
 SECTIONS: Mapping[str, str] = {
@@ -31,6 +38,16 @@ SECTIONS: Mapping[str, str] = {
     "environment": "Run details",
     "legend": "Legend",
 }
+_LINKS = {
+    "specification": "../spec/index.html",
+    "specification_folder": "../spec",
+    "rules_page": "../spec/differences.html",
+    "cases_page": "../spec/cases.html",
+    "compare_page": "../compare.html",
+    "observed_page": "../unspecified.html",
+}
+"""What the published pages of all backends share, on pages beside them."""
+_NO_LINKS = dict.fromkeys(_LINKS, "")
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
 _ALL = ("target · operations", "target · documents", "target · types")
 _SHORT = 12
@@ -38,7 +55,7 @@ _SHORT = 12
 
 
 def render(run: FinishedRun, brief: bool = False) -> str:
-    """The page; `brief`: for results that lie beside it, without them, and with passing cases by name only."""
+    """The page; `brief`: as it is published, without the results and with links to what all published pages share."""
     facets: Facets = {}
     documents = describe_documents(run)
     failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
@@ -56,23 +73,32 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         evidence_file=PUBLISHED if brief else RESULTS,
         digest=str(run.evidence.footer.get("digest", ""))[:_SHORT],
         verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
-        sections=SECTIONS,
+        sections=_name_sections(brief, failures),
+        **(_LINKS if brief else _NO_LINKS),
         total=count_verdicts(result.worst for result in run.rows),
         rules=list(collect_rules(run)),
         failures=failures,
         first=next((entry for failure in failures for entry in failure.full), None),
-        matrix=collect_matrix(run),
-        observed=list(collect_observed_calls(run)),
+        matrix=collect_matrix(run, failing=brief),
+        observed=list(count_observed_calls(run) if brief else collect_observed_calls(run)),
         facets_left_out=collect_facets(run),
         waivers=[count_rows(waiver, rows) for waiver, rows in run.waivers],
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
-        filters=list_filters(run),
-        cases=list(collect_cases(run, facets, find_places(failures) if brief else None)),
+        filters=list_filters(run, brief),
+        cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
         details=list(_details(run)),
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=dump_inert(list(facets)),
     )
+
+
+def _name_sections(brief: bool, failures: Sequence[FailureGroup]) -> Mapping[str, str]:
+    """The sections that a page has, with their titles."""
+    if not brief:
+        return SECTIONS
+    titles = {**SECTIONS, "cases": "Cases"}
+    return {name: title for name, title in titles.items() if name != "matrix" or failures}
 
 
 def _head_facts(run: FinishedRun) -> Mapping[str, str]:

@@ -17,12 +17,14 @@ from ..meaning.contract import Contract
 from ..model import LEVELS, WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
 from ..system.files import replace_text
+from ..system.terminal import count_noun
+from .compare_page import COMPARED, HOME
 from .finished_run import FinishedRun
 from .picture import Picture, draw_reading
 from .render import render_page
 from .wording import format_call, format_want
 
-INDEX, DIFFERENCES = "index.html", "differences.html"
+INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
 Failing = Mapping[str, tuple[tuple[str, str], ...]]
 """By case, the backends that fail it, each with the link to its report at that case."""
@@ -50,8 +52,18 @@ class RuleEntry(NamedTuple):
     """The reason why it binds here if the document does not state it."""
     findings: tuple[Finding, ...]
     example: Example | None
-    cases: tuple[tuple[Case, tuple[tuple[str, str], ...]], ...]
-    """The cases that try it, each with the backends that fail it."""
+    cases: int
+    """The number of cases that try it."""
+    failed: int
+    """The number of those that a backend fails."""
+
+
+class CaseEntry(NamedTuple):
+    """A case, its call, and the backends that fail it, each with the link to its report."""
+
+    case: Case
+    call: str
+    backends: tuple[tuple[str, str], ...]
 
 
 def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]]) -> tuple[Path, ...]:
@@ -61,7 +73,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]
     pages = {
         f"{document.id}.html": render_page(
             "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
-            findings=_findings_in(spec, document.id), newer=document.newer, index=INDEX, runs=len(runs),
+            findings=_findings_in(spec, document.id), newer=document.newer, index=INDEX, runs=len(runs), cases=CASES,
         )
         for document in spec.documents.values()
     }  # fmt: skip
@@ -69,9 +81,14 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]
         "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX,
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
+    pages[CASES] = render_page(
+        "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
+        runs=len(runs), compared=_find_page(folder, runs, COMPARED),
+    )  # fmt: skip
     pages[INDEX] = render_page(
         "site_index.html", spec=spec, suite=plan.suite.digest, differences=DIFFERENCES, cases=len(plan.suite.cases),
-        counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, landing=_landing(folder, runs),
+        counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
+        landing=_find_page(folder, runs, HOME),
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
@@ -79,9 +96,9 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]
     return tuple(folder / name for name in pages)
 
 
-def _landing(folder: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> str | None:
-    """Return the way to the page of all backends; None if the runs have none."""
-    pages = [path.parent / INDEX for path, _ in runs[:1]]
+def _find_page(folder: Path, runs: Sequence[tuple[Path, FinishedRun]], name: str) -> str | None:
+    """Return the way to a page beside the reports of the runs; None if there is none."""
+    pages = [path.parent / name for path, _ in runs[:1]]
     return next((_way(folder, page) for page in pages if page.is_file()), None)
 
 
@@ -102,12 +119,12 @@ def _entries(
     for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
         findings = [finding for finding in findings_here if rule.id in finding.rules]
-        cases = {row.case.id: row.case for row in own}
+        cases = {row.case.id for row in own}
         yield RuleEntry(
             rule, _standing(rule, document.id),
             tuple(order[rule.id]), rule.decided_for.get(_model(rule, document.id)) or rule.because,
             tuple(findings), _example(own, document.id),
-            tuple((case, failing.get(case.id, ())) for case in cases.values()),
+            len(cases), sum(case in failing for case in cases),
         )  # fmt: skip
 
 
@@ -182,6 +199,26 @@ def _collect_failures(folder: Path, runs: Sequence[tuple[Path, FinishedRun]]) ->
                 case = result.row.partition("[")[0]
                 failing.setdefault(case, {})[f"{backend['name']} {backend['version']}"] = f"{page}#case-{case}"
     return {case: tuple(sorted(links.items())) for case, links in failing.items()}
+
+
+# ── the page of all cases ─────────────────────────────────────────────────────────────────────────
+
+
+def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing) -> list[tuple[Rule, list[CaseEntry]]]:
+    """List the cases of each rule that has any, in the order of the rules."""
+    return [
+        (rule, [
+            CaseEntry(case, _describe_calls(case), failing.get(case.id, ()))
+            for case in {row.case.id: row.case for row in rows[rule.id]}.values()
+        ])
+        for rule in spec.rules.values() if rule.id in rows
+    ]  # fmt: skip
+
+
+def _describe_calls(case: Case) -> str:
+    """The first call of a case, and how many come after it."""
+    more = len(case.steps) - 1
+    return format_call(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
 
 
 # ── the other pages ───────────────────────────────────────────────────────────────────────────────

@@ -24,6 +24,12 @@ class RuleRow(NamedTuple):
     cases: int
     counts: Counts
 
+    @property
+    def failing(self) -> Iterator[tuple[list[str], Counts]]:
+        """The documents in which a test fails; those with the same counts together."""
+        together = group_pairs((tuple(counts.items()), name) for name, _, counts in self.documents if fails(counts))
+        yield from ((list(names), dict(counts)) for counts, names in together.items())
+
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     """Collect every rule of the specification; a document that it does not bind only if a row failed there."""
@@ -49,8 +55,8 @@ class Matrix(NamedTuple):
     rows: list[tuple[str, list[Counts]]]
 
 
-def collect_matrix(run: FinishedRun) -> Matrix:
-    """Count the verdicts of every rule, operation and type."""
+def collect_matrix(run: FinishedRun, failing: bool = False) -> Matrix:
+    """Count the verdicts of every rule, operation and type; `failing`: of the rules with a failing test only."""
     columns = []
     for operation in run.plan.suite.spec.operations.values():
         columns += [(operation.id, type_) for type_ in operation.types]
@@ -58,7 +64,7 @@ def collect_matrix(run: FinishedRun) -> Matrix:
             columns.append((operation.id, "unlisted"))
     rows = []
     for rule, groups in run.groups.items():
-        if groups:
+        if groups and not (failing and not fails(run.count(groups))):
             cells = group_pairs(((group.first.row.operation, _column(run, group.first.row)), group) for group in groups)
             rows.append((rule, [run.count(cells.get(each, ())) for each in columns]))
     return Matrix(group_pairs(columns), rows)
@@ -113,6 +119,28 @@ def collect_observed_calls(run: FinishedRun) -> Iterator[Observed]:
             case = first.row.case
             documents = list(dict.fromkeys(document for _, there in found for document in there))
             yield Observed(rules, case, format_call(case, case.steps[first.step]), answer, documents, len(found))
+
+
+class ObservedRules(NamedTuple):
+    """Rules that leave calls unspecified, with the cases and tests of these calls, and how many were answered."""
+
+    rules: tuple[str, ...]
+    cases: int
+    tests: int
+    answered: int
+
+
+def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
+    """Count the unspecified calls by the rules that leave them so, in the order of the rules."""
+    order = list(run.plan.suite.spec.rules)
+    by_rules: dict[tuple[str, ...], list[tuple[str, RowResult]]] = {}
+    for (rules, case_id), answers in group_observations(run).items():
+        rows = [result for same in answers.values() for result, _ in same]
+        by_rules.setdefault(rules, []).extend((case_id, result) for result in rows)
+    for rules in sorted(by_rules, key=lambda rules: order.index(rules[0]) if rules else -1):
+        found = by_rules[rules]
+        answered = sum(result.outcome.kind == "tensor" for _, result in found)
+        yield ObservedRules(rules, len({case_id for case_id, _ in found}), len(found), answered)
 
 
 # ── rows that were not tested ─────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ function chooseBackends(every) {
   var lists = every.filter(function (group) { return group.element.hasAttribute('data-cases'); });
   var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
   var mute = /not (run|claimed)$/, TOGETHER = 40;  // lines that the browser lays out together, when they come near
-  document.querySelector('.picks').hidden = picks.length < 2;
+  if (picks.length > 1) document.querySelector('.picks').hidden = false;
 
   /* The roles stay if the style shows a part of a table as a grid. */
   function make(name, role) {
@@ -42,9 +42,9 @@ function chooseBackends(every) {
     return count(say, 'word') > 1 ? 0 : count(say, 'group') > 1 ? 1 : 2;
   }
 
-  function fill(cell, backend, from, anchor) {
+  function fill(cell, backend, from, line) {
     var inner = document.createElement(backend.page ? 'a' : 'span');
-    if (backend.page) inner.href = backend.page + '#' + anchor;
+    if (backend.page) inner.href = backend.page + '#' + (bad(from) ? line.id : 'rule-' + line.rule);
     from.group.childNodes.forEach(function (node) {
       if (node.className !== 'sub') inner.appendChild(node.cloneNode(true));
     });
@@ -53,15 +53,15 @@ function chooseBackends(every) {
     cell.setAttribute('data-d', backend.name);
     cell.appendChild(inner);
   }
+  function bad(cell) { return /(fail|error)$/.test(cell.word); }
   function lineOf(line, chosen) {
     var cells = cellsOf(line, chosen), rank = rankOf(cells), row = make('tr', 'row');
     var title = line.element.querySelector('dt'), head = row.appendChild(make('th', 'rowheader'));
     head.scope = 'row';
     head.innerHTML = title.innerHTML;
-    cells.forEach(function (from, k) { fill(row.appendChild(make('td', 'cell')), chosen[k], from, title.id); });
-    var bad = cells.filter(function (cell) { return /(fail|error)$/.test(cell.word); }).length;
+    cells.forEach(function (from, k) { fill(row.appendChild(make('td', 'cell')), chosen[k], from, {id: title.id, rule: line.rule}); });
     return {element: row, rule: line.rule, text: line.text, rank: rank,
-      show: (rank ? [] : ['disagreements']).concat(bad === 1 ? ['one-fails'] : [])};
+      show: (rank ? [] : ['disagreements']).concat(cells.filter(bad).length === 1 ? ['one-fails'] : [])};
   }
   function build(chosen) {
     var head = make('tr', 'row'), table = box.querySelector('table'), groups = [];
@@ -104,9 +104,9 @@ function chooseBackends(every) {
     if (chosen.length < 2) chosen = [];
     key = chosen.map(function (backend) { return backend.place; }).join();
     if (key !== shown) {
-      now = chosen.length ? build(chosen) : every;
+      now = chosen.length && box ? build(chosen) : every;
       showColumns(chosen);
-      box.hidden = !chosen.length;
+      if (box) box.hidden = !chosen.length;
       lists.forEach(function (group) { hide(group.element, chosen.length > 0); });
       shown = key;
     }

@@ -18,7 +18,7 @@
   function wordsOf(block) {
     if (block.words === null) {
       var head = block.element.querySelector('summary, th'), name = (block.isCase ? head.lastElementChild : head).textContent;
-      block.words = [name, name.replace(/-/g, ' '), block.rule].join(' ').toLowerCase();
+      block.words = [name, name.replace(/-/g, ' '), block.element.id.replace('failure-', ''), block.rule].join(' ').toLowerCase();
     }
     return block.words;
   }
@@ -39,7 +39,9 @@
       block.rows.forEach(function (row) { hide(row.element, !row.facet.shown); });
     });
     idle.forEach(function (each) { hide(each, any); });
-    return any ? cases + ' of ' + total + ' cases shown' : '';
+    if (!any) return '';
+    return total ? cases + ' of ' + total + ' cases shown' :
+      blocks.filter(function (block) { return block.shown; }).length + ' of ' + blocks.length + ' failures shown';
   }
   whenIdle(blocks, wordsOf);
 
@@ -70,7 +72,7 @@
   /* ── print ── */
 
   window.addEventListener('beforeprint', function () {
-    var all = document.getElementById('print-all').checked;
+    var choice = document.getElementById('print-all'), all = !choice || choice.checked;
     document.querySelectorAll('details:not([open])').forEach(function (each) {
       if (!all && each.closest('.appendix')) return;
       each.open = true;
@@ -83,6 +85,7 @@
       each.removeAttribute('data-closed');
     });
   });
+  if (!document.getElementById('filters')) return;
   wireFilters('#cases', show);
   if (!blocks.length) document.getElementById('filters').hidden = true;
 })();

@@ -199,7 +199,7 @@ def test_a_chosen_cell_leads_to_the_case_in_the_report(opened: Open) -> None:
     page = opened("published", "#filter:b0=wrong 1&b1=right 1")
     links = page.eval_on_selector_all(".chosen tbody td", "all => all.map(e => e.firstChild.getAttribute('href'))")
     assert len(links) == 8
-    assert {"wrong/report.html#case-turns", "right/report.html#case-turns"} <= set(links)
+    assert {"wrong/report.html#case-turns", "right/report.html#rule-same-volume"} <= set(links)
     page.click(".chosen td a")
     page.wait_for_url("**/report.html#case-*")
     assert page.locator(":target").is_visible()

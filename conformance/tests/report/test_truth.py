@@ -12,13 +12,17 @@ import pytest
 from conformance.certify.evidence import parse, read_content
 from conformance.certify.folder import PAGE
 from conformance.load.cases import load_suite
+from conformance.model import fails
 from conformance.report import embedded
 
 from ..small import Command, reporting
 from .page import Page
 
 __all__ = ["reporting"]
-CLAIMS = re.compile(r"[^.]*(?:in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown)[^.]*")
+CLAIMS = re.compile(
+    r"[^.]*(?:in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown|all cases"
+    r"|[Ww]hat each backend)[^.]*"
+)
 
 
 @pytest.fixture(params=["local", "published"])
@@ -42,6 +46,12 @@ def evidence_of(page: Path) -> Path:
     return page.with_name(name)
 
 
+def failing_cases(page: Path) -> set[str]:
+    """The cases that fail in the evidence of a page."""
+    evidence = parse(read_content(evidence_of(page)), evidence_of(page))
+    return {each.row.partition("[")[0] for each in evidence.results if fails(each.verdicts.values())}
+
+
 def holds(sentence: str, page: Path, cases: set[str]) -> bool:
     """True if a sentence of a page about itself is so; KeyError for a sentence that this test does not know."""
     html = page.read_text(encoding="utf-8")
@@ -54,6 +64,16 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
         return evidence_of(page).is_file()
     if "Every case of the suite under its rule" in sentence:
         return set(re.findall(r'id="case-([^"]+)"', html)) == cases
+    if "Every case that failed stands under Failures" in sentence:
+        return set(re.findall(r'id="case-([^"]+)"', html)) == failing_cases(page)
+    if (
+        "The list of all cases has each with its call, and the comparison says what each backend did with it"
+        in sentence
+    ):
+        pages = [page.parent.parent / name for name in ("spec/cases.html", "compare.html")]
+        return all(set(re.findall(r'id="?case-([^" >]+)', path.read_text(encoding="utf-8"))) == cases for path in pages)
+    if "What each backend did there stands on a page of its own" in sentence:
+        return "refused" in (page.parent.parent / "unspecified.html").read_text(encoding="utf-8")
     if "Every test of the suite was run" in sentence:
         return "not run" not in re.findall(r"\d+ tests = [^,]*", Page(html).text)[0]
     if "Print the appendix too" in sentence:
@@ -99,7 +119,7 @@ def test_a_published_page_without_its_evidence_says_what_is_missing(
     folder: Callable[[str], Path], reporting: Command
 ) -> None:
     page = folder("numpy") / PAGE
-    if evidence_of(page).suffix == ".gz":
+    if evidence_of(page).suffix == ".xz":
         evidence_of(page).unlink()
         reporting("verify", "--cases", reporting.cases, page).expect(2, err="is not beside it")
     else:
