@@ -38,7 +38,7 @@ STATEMENT, COMMITMENT, CHALLENGE, AUDIT = "statement.json", "commitment.json", "
 EXTENSION = "https://reshape-conformance.invalid/certificate/v1"
 """The key of what we add to a predicate; a URI, as in-toto asks of such keys."""
 LEVELS: Mapping[str, str] = {
-    "self-tested": "The tester ran the suite. Whoever holds the key says so; nothing else shows that the answers are "
+    "self-tested": "The tester ran the suite and says so; nothing else shows that the answers are "
     "those of the named files.",
     "challenged": "The calls and contents were not known before the tester had named the files under test. The answers "
     "are right; that the named files gave them, and not a copy of the public reference, is the tester's word.",

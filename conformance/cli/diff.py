@@ -13,7 +13,7 @@ from ..certify.rejudge import refuse_unsound
 from ..plan.rows import Plan
 from ..report import diff_report
 from ..report.diff import Difference, difference
-from ..system.terminal import lines, say
+from ..system.terminal import lines, say, with_sign
 from .arguments import Usage, emit, load_plan
 from .compare import read_evidence
 
@@ -53,6 +53,8 @@ def _write(change: Difference, args: argparse.Namespace) -> None:
         raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
     if out is None and form == "text":
         say(diff_report.format_changes(change))
+        say()
+        say(with_sign(not change.worse, f"exit {int(change.worse)}: {diff_report.format_verdict(change)}"))
         return
     if form == "html":
         text = diff_report.render_html(change, *(_link(path, out or Path("page")) for path in (args.old, args.new)))

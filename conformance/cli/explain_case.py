@@ -11,10 +11,13 @@ from ..model import Case, Expected, Suite
 from ..plan.rows import Row, plan_of
 from ..plan.steps import RowStep
 from ..report.wording import format_call
-from ..system.terminal import label_paragraph, paint, say, table
+from ..system.terminal import label_paragraph, paint, say
 from .arguments import folder_options
 from .facts import of_meaning
 from .meaning import format_dims, print_meanings
+
+_MOST_ROWS = 4
+"""Rows that are listed, so that the meaning and the commands stand on one screen."""
 
 
 def things(suite: Suite, name: str) -> list[dict[str, Any]]:
@@ -93,7 +96,13 @@ def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
         print_meanings(suite.spec, step["meanings"])
     say()
     say(paint("bold", "rows"))
-    say(table([(f"  {row}", " ".join(facets)) for row, facets in case["rows"].items()]))
+    rows = list(case["rows"].items())
+    for row, facets in rows[:_MOST_ROWS]:
+        say(f"  {row}")
+        if len(rows) == 1:
+            say(f"  {' '.join(facets)}")
+    if len(rows) > _MOST_ROWS:
+        say(f"  and {len(rows) - _MOST_ROWS} more; --json has all, with their facets")
     say()
     for command in case["commands"]:
-        say(paint("dim", command))
+        say(paint("bold", command))

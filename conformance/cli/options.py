@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from .. import __version__
-from ..system.terminal import say
+from ..system.terminal import fold_lines, say
 from .examples import EXAMPLES, story
 from .parser import Parser, days, nonce, one_line, path, positive, seconds, shard, whole
 from .shared_options import (
@@ -359,7 +359,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
 def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
     """Return the parser of the command line, and a parser for each command in `names`."""
     top = Parser(prog="conformance")
-    top.format_help = lambda: story({name: summary for name, (_, summary, _) in COMMANDS.items()})  # type: ignore[method-assign]
+    top.format_help = lambda: fold_lines(story({name: summary for name, (_, summary, _) in COMMANDS.items()}))  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
     group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
     commands: dict[str, Any] = {}

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..system.terminal import fold_lines
 from ..system.text import short
 from .arguments import Usage, unknown
 
@@ -18,6 +19,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def format_help(self) -> str:
+        return fold_lines(super().format_help())
 
     def error(self, message: str) -> NoReturn:
         name, _, rest = message.removeprefix("argument ").partition(": ")

@@ -18,7 +18,8 @@ from .terminal import cut_columns, is_coloured, is_terminal, printable, width
 
 LINE_SECONDS = 9.0
 """Seconds between two lines of progress where there is no terminal."""
-_BAR = 20
+_BAR = 12
+"""Columns of the bar, so that the whole line stands in 80 of them."""
 _SAMPLE_SECONDS, _WINDOW = 1.0, 30.0
 """The rate is that of the last `_WINDOW` seconds."""
 _SLOWEST = 0.05

@@ -167,6 +167,20 @@ def wrap(text: str, indent: int = 0, hang: int | None = None) -> str:
     )
 
 
+def fold_lines(text: str) -> str:
+    """Fold each line that the terminal is too narrow for, in its own last column; elsewhere no line is folded."""
+    if not is_terminal(sys.stdout):
+        return text
+    return "\n".join(_fold_line(line) if columns(line) > width() else line for line in text.split("\n"))
+
+
+def _fold_line(line: str) -> str:
+    indent = len(line) - len(line.lstrip())
+    column = re.match(r" *\S(?:.*\S)? {2,}(?=\S)", line)
+    hang = column.end() if column and column.end() <= width() - 24 else indent + 2
+    return textwrap.fill(line, width(), subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
+
+
 def with_sign(good: bool, text: str) -> str:
     """Fold a paragraph after our sign for yes or no."""
     return (OK if good else BAD) + wrap(f"✓ {text}", 0, 2)[1:]

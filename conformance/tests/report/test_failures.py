@@ -98,7 +98,7 @@ def test_a_card_has_the_command_without_the_suite_and_it_works(
 
 def test_each_card_has_an_address_of_its_own(run: FinishedRun) -> None:
     html = report_page.render(run)
-    anchors = re.findall(r'<details class="entry" id="([^"]+)"', html)
+    anchors = re.findall(r'<details class=entry id="([^"]+)"', html)
     assert len(anchors) == len(set(anchors)) > 2
     assert all(f'href="#{anchor}"' in html for anchor in anchors)
 

@@ -264,14 +264,14 @@ def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
     html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
     failing = {row.case.id for row in rows}
-    full = html.count('<details class="entry"')
-    assert full == html.count('<svg class="pic"') <= 60
+    full = html.count("<details class=entry")
+    assert full == html.count("<svg class=pic") <= 60
     assert html.count("<tbody data-block") == len(failing) - full
 
 
 def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
     html = WRITERS["page"](*answers)
-    label = re.search(r'<svg class="pic"[^>]*aria-label="([^"]*)"', html)
+    label = re.search(r'<svg class=pic[^>]*aria-label="([^"]*)"', html)
     assert label is not None
     assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"
 
@@ -281,5 +281,5 @@ def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> No
     plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
     html = report_page.render(finished(plan, Wrong(), tmp_path / "out"))
     because = plan.suite.spec.rules["lower-bound"].decided_for["static-2022"]
-    failure = html[html.index('<details class="entry"') :]
+    failure = html[html.index("<details class=entry") :]
     assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

@@ -231,7 +231,7 @@ def test_on_a_terminal_progress_is_a_bar_with_rate_failures_and_time_left(monkey
     time.sleep(0.01)
     progress.at(100, "some-case", 3)
     assert re.fullmatch(
-        r"\r\x1b\[Krunning ━{10}─{10} 100 of 200 · 3 failed · [0-9,.]+/s · about [0-9]+ s left.*", screen.getvalue()
+        r"\r\x1b\[Krunning ━{6}─{6} 100 of 200 · 3 failed · [0-9,.]+/s · about [0-9]+ s left.*", screen.getvalue()
     )
     progress.close()
     assert screen.getvalue().endswith("\r\x1b[K")
