@@ -18,12 +18,14 @@ from conformance.model import IDLE, Result
 from conformance.plan.rows import Plan
 from conformance.report import compare_page, diff_report
 from conformance.report.diff import difference
+from conformance.report.publish import index, publish
 
 from ..runs import Right, Wrong, few, finished
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PAGES = ("report", "well", "part", "compare", "many", "diff")
+PUBLISHED = ("landing", "rules", "cases", "unspecified", "brief", "brief-well", "all-cases", "rulebook")
+PAGES = ("report", "well", "part", "compare", "many", "diff", *PUBLISHED)
 pytestmark = pytest.mark.slow
 
 
@@ -59,6 +61,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
     target = {**right.evidence.header["target"], "select": "flattens"}
     finished(plan, Right(), folder / "part", one_case, target=target)
+    reports = folder / "reports"
+    for name in ("right", "wrong"):
+        publish(folder / name / "results.jsonl", plan, reports)
+    index(reports, plan)
     found = difference(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {
@@ -69,6 +75,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "published": folder / "published.html",
         "many": folder / "many.html",
         "diff": folder / "diff.html",
+        "landing": reports / "index.html",
+        "rules": reports / "rules.html",
+        "cases": reports / "compare.html",
+        "unspecified": reports / "unspecified.html",
+        "brief": reports / "wrong-1" / "report.html",
+        "brief-well": reports / "right-1" / "report.html",
+        "all-cases": reports / "spec" / "cases.html",
+        "rulebook": reports / "spec" / "static-2021.html",
     }
 
 
@@ -205,6 +219,37 @@ def test_a_chosen_cell_leads_to_the_case_in_the_report(opened: Open) -> None:
     assert page.locator(":target").is_visible()
 
 
+def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
+    page = opened("cases", "#filter:show=one-fails")
+    assert "of 4 lines shown" in page.inner_text("output")
+    page.click("a[href='wrong-1/report.html#case-turns']")
+    page.wait_for_url("**/wrong-1/report.html#case-turns")
+    assert page.locator("details.entry:has(#case-turns) table").first.is_visible()
+    page.fill("[name=text]", "no such thing")
+    assert page.inner_text("output").startswith("0 of ")
+    assert "failures shown" in page.inner_text("output")
+    page.click("text=Show all")
+    page.click("details.entry:has(#case-turns) a[href='../spec/cases.html#case-turns']")
+    page.wait_for_url("**/spec/cases.html#case-turns")
+    assert page.locator("#case-turns").is_visible()
+    rules = opened("rules", "#filter:rule=same-volume")
+    assert rules.inner_text("output").startswith("1 of ")
+
+
+def test_the_landing_of_forty_backends_is_no_taller_than_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
+    folder = pages["report"].parents[1]
+    plan = few(folder)
+    runs = [finished(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
+    links = [f"{number}/report.html" for number in range(40)]
+    text = compare_page.render_parts(runs, links, {}, {})["index.html"]
+    (folder / "forty.html").write_text(text, encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.goto((folder / "forty.html").as_uri())
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.close()
+    assert 1000 < height < 6000
+
+
 # ── keyboard and accessibility ────────────────────────────────────────────────────────────────────
 def test_everything_is_reached_and_worked_by_keyboard(opened: Open) -> None:
     page = opened("report")
@@ -253,7 +298,7 @@ def test_dark_is_dark_and_light_is_light(opened: Open) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_without_scripts_all_is_there_and_nothing_pretends_to_work(opened: Open, name: str) -> None:
     page = opened(name, java_script_enabled=False)
-    assert not page.locator("#filters").is_visible()
+    assert not page.locator("#filters").first.is_visible()
     if name == "report":
         page.click("#case-turns summary")
         assert page.locator("#case-turns table").is_visible()
