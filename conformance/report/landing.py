@@ -15,7 +15,7 @@ from .rows import group_pairs
 from .summary import DocumentState, State, Whole, describe_documents, describe_whole
 
 T = TypeVar("T")
-_MOST_LIMITS = 3
+_MOST_LIMITS = 2
 """Limits that a cell names; of more it gives the number."""
 
 
