@@ -19,7 +19,7 @@ def find_results(folder: Path, names: Sequence[str] = (RESULTS, PUBLISHED, f"{RE
     return [path for name in names if (path := folder / name).exists()]
 
 
-def find_published(folder: Path) -> Path | None:
+def find_published_results(folder: Path) -> Path | None:
     """Return the packed results in a folder; None if it has none."""
     return next(iter(find_results(folder, (PUBLISHED, f"{RESULTS}{PACKED_BEFORE}"))), None)
 

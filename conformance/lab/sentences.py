@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..certify.evidence import Refused, complete, read
-from ..certify.folder import PUBLISHED, find_published
+from ..certify.folder import PUBLISHED, find_published_results
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
@@ -100,7 +100,7 @@ def _plain(text: str) -> str:
 
 def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
     """Return the results of a folder by row; or why there are none."""
-    path = find_published(folder) or folder / PUBLISHED
+    path = find_published_results(folder) or folder / PUBLISHED
     try:
         evidence = read(path)
         rows = {result.row for result in evidence.results}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..adapter import digest_of_adapter, name_and_device
 from ..certify.evidence import FORMAT, OtherFormat, Refused, read_content
-from ..certify.folder import find_published
+from ..certify.folder import find_published_results
 from ..certify.journal import Reader
 from ..report.publish import folders, name_of
 from .read import Environment, Lab
@@ -39,7 +39,7 @@ def states(lab: Lab, reports: Path, suite: str, days: int) -> Iterator[State]:
         for backend in environment.backends:
             folder = folder_of(environment, backend)
             wanted.add(folder)
-            path = find_published(reports / folder)
+            path = find_published_results(reports / folder)
             if path is None:
                 yield State(environment.name, backend, folder, UNTRIED, ", ".join(map(_describe, environment.needs)))
             elif reasons := "; ".join(_stale(path, backend, suite, days)):

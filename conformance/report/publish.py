@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .. import report
 from ..certify.conclude import conclude_evidence, ran_in_suite_process
 from ..certify.evidence import Evidence, Refused, Target, pack, parse, read, read_content
-from ..certify.folder import PAGE, PUBLISHED, find_published, find_results
+from ..certify.folder import PAGE, PUBLISHED, find_published_results, find_results
 from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
 from ..certify.signature import signatures_of
@@ -118,7 +118,7 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
 
 def folders(reports: Path) -> list[Path]:
     """Return the folders that hold published results."""
-    return sorted(folder for folder in reports.glob("*/") if find_published(folder))
+    return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
 def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
@@ -174,7 +174,7 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
 
 def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
-        path = find_published(folder) or folder / PUBLISHED
+        path = find_published_results(folder) or folder / PUBLISHED
         try:
             evidence = read(path)
             _check(evidence, plan, path)

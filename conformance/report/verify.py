@@ -16,7 +16,7 @@ from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
 from ..certify.drawn import plan_of_run
 from ..certify.evidence import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, parse, read_content
-from ..certify.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published, find_results
+from ..certify.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
 from ..certify.rejudge import contradictions
 from ..model import Result
 from ..plan.challenge import is_fresh
@@ -145,7 +145,7 @@ def read_folder(folder: Path) -> FolderContent | None:
 
 def _page_beside_results(path: Path, plan: Plan) -> Verified:
     """A published page, whose evidence lies beside it."""
-    results = find_published(path.parent)
+    results = find_published_results(path.parent)
     if results is None:
         raise Refused(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")
     return _verify_lines(results, read_content(results), plan, {PAGE: path})

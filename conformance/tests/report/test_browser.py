@@ -237,7 +237,7 @@ def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
 
 
 def test_the_landing_of_forty_backends_is_no_taller_than_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
-    folder = pages["report"].parents[1]
+    folder = pages["report"].parents[1] / "forty"
     plan = few(folder)
     runs = [finished(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
     links = [f"{number}/report.html" for number in range(40)]

@@ -13,7 +13,7 @@ import pytest
 
 from conformance.adapters.numpy_reference import NumpyReference
 from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, read
-from conformance.certify.folder import PAGE, PUBLISHED, find_published
+from conformance.certify.folder import PAGE, PUBLISHED, find_published_results
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.report.publish import folders, index, publish, size
@@ -33,7 +33,7 @@ HERE = pytest.mark.skipif(
 def published_evidence(folder: Path) -> Evidence:
     """Evidence that is published here; the test is skipped while that is of an older suite."""
     try:
-        return read(find_published(folder) or folder / PUBLISHED)
+        return read(find_published_results(folder) or folder / PUBLISHED)
     except OtherFormat:
         pytest.skip("reports/ is of an older suite, whose evidence had another format; publish it again")
 
@@ -93,7 +93,7 @@ def test_results_that_were_packed_with_gzip_are_still_read_and_are_published_ane
     published(command, "--index").expect(0)
     assert (folder.parent / "index.html").read_bytes() == page
     published(command, "--results", folder).expect(0)
-    assert find_published(folder) == packed
+    assert find_published_results(folder) == packed
     assert not before.exists()
 
 
@@ -240,7 +240,7 @@ def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
 @cache
 def failing(backend: str) -> frozenset[str]:
     """The rows that fail in what is published of a backend, whatever its version."""
-    found = [published_evidence(path) for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published(path)]
+    found = [published_evidence(path) for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published_results(path)]
     return frozenset(
         r.row for each in found for r in each.results if r.diagnosis and {"fail", "error"} & {*r.verdicts.values()}
     )
