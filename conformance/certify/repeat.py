@@ -14,6 +14,7 @@ from .certify import read_subject_of
 from .command import limits_again
 from .drawn import plan_of_run
 from .evidence import Evidence
+from .subject import Subject
 
 
 class Repetition(NamedTuple):
@@ -22,8 +23,12 @@ class Repetition(NamedTuple):
     backend: str
     rows: int
     differences: tuple[str, ...]
-    subject: dict[str, str]
-    """The SHA-256 of each file under test, here."""
+    subject: Subject
+    """The files under test, here."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as a record of JSON."""
+        return {**self._asdict(), "subject": dict(self.subject.files)}
 
 
 def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetition:
@@ -40,8 +45,8 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_rows(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
-        files = dict(read_subject_of(adapter).files)
-    return Repetition(backend, len(rows), differences, files)
+        subject = read_subject_of(adapter)
+    return Repetition(backend, len(rows), differences, subject)
 
 
 def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:

@@ -28,6 +28,15 @@ _LOADING = ("bz2", "ctypes", "dbm", "lzma", "readline", "sqlite3", "ssl", "uuid"
 _PACKAGES = ("site-packages", "dist-packages")
 
 
+class Listed(NamedTuple):
+    """A line of the RECORD of a package about one file."""
+
+    record: str
+    """The name of the RECORD."""
+    sha256: str
+    """Empty if the line has none."""
+
+
 class Subject(NamedTuple):
     """Everything that is known of the code under test."""
 
@@ -35,9 +44,11 @@ class Subject(NamedTuple):
     """The SHA-256 of each file, by a name without the places of this machine."""
     unnamed_code: bool
     """True if there is also code in memory that no file holds, as a compiler at run time makes it."""
+    listed: Mapping[str, Listed]
+    """What the packages say of each of their files."""
 
 
-NO_SUBJECT = Subject({}, False)
+NO_SUBJECT = Subject({}, False, {})
 
 
 def read_subject(pid: int) -> Subject:
@@ -57,10 +68,13 @@ def read_subject(pid: int) -> Subject:
         if (not _is_of_suite(path) if _in_package(path) else path not in of_python and not _is_of_system(path))
     }
     names: dict[str, str] = {}
+    listed: dict[str, Listed] = {}
     for path in sorted({*tested, *_records(tested)}):
         name = _free_name(_in_package(path) or path.name, names)
         names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
-    return Subject(dict(sorted(names.items())), any(map(_has_unnamed_code, processes)))
+        if path.name == "RECORD":
+            listed |= {file: Listed(name, digest) for file, digest in _lines_of(path)}
+    return Subject(dict(sorted(names.items())), any(map(_has_unnamed_code, processes)), listed)
 
 
 def _files_of_python() -> set[Path]:
@@ -139,20 +153,26 @@ def _records(paths: Iterable[Path]) -> Iterator[Path]:
             wanted.setdefault(Path(str(path)[: -len(name)]), set()).add(name)
     for folder, names in wanted.items():
         for record in folder.glob("*.dist-info/RECORD"):
-            if names & {line.rsplit(",", 2)[0] for line in _read(record).splitlines()}:
+            if names & {name for name, _ in _lines_of(record)}:
                 yield record
+
+
+def _lines_of(record: Path) -> Iterator[tuple[str, str]]:
+    """Yield each file of a RECORD and its SHA-256, empty if it has none."""
+    for line in _read(record).splitlines():
+        name, digest, _ = [*line.rsplit(",", 2), "", ""][:3]
+        method, _, encoded = digest.partition("=")
+        yield name, base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).hex() if method == "sha256" else ""
 
 
 def _digest_of_package(record: Path) -> str:
     """Return the SHA-256 of a RECORD, if the Python files of the package are those that it lists; otherwise another."""
     changed = ""
-    for line in _read(record).splitlines():
-        name, _, rest = line.partition(",")
-        method, _, due = rest.partition(",")[0].partition("=")
-        if name.endswith(".py") and method == "sha256":
+    for name, due in _lines_of(record):
+        if name.endswith(".py") and due:
             path = record.parent.parent / name
             digest = sha256_of(path) if path.is_file() else ""
-            if base64.urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=").decode() != due:
+            if digest != due:
                 changed += f"{digest}  {name}\n"
     return hashlib.sha256(record.read_bytes() + changed.encode()).hexdigest()
 

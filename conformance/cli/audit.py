@@ -10,6 +10,7 @@ from ..certify.evidence import Refused
 from ..certify.repeat import Repetition, repeat
 from ..certify.signature import ISSUER, is_signed, sign, signatures_of
 from ..certify.statement import AUDIT, audit_of, write_record
+from ..certify.subject import Subject
 from ..report.certificate import Certificate, Trust, called_rows, check_certificate
 from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from ..report.verify import OtherSuite
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(str(cannot), code=CANNOT_START) from None
     public_key = None if repetition.differences else _write(args, certificate, repetition)
     if args.json:
-        emit(repetition._asdict())
+        emit(repetition.record())
     else:
         _show(args, repetition, called_rows(certificate.evidence))
         say_public_key(public_key)
@@ -47,17 +48,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) -> None:
-    """Refuse to speak of files that did not run here, or of others that did."""
+    """Refuse to speak of files that did not run here, or of others that did.
+
+    A package loads some of its files only when a call needs them. Such a file may be missing on either side, if the
+    RECORD that lists it is the same on both.
+    """
     if not certified:
         raise Refused("the certificate names no file under test, so that a re-run would show nothing")
-    here = repetition.subject
+    here = repetition.subject.files
     for name in dict.fromkeys((*certified, *here)):
-        if here.get(name) != certified.get(name):
+        if here.get(name) != certified.get(name) and not _is_of_the_same_package(name, certified, repetition.subject):
             if name not in certified:
                 what = "was used here, and is not in the certificate"
             else:
                 what = "is another file here" if name in here else "was not used here"
             raise Refused(f"{name}: {what}; install what was certified, then audit again")
+
+
+def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subject) -> bool:
+    """True if a file was loaded on one side only, and is the same on both as far as their package says."""
+    if (name in here.files and name in certified) or name not in here.listed:
+        return False
+    record, digest = here.listed[name]
+    same = record in here.files and here.files[record] == certified.get(record)
+    return same and certified.get(name, digest) == digest
 
 
 def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> str | None:

@@ -151,7 +151,7 @@ def _data(verification: _Verification) -> dict[str, Any]:
         "why_not": verification.why_not,
         "unmet": list(verification.unmet),
         "written_by": "unknown",
-        "repeated": repeated and repeated._asdict(),
+        "repeated": repeated and repeated.record(),
     }
 
 

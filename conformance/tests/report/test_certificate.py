@@ -7,9 +7,11 @@ import json
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+import numpy as np
 import pytest
 
 from conformance.adapter import digest_of_adapter
@@ -189,8 +191,6 @@ def test_the_signed_challenge_beside_it_serves_those_who_did_not_give_it(lab: La
 
 def test_the_files_under_test_are_the_subject(lab: Lab) -> None:
     numpy = next(name for name in read(lab.folder / RESULTS).footer["subject"] if "_multiarray_umath" in name)
-    import numpy as np
-
     file = Path(np.__file__).parent.parent / numpy
     assert check_certificate(lab.folder, lab.plan, lab.trust(subject=file)).level == "re-run"
 
@@ -273,6 +273,30 @@ def test_an_audit_of_another_file_under_the_same_name_is_refused(lab: Lab, cli: 
     backend = f"{lab.home / 'mine.py'}:Mine"
     assert lab.command("report", lab.folder) == 0
     cli("audit", lab.folder, backend, "--rows", 1, "--cases", lab.cases).expect(1, err="is another file here")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        (lambda subject, loaded, unloaded: subject.pop(loaded), 0, ""),
+        (lambda subject, loaded, unloaded: subject.update({unloaded: "0" * 64}), 1, "was not used here"),
+        (lambda subject, loaded, unloaded: subject.update({"libother.so": "0" * 64}), 1, "was not used here"),
+    ],
+    ids=["loaded on one side", "loaded on one side, and another", "in no package"],
+)  # fmt: skip
+def test_a_package_may_load_a_file_on_one_side_only(
+    lab: Lab, cli: Cli, change: Callable[..., Any], code: int, says: str
+) -> None:
+    folder = Path(np.__file__).parent
+    loaded = f"numpy/linalg/{next((folder / 'linalg').glob('_umath_linalg*')).name}"
+    unloaded = f"numpy/_core/{next((folder / '_core').glob('_simd.*')).name}"
+    rewrite(lab.folder / RESULTS, lambda records: change(records[-1]["subject"], loaded, unloaded) and None)
+    (lab.folder / COMMITMENT).unlink()
+    lab.change(lambda statement: statement["predicate"][EXTENSION].update(level="self-tested", challenge=None))
+    lab.state_anew()
+    assert lab.command("report", lab.folder) == 0
+    words = ("--rows", 1, "--cases", lab.cases)
+    cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(code, err=says)
 
 
 def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
