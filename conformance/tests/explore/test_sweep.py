@@ -70,6 +70,7 @@ def test_the_tables_are_the_contracts_on_every_small_call(spec: Spec) -> None:
     assert differences(spec, SMALL) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) -> None:
     assert differences(spec, FULL) == []

@@ -141,7 +141,12 @@ def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cl
     ("words", "file", "lines"),
     [
         (["sweep", "unhurried:Unhurried", *SWEEP], "sweep.jsonl", 6),
-        (["run", "unhurried:Unhurried", "--operation", "StaticReshape"], "results.jsonl", 2),
+        pytest.param(
+            ["run", "unhurried:Unhurried", "--operation", "StaticReshape"],
+            "results.jsonl",
+            2,
+            marks=pytest.mark.exhaustive,
+        ),
     ],
     ids=["sweep", "suite"],
 )

@@ -20,7 +20,11 @@ from conformance.plan.rows import Row
 from .. import small
 from ..processes import children, wait
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
 CALLS = 100_000
 CRASHES, HANGS = 997, 9_973
 """Every so many calls it crashes, or hangs; the second try of a row is a call too."""

@@ -113,6 +113,7 @@ def test_contract_and_reference_agree_on_a_slice_of_the_domain(spec: Spec, part:
     assert list(itertools.islice(disagreements(spec, part), 5)) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_contract_and_reference_agree_on_every_call_of_the_domain(spec: Spec, whole: list[Read]) -> None:
     assert len(whole) == EVERY_CALL

@@ -190,6 +190,7 @@ def test_a_rule_marked_implied_changes_no_call(spec: Spec, name: str) -> None:
     assert witness(spec, name, SMALL) is None, "the rule counts, so it is not implied"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IMPLIED)
 def test_a_rule_marked_implied_changes_no_call_of_the_whole_domain(spec: Spec, name: str) -> None:

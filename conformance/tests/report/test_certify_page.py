@@ -17,6 +17,7 @@ from conformance.tests.small import ROOT
 DOC = ROOT / "docs" / "certify.md"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 def test_the_conversation_of_vendor_and_issuer_can_be_pasted(tmp_path: Path) -> None:
