@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -168,6 +169,7 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli) -> None:
     assert said.count("\n") == 1
     with pytest.raises(NoCluster, match="no scheduler answers"):
         list(run_on_dask("not an address", abs, [1]))
+    gc.collect()  # a client without a cluster is closed when it is collected, and must not be in the middle of a test
 
 
 @pytest.mark.slow
@@ -178,6 +180,7 @@ def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
 def test_results_of_workers_in_threads_come_in_the_order_of_the_work() -> None:
     from distributed import LocalCluster
 
+    gc.collect()
     made: Any = LocalCluster
     with made(2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster:
         assert list(run_on_dask(cluster.scheduler_address, abs, range(0, -40, -1))) == list(range(40))
