@@ -34,7 +34,7 @@ class Listed(NamedTuple):
     record: str
     """The name of the RECORD."""
     sha256: str
-    """Empty if the line has none."""
+    """As `in_record` writes it; empty if the line has none."""
 
 
 class Subject(NamedTuple):
@@ -158,11 +158,16 @@ def _records(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _lines_of(record: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file of a RECORD and its SHA-256, empty if it has none."""
+    """Yield each file of a RECORD and its SHA-256 as it stands there, empty if it has none."""
     for line in _read(record).splitlines():
         name, digest, _ = [*line.rsplit(",", 2), "", ""][:3]
         method, _, encoded = digest.partition("=")
-        yield name, base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).hex() if method == "sha256" else ""
+        yield name, encoded if method == "sha256" else ""
+
+
+def in_record(sha256: str) -> str:
+    """Return a SHA-256 as a RECORD writes it."""
+    return base64.urlsafe_b64encode(bytes.fromhex(sha256)).rstrip(b"=").decode()
 
 
 def _digest_of_package(record: Path) -> str:
@@ -172,7 +177,7 @@ def _digest_of_package(record: Path) -> str:
         if name.endswith(".py") and due:
             path = record.parent.parent / name
             digest = sha256_of(path) if path.is_file() else ""
-            if digest != due:
+            if in_record(digest) != due:
                 changed += f"{digest}  {name}\n"
     return hashlib.sha256(record.read_bytes() + changed.encode()).hexdigest()
 

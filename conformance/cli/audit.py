@@ -10,7 +10,7 @@ from ..certify.evidence import Refused
 from ..certify.repeat import Repetition, repeat
 from ..certify.signature import ISSUER, is_signed, sign, signatures_of
 from ..certify.statement import AUDIT, audit_of, write_record
-from ..certify.subject import Subject
+from ..certify.subject import Subject, in_record
 from ..report.certificate import Certificate, Trust, called_rows, check_certificate
 from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from ..report.verify import OtherSuite
@@ -71,7 +71,7 @@ def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subje
         return False
     record, digest = here.listed[name]
     same = record in here.files and here.files[record] == certified.get(record)
-    return same and certified.get(name, digest) == digest
+    return same and (name not in certified or in_record(certified[name]) == digest)
 
 
 def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> str | None:
