@@ -6,69 +6,54 @@ The message of every rejection is the id of the rule that the call breaks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
-from conformance import Array, Claims, Declared, Graph, Identity, Node, Operand, Program, Rejected, Tensor
+from conformance import Array, Claims, Declared, Graph, Identity, Node, Program, Rejected, Tensor
 from conformance.model.types import dtype_of
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+Decided = tuple[tuple[int | None, ...] | None, str | None]
+"""The dims of dst and None; of an illegal call None and the broken rule; else the known lengths and the silent rule."""
 MOST_DIMS = 32
 """The largest rank of NumPy 1; beyond it, elements are copied as a flat row."""
 
 
-class Illegal(Exception):
-    """The call breaks a rule; the argument is its id."""
-
-
-class Unspecified(Exception):
-    """No document says which dst is meant; the arguments are the silent rule's id, and the known lengths of dst."""
-
-
-def resolve(
-    src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False
-) -> tuple[int, ...]:
-    """Return the dims of dst. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
-    if shape.count(-1) > 1:
-        raise Illegal("one-infer")
+def decide(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool) -> Decided:
+    """Decide a call. `zero_may_meet_infer` is for the documents that do not forbid a literal 0 beside a -1."""
+    free = shape.count(-1)
+    if free > 1:
+        return None, "one-infer"
     for length in shape:
         if length < -1:
-            raise Illegal("lower-bound")
-    if not (special_zero or zero_may_meet_infer) and 0 in shape and -1 in shape:
-        raise Illegal("zero-meets-infer")
-    volume = 1
-    for length in src:
-        volume *= length
-    dst = known_lengths(src, shape, special_zero)
-    known = 1
-    for entry in dst:
-        if entry is not None:
-            known *= entry
-
-    if None not in dst:
-        if known != volume:
-            raise Illegal("zero-empties" if 0 in shape and not special_zero else "same-volume")
-        return tuple(dst)  # type: ignore[arg-type]
-    return infer_lengths(volume, known, dst, special_zero and 0 in shape[len(src) :])
+            return None, "lower-bound"
+    if free and 0 in shape and not (special_zero or zero_may_meet_infer):
+        return None, "zero-meets-infer"
+    volume = prod(src)
+    dst = known_lengths(src, shape, special_zero) if free or 0 in shape else shape
+    if None in dst:
+        return infer_lengths(volume, dst, special_zero and 0 in shape[len(src) :])
+    if prod(dst) != volume:  # type: ignore[arg-type] # no length is None
+        return None, "zero-empties" if 0 in shape and not special_zero else "same-volume"
+    return dst, None
 
 
-def infer_lengths(volume: int, known: int, dst: list[int | None], past_rank: bool) -> tuple[int, ...]:
-    """Return dst with its free lengths filled in; `past_rank`: one of them is a 0 past the rank of src."""
+def infer_lengths(volume: int, dst: tuple[int | None, ...], past_rank: bool) -> Decided:
+    """Decide a call some of whose lengths are free; `past_rank`: one of them is a 0 past the rank of src."""
+    known = prod([length for length in dst if length is not None])
     if known == 0:
         if volume != 0:  # src has no 0 to copy, so that the 0 of dst is a literal one
-            raise Illegal("zero-empties")
-        raise Unspecified("zero-past-rank" if past_rank else "infer-undetermined", tuple(dst))
+            return None, "zero-empties"
+        return dst, "zero-past-rank" if past_rank else "infer-undetermined"
     if volume % known != 0:
-        raise Illegal("same-volume")
+        return None, "same-volume"
     if dst.count(None) == 1 or volume == known:
-        dst = [volume // known if length is None else length for length in dst]
-    if past_rank:
-        raise Unspecified("zero-past-rank", tuple(dst))
-    return tuple(dst)  # type: ignore[arg-type]
+        dst = tuple([volume // known if length is None else length for length in dst])
+    return dst, "zero-past-rank" if past_rank else None
 
 
-def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool) -> list[int | None]:
+def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool) -> tuple[int | None, ...]:
     """Return the lengths of dst that shape states or copies; None for the others."""
     dst: list[int | None] = []
     for index, length in enumerate(shape):
@@ -76,7 +61,7 @@ def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bo
             dst.append(src[index] if index < len(src) else None)
         else:
             dst.append(None if length == -1 else length)
-    return dst
+    return tuple(dst)
 
 
 def check_form(node: Node, src_type: str) -> None:
@@ -125,27 +110,21 @@ class NumpyReference:
         """Return the dims of the last node's dst; Rejected for the first node that has none."""
         arriving, src = iter(shapes), dims
         for node in nodes:
-            try:
-                dims = self.answer(node, src if node.takes_src else dims, self.entries(node.shape, arriving))  # type: ignore[arg-type] # checked
-            except Illegal as illegal:
-                raise Rejected(stage, illegal.args[0]) from None
-            except Unspecified as silence:
-                rule, known = silence.args
-                if node.result is not None and not self.agrees(node.result, known):
-                    rule = "declared-output"
-                raise Rejected(stage, rule) from None
-            if node.result is not None and not self.agrees(node.result, dims):
-                raise Rejected(stage, "declared-output")
+            entries = node.shape.values  # type: ignore[union-attr] # which was checked
+            if entries is None:
+                entries = tuple(next(arriving).array().ravel().tolist())
+            dst, rule = self.answer(node, src if node.takes_src else dims, entries)
+            if node.result is not None and dst is not None and not self.agrees(node.result, dst):
+                rule = "declared-output"
+            if rule is not None:
+                raise Rejected(stage, rule)
+            dims = dst  # type: ignore[assignment] # all its lengths are known
         return dims
 
-    def entries(self, shape: Operand, arriving: Iterator[Tensor]) -> tuple[int, ...]:
-        """Return the entries of shape, from the node or from the next tensor that arrives."""
-        return tuple(next(arriving).array().tolist()) if shape.values is None else shape.values
-
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the dims of one node's dst."""
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        """Decide the call of one node, as `decide` does."""
         (special_zero,) = node.special_zero.values  # type: ignore[union-attr, misc] # which was checked
-        return resolve(src, shape, special_zero, node.operation != "StaticReshape")
+        return decide(src, shape, special_zero, node.operation != "StaticReshape")
 
     def agrees(self, declared: Declared, dims: tuple[int | None, ...]) -> bool:
         return can_be_true(declared, dims)

@@ -8,7 +8,7 @@ A run goes through the seams in this order, each a method of `Broken` with a dec
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,15 @@ import numpy as np
 from conformance.model import Array, Declared, Graph, Identity, Node, Operand, Program, Tensor
 from conformance.model.types import WIDTH
 
-from ..numpy_reference import Illegal, NumpyReference, ReferenceProgram, copy_elements, dense, elements, resolve
+from ..numpy_reference import (
+    Decided,
+    NumpyReference,
+    ReferenceProgram,
+    copy_elements,
+    decide,
+    dense,
+    elements,
+)
 
 Answer = Tensor | Array
 Dims = tuple[int, ...]
@@ -48,6 +56,22 @@ CLASSES: Mapping[str, str] = {
     "R": "everything rejected, everything accepted, nothing answered",
 }
 """The kinds of bug that planted backends stand for."""
+
+
+class Illegal(Exception):
+    """The call breaks a rule; the argument is its id."""
+
+
+class Unspecified(Exception):
+    """No document says which dst is meant; the arguments are the silent rule's id, and the known lengths of dst."""
+
+
+def resolve(src: Dims, shape: Dims, special_zero: bool, zero_may_meet_infer: bool = False) -> Dims:
+    """Return the dims of dst, or raise Illegal or Unspecified. The arguments are those of `decide`."""
+    dst, rule = decide(src, shape, special_zero, zero_may_meet_infer)
+    if rule is None:
+        return dst  # type: ignore[return-value] # whose lengths are all known
+    raise Illegal(rule) if dst is None else Unspecified(rule, dst)
 
 
 class Call(NamedTuple):
@@ -163,14 +187,16 @@ class Broken(NumpyReference):
         self.first, self.position = dims, -1
         return super().settle(stage, nodes, dims, shapes)
 
-    def answer(self, node: Node, src: Dims, shape: Dims) -> Dims:
+    def answer(self, node: Node, src: Dims, shape: Dims) -> Decided:
         self.position += 1
-        return self.resolve(Call(src, shape, get_flag(node), node, self.position, self))
-
-    def entries(self, shape: Operand, arriving: Iterator[Tensor]) -> Dims:
-        """The entries of any tensor, because some backends do not check that a shape has one dimension of integers."""
-        values = next(arriving).array().ravel().tolist() if shape.values is None else shape.values
-        return tuple(int(length) for length in values)
+        entries = tuple([int(length) for length in shape])  # some backends do not check that they are integers
+        try:
+            return self.resolve(Call(src, entries, get_flag(node), node, self.position, self)), None
+        except Illegal as illegal:
+            return None, illegal.args[0]
+        except Unspecified as silence:
+            rule, known = silence.args
+            return known, rule
 
     @staticmethod
     def read_graph(graph: Graph) -> Graph:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..numpy_reference import Illegal, dense
-from .base import Answer, Call, Dims, Run, move_elements, resolve_dims
+from ..numpy_reference import dense
+from .base import Answer, Call, Dims, Illegal, Run, move_elements, resolve_dims
 
 
 @move_elements("empty-has-no-memory", breaks="zero-literal", classes="C")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..numpy_reference import Illegal
-from .base import Answer, Call, Dims, Run, move_elements, overlook, resolve_dims
+from .base import Answer, Call, Dims, Illegal, Run, move_elements, overlook, resolve_dims
 from .layout import dense_strides
 
 

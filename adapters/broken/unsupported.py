@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from conformance.model import Graph, Node, Rejected
 
-from ..numpy_reference import Illegal, can_be_true, check_form
-from .base import Call, Dims, plant, read_graph, resolve_dims
+from ..numpy_reference import can_be_true, check_form
+from .base import Call, Dims, Illegal, plant, read_graph, resolve_dims
 
 
 def reject_calls(name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[Call], bool]) -> None:

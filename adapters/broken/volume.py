@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..numpy_reference import Illegal
-from .base import Call, Dims, overlook, resolve_dims
+from .base import Call, Dims, Illegal, overlook, resolve_dims
 
 
 def has_strides(call: Call) -> bool:

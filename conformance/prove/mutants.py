@@ -49,8 +49,9 @@ EQUIVALENTS: Mapping[str, str] = {
     "early = dims is not None and None not in dims · not in became in": _SETTLED_LATER,
     "early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked"
     " · `early` dropped": _KNOWN_TOGETHER,
-    "src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zero_may_meet_infer: bool = False"
-    " · False became True": "a call of the operation always gives the argument; the default is for people",
+    "dst = known_lengths(src, shape, special_zero) if free or 0 in shape else shape · always the first": (
+        "the known lengths of a shape without -1 and 0 are the shape itself"
+    ),
     "for want, length in zip(declared.dims, dims, strict=True): · True became False": (
         "two lines above, dims of different ranks have been told apart"
     ),
@@ -216,8 +217,8 @@ class MutantResult(NamedTuple):
         return "no row notices it; write the case, or prove in conformance/prove/mutants.py that no call can"
 
 
-UNTOUCHED = frozenset({"identity", "claims"})
-"""Parts of the reference that describe itself; no row depends on them."""
+UNTOUCHED = frozenset({"identity", "claims", "Decided"})
+"""Parts of the reference that describe itself, or a type; no row depends on them."""
 
 
 def reference_mutants() -> Iterator[Mutant]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adapters import numpy_reference
-from adapters.numpy_reference import Illegal, NumpyReference
+from adapters.numpy_reference import Decided, NumpyReference
 from conformance.certify.blame import Blamer, find_answered_types
 from conformance.load.cases import load_suite
 from conformance.model import BLAMES, Blame, Graph, Node, Program, Rejected, Result, Tensor
@@ -58,7 +58,7 @@ class RefusesS32Shapes(NumpyReference):
 class AnswersTwoInfers(NumpyReference):
     """Takes every -1 but the first as 1."""
 
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         if shape.count(-1) > 1:
             first = shape.index(-1)
             shape = (*shape[: first + 1], *(1 if d == -1 else d for d in shape[first + 1 :]))
@@ -75,19 +75,17 @@ class TakesIntegersForTheFlag(NumpyReference):
 
 
 class RefusesRankOne(NumpyReference):
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        dst = super().answer(node, src, shape)
-        if len(src) == 1:
-            raise Illegal("rank")
-        return dst
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        dst, rule = super().answer(node, src, shape)
+        refused = rule is None and len(src) == 1
+        return (None, "rank") if refused else (dst, rule)
 
 
 class RefusesEmptyTensors(NumpyReference):
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        dst = super().answer(node, src, shape)
-        if 0 in src:
-            raise Illegal("empty")
-        return dst
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        dst, rule = super().answer(node, src, shape)
+        refused = rule is None and 0 in src
+        return (None, "empty") if refused else (dst, rule)
 
 
 class FlushesSubnormals(NumpyReference):
@@ -101,7 +99,7 @@ class FlushesSubnormals(NumpyReference):
 class CopiesZeroFromTheRight(NumpyReference):
     """Counts the dimension that a 0 copies from the right, where src and dst are of different ranks."""
 
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         (special_zero,) = node.special_zero.values  # type: ignore[union-attr, misc]
         shift = len(src) - len(shape)
         if special_zero and len(shape) > 1 and shift > 0:
@@ -114,8 +112,9 @@ class CopiesZeroFromTheRight(NumpyReference):
 class ReversesCopiedLengths(NumpyReference):
     """Answers the lengths of dst in the reverse order."""
 
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        return super().answer(node, src, shape)[::-1]
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        dst, rule = super().answer(node, src, shape)
+        return dst and dst[::-1], rule
 
 
 TRUTH: Mapping[type[NumpyReference], Mapping[str, Blame]] = {

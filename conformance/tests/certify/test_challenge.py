@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.numpy_reference import NumpyReference
+from adapters.numpy_reference import Decided, NumpyReference
 from conformance.certify.certify import Order, certify
 from conformance.certify.conclude import conclude_evidence
 from conformance.certify.evidence import Evidence, Refused, Target
@@ -64,7 +64,7 @@ class Recording(NumpyReference):
     def __init__(self) -> None:
         self.made: set[object] = set()
 
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         self.made.add((src, shape, node.special_zero.values))  # type: ignore[union-attr]
         return super().answer(node, src, shape)
 

@@ -8,7 +8,7 @@ from math import prod
 
 import pytest
 
-from adapters.numpy_reference import Illegal, NumpyReference
+from adapters.numpy_reference import Decided, NumpyReference
 from conformance.certify.blame import Blamed, Blamer, find_answered_types
 from conformance.load.cases import load_suite
 from conformance.model import Graph, Node, Program, Rejected, Result
@@ -22,29 +22,27 @@ BROKEN = broken_backends()
 
 
 class RefusesInferOnEmpty(NumpyReference):
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        dst = super().answer(node, src, shape)
-        if 0 in src and -1 in shape:
-            raise Illegal("divides by 0")
-        return dst
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        dst, rule = super().answer(node, src, shape)
+        refused = rule is None and 0 in src and -1 in shape
+        return (None, "divides by 0") if refused else (dst, rule)
 
 
 class RefusesEmptyUnlessNamed(NumpyReference):
     """Answers an empty src only where a literal 0 names the emptiness."""
 
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        dst = super().answer(node, src, shape)
-        if 0 in src and (0 not in shape or node.special_zero.values == (True,)):  # type: ignore[union-attr]
-            raise Illegal("empty")
-        return dst
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        dst, rule = super().answer(node, src, shape)
+        copies = node.special_zero.values == (True,)  # type: ignore[union-attr]
+        refused = rule is None and 0 in src and (copies or 0 not in shape)
+        return (None, "empty") if refused else (dst, rule)
 
 
 class RefusesPast31Bits(NumpyReference):
-    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        dst = super().answer(node, src, shape)
-        if prod(max(length, 1) for length in dst) >= 2**31:
-            raise Illegal("too long")
-        return dst
+    def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
+        dst, rule = super().answer(node, src, shape)
+        refused = rule is None and prod(filter(None, dst or ())) >= 2**31
+        return (None, "too long") if refused else (dst, rule)
 
 
 class RefusesStridesOfDst(NumpyReference):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.adapters.numpy_reference import Illegal, Unspecified, resolve
+from conformance.adapters.broken.base import Illegal, Unspecified, resolve
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL, SMALL, calls
