@@ -185,7 +185,7 @@ def test_every_proof_is_of_a_mutant_that_there_is() -> None:
 
 
 def test_a_mutant_is_known_by_the_row_that_notices_it() -> None:
-    found = KillerSearch(rows()).find_killer(named("!= volume:  # type: ignore[arg-type] # no length is None · != became =="))
+    found = KillerSearch(rows()).find_killer(named("no length is None · != became =="))
     assert found.killer
     assert not found.by_reason
     assert found.wrong is None
