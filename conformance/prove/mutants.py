@@ -232,9 +232,14 @@ def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
         yield f"conformance/prove/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
 
 
+SOON = 500
+"""The rows in which nearly every wrong verdict is found."""
+
+
 class KillerSearch:
     """Finds rows that notice mutants; rows that noticed one before are tried first, and generated cases last.
 
+    It seeks a wrong verdict in the first rows, then a wrong reason in all that may be rejected, then a verdict in all.
     The reference treats all types alike, so that of a generated case the rows of one type are enough.
     """
 
@@ -251,9 +256,10 @@ class KillerSearch:
         backend = _backend(mutant)
         if isinstance(backend, str):
             return MutantResult(mutant, backend, False, proof)
-        looks = [(self.by_verdict, is_noticed), (self.by_reason, gives_wrong_reason)]
-        for rows, notices in reversed(looks) if mutant.of_text else looks:  # a text is most often a reason
-            killer = _killer(backend, rows, notices)
+        soon, late = (self.by_verdict, is_noticed, SOON), (self.by_verdict, is_noticed, len(self.by_verdict))
+        reasons = (self.by_reason, gives_wrong_reason, len(self.by_reason))
+        for rows, notices, most in (reasons, late) if mutant.of_text else (soon, reasons, late):  # a text is a reason
+            killer = _killer(backend, rows, notices, most)
             if killer:
                 only_reason = notices is gives_wrong_reason and not is_noticed(rows[0], backend)
                 return MutantResult(mutant, killer, only_reason, proof)
@@ -265,11 +271,11 @@ def _may_be_rejected(row: Row) -> bool:
     return any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
 
 
-def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool]) -> str | None:
-    """The first row that notices a backend; it comes to the front, for the next one is likely to fall for it too."""
+def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], most: int) -> str | None:
+    """The first of `most` rows that notices a backend; it comes to the front, where it is likely to notice the next."""
     tried: list[Row] = []
     with time_limit(LONGEST) as late:
-        for row in rows:
+        for row in rows[:most]:
             tried.append(row)
             if notices(row, backend):
                 rows.insert(0, rows.pop(len(tried) - 1))
