@@ -17,6 +17,7 @@ from conformance.load import spec as load_spec
 from conformance.load.folders import layers, spec_folder
 from conformance.model import Case, Malformed, Problem, Spec, Suite
 from conformance.model.cases import UnreadCase
+from conformance.plan import challenge as plan_challenge
 from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
 from conformance.prove import cells, check_cases
@@ -34,6 +35,7 @@ def install() -> None:
         (load_cases, "_load_file", _remembering_cases),
         (load_cases, "_find_unread", _remembering_unread),
         (plan_rows, "plan_of", _remembering_rows),
+        (plan_challenge, "fresh_cases", _remembering_fresh),
         (canary, "_run_planted_backend", _remembering_counts),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
         (check_cases, "problems_with_expectations", _listing),
@@ -161,6 +163,21 @@ def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:
         return before[0]
 
     return plan_of
+
+
+def _remembering_fresh(draw: Callable[..., Iterable[Case]]) -> Callable[..., list[Case]]:
+    """Remember the calls that a nonce draws beside the same cases under the same specification."""
+    memory = _Memory(12)
+
+    @wraps(draw)
+    def fresh_cases(suite: Suite, compiled: Any, nonce: str) -> list[Case]:
+        key = id(suite.spec), tuple(map(id, suite.cases.values())), nonce
+        if key not in memory:
+            memory.keep(key, (suite, list(draw(suite, compiled, nonce))))
+        cases: list[Case] = memory[key][1]
+        return cases
+
+    return fresh_cases
 
 
 def _remembering_by_plan(function: Callable[..., Any], name: Callable[[Any], Any]) -> Callable[..., Any]:
