@@ -8,6 +8,7 @@ import shlex
 import shutil
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -214,36 +215,45 @@ def test_the_published_results_of_the_reference_are_current() -> None:
     again = "`conformance publish numpy` makes them anew"
     assert evidence.header["suite"]["digest"] == plan.suite.digest, again
     there = {result.row: (dict(result.verdicts), result.outcome.kind) for result in evidence.results}
-    rows = [row for row in plan.rows if not row.case.large]
+    rows = [row for row in plan.rows[::11] if not row.case.large]
     for result in run(rows, NumpyReference()):
         assert there[result.row] == (dict(result.verdicts), result.outcome.kind), again
-    assert len(there) == len(plan.rows)
+    assert there.keys() == {row.id for row in plan.rows}
 
 
-@HERE
-def test_what_is_published_of_a_backend_is_whole() -> None:
-    for folder in folders(REPORTS):
-        evidence = published_evidence(folder)
-        assert evidence.header["target"]["select"] is None
-        assert sum(count_verdicts(v for r in evidence.results for v in r.verdicts.values()).values()) == sum(
-            evidence.footer["verdicts"].values()
-        )
-        assert (folder / PAGE).is_file()
+class Seen(NamedTuple):
+    """What is asked of published evidence; it takes a third of a second to read."""
 
-
-@HERE
-@pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
-def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
-    assert any(each == row or each.startswith(f"{row}[") for each in failing(backend))
+    is_whole: bool
+    failing: frozenset[str]
 
 
 @cache
-def failing(backend: str) -> frozenset[str]:
-    """The rows that fail in what is published of a backend, whatever its version."""
-    found = [published_evidence(path) for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published_results(path)]
-    return frozenset(
-        r.row for each in found for r in each.results if r.diagnosis and {"fail", "error"} & {*r.verdicts.values()}
-    )
+def seen(folder: Path) -> Seen:
+    evidence = published_evidence(folder)
+    verdicts = count_verdicts(verdict for result in evidence.results for verdict in result.verdicts.values())
+    all_counted = sum(verdicts.values()) == sum(evidence.footer["verdicts"].values())
+    is_whole = evidence.header["target"]["select"] is None and all_counted
+    bad = {"fail", "error"}
+    failing = (r.row for r in evidence.results if r.diagnosis and bad & {*r.verdicts.values()})
+    return Seen(is_whole, frozenset(failing))
+
+
+@HERE
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", folders(REPORTS) if REPORTS.is_dir() else [], ids=lambda folder: folder.name)
+def test_what_is_published_of_a_backend_is_whole(folder: Path) -> None:
+    assert seen(folder).is_whole
+    assert (folder / PAGE).is_file()
+
+
+@HERE
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
+def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
+    versions = [path for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published_results(path)]
+    failing = {each for folder in versions for each in seen(folder).failing}
+    assert any(each == row or each.startswith(f"{row}[") for each in failing)
 
 
 @HERE

@@ -125,6 +125,7 @@ def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     plan = plan_of(load_suite())
     right, wrong, distinct = list[Result](), list[Result](), list[Result]()
@@ -256,7 +257,7 @@ def test_a_document_that_was_not_asked_for_is_not_run_and_claimed_all_the_same(p
 def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     plan = plan_of(load_suite())
     rejected = Outcome("rejected", stage="run", message="no")
-    rows = [row for row in plan.rows if row.type == "f32"]
+    rows = [row for row in plan.rows if row.type == "f32" and row.operation == "StaticReshape"]
     more: Any = ((rejected,), 0, "refused a legal call", "no")
     results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
     claims = Answers().claims
