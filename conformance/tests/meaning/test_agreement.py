@@ -186,6 +186,7 @@ def test_every_way_in_which_documents_part_is_a_finding(spec: Spec, part: list[R
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_way_in_which_documents_part_in_the_whole_domain_is_a_finding(spec: Spec, whole: list[Read]) -> None:
     assert_found(spec, whole)
 

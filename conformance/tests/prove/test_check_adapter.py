@@ -254,9 +254,13 @@ def test_a_program_that_misbehaves_is_named(
 LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 
 
-@pytest.mark.parametrize(
-    "language", ["python", *(pytest.param(name, marks=pytest.mark.slow) for name in LANGUAGES if name != "python")]
-)
+COMPILED = [
+    pytest.param(name, marks=[pytest.mark.slow, *[pytest.mark.exhaustive] * (name != "c")])
+    for name in LANGUAGES if name != "python"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["python", *COMPILED])
 def test_a_new_adapter_runs_as_it_stands(
     cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

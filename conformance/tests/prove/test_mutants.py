@@ -199,9 +199,7 @@ def test_a_mutant_that_only_says_another_reason_is_noticed_by_that() -> None:
 
 def test_a_mutant_that_nothing_notices_and_nobody_proved_is_a_problem() -> None:
     few = [row for row in rows() if row.case.rule == "zero-copies"]
-    assert "no row notices it" in (
-        KillerSearch(few).find_killer(named("free > 1: · the body dropped")).wrong or ""
-    )
+    assert "no row notices it" in (KillerSearch(few).find_killer(named("free > 1: · the body dropped")).wrong or "")
 
 
 def test_a_proof_of_a_mutant_that_is_noticed_is_a_problem() -> None:

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.model import VERDICTS, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
 
 from ..runs import Right, Wrong, few, finished
+from ..small import Command, command
+
+__all__ = ["command"]
 
 
 @pytest.fixture(scope="module")
@@ -201,31 +203,16 @@ def test_each_cause_and_each_direction_is_explained() -> None:
     )
 
 
-@pytest.mark.slow
-def test_the_command_ends_with_1_where_something_got_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    right, wrong = tmp_path / "right", tmp_path / "wrong"
-    assert main(["run", "numpy", "-k", "flattens", "--isolation", "none", "--out", str(right)]) == 4
-    assert (
-        main(
-            [
-                "run",
-                "conformance.adapters.broken:RefusesEverything",
-                "-k",
-                "flattens",
-                "--isolation",
-                "none",
-                "--out",
-                str(wrong),
-            ]
-        )
-        == 1
-    )
-    assert main(["diff", str(right), str(wrong)]) == 1
-    assert "✗ worse" in capsys.readouterr().out
-    assert main(["diff", str(wrong), str(right)]) == 0
-    assert main(["diff", str(right), str(right), "--json"]) == 0
+def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> None:
+    right, wrong = command.folder / "right", command.folder / "wrong"
+    command.run("numpy", out=right).expect(0)
+    command.run("broken:refuses-everything", out=wrong).expect(1)
+    few = ("--cases", command.cases)
+    command("diff", right, wrong, *few).expect(1, out="✗ worse")
+    command("diff", wrong, right, *few).expect(0)
+    command("diff", right, right, *few, "--json").expect(0)
     for name in ("changes.html", "changes.md", "changes.txt"):
-        assert main(["diff", str(right), str(wrong), "--out", str(tmp_path / name)]) == 1
-        assert (tmp_path / name).stat().st_size > 1000
-    assert main(["diff", str(right), str(wrong), "--out", str(tmp_path / "changes.pdf")]) == 2
-    assert main(["diff", str(right), str(tmp_path)]) == 2
+        command("diff", right, wrong, *few, "--out", command.folder / name).expect(1)
+        assert (command.folder / name).stat().st_size > 1000
+    command("diff", right, wrong, *few, "--out", command.folder / "changes.pdf").expect(2)
+    command("diff", right, command.folder, *few).expect(2)

@@ -87,6 +87,7 @@ def test_a_folder_with_a_page_alone_is_its_page_and_an_empty_one_is_refused(plan
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
     cli("run", "numpy", "--isolation", "none", "--out", out).expect(0)
