@@ -25,6 +25,11 @@ class RuleRow(NamedTuple):
     counts: Counts
 
     @property
+    def passes(self) -> bool:
+        """True if each of its tests that was run passes."""
+        return bool(self.counts.get("pass")) and self.counts.keys() <= {"pass", "not run"}
+
+    @property
     def failing(self) -> Iterator[tuple[list[str], Counts]]:
         """The documents in which a test fails; those with the same counts together."""
         together = group_pairs((tuple(counts.items()), name) for name, _, counts in self.documents if fails(counts))
