@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.tests.small import cases
+
 BACKENDS = """import os
 import warnings
 from conformance.adapter import FunctionAdapter
@@ -66,3 +68,10 @@ def here(tmp_path: Path) -> Path:
     folder = tmp_path / "repository"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def few(here: Path) -> Path:
+    """The same, with a folder of a few cases."""
+    cases(here)
+    return here

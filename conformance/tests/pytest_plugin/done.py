@@ -10,17 +10,27 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
+from _pytest.config import default_plugins
+
 import conformance
+from conformance.isolate.backend import Isolation
 
 ROOT = Path(conformance.__file__).parents[1]
 CAN_COPY = sys.platform == "linux"
 """False where libraries break in a process that was forked."""
 SECONDS = 300
+ISOLATIONS: tuple[Isolation, ...] = ("none", "worker")
+"""Those in which the planted backends fail on the few cases before any pytest begins: their failures are remembered."""
+FEW = ("--conformance-cases", "cases")
+"""The options of a session on the few cases of the fixture `few`."""
+FILE = "cases/few0.yaml"
+ROW = f"{FILE}::stays[StaticReshape-f32]"
 
 
 class Done:
@@ -104,9 +114,19 @@ def main() -> None:
     from conformance.tests import memo
 
     memo.install()
+    import_module("execnet")
+    for name in default_plugins:
+        import_module(f"_pytest.{name}")
+    from conformance.certify import canary
+    from conformance.isolate.launch import Limits
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
+    from conformance.tests.small import cases
 
+    with TemporaryDirectory() as folder:  # cases are remembered by the texts and names of their files
+        few = plan_of(load_suite(None, cases(Path(folder))))
+    for isolation in ISOLATIONS:
+        canary.count_failures(few, isolation, Limits())
     plan_of(load_suite())
     import conformance.pytest_plugin.hooks
     import conformance.report.report_page
