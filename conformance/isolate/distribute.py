@@ -32,6 +32,8 @@ _AHEAD = 8
 """Items of work that wait for each worker; the memory needed does not grow with the work."""
 _QUEUED = 2
 """Items that a process has at a time, so that it need not wait for the next."""
+_CONNECTING = 10.0
+"""Seconds in which a scheduler must answer."""
 _PATIENCE = 15.0
 """Seconds to wait for a result before checking that the cluster still has workers."""
 _GRACE = 5.0
@@ -195,7 +197,7 @@ def run_on_dask(address: str, take: Callable[[Work], Done], work: Iterable[Work]
     except ImportError:
         raise NoCluster("--dask needs Dask; pip install 'reshape-conformance[dask]'") from None
     try:
-        client = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+        client = Client(address, timeout=_CONNECTING, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise NoCluster(f"--dask {address}: no scheduler answers: {reason}") from None

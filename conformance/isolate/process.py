@@ -201,7 +201,11 @@ class Process:
             time.sleep(_GATHER_SECONDS)
         while True:
             left = deadline - time.monotonic()
-            ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)
+            try:
+                ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)
+            except KeyboardInterrupt:  # the process is busy, and would not hear a request to stop
+                self.end()
+                raise
             useful = False
             for descriptor, _ in ready:
                 if descriptor == self._out:

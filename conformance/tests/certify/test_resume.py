@@ -126,7 +126,7 @@ class It(NumpyReference):
 
 def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
     (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
-    command.run(f"{tmp_path / 'slowed.py'}:It")
+    command.run(f"{tmp_path / 'slowed.py'}:It", "--type", "f32", "--operation", "StaticReshape")
     results = read(command.out / "results.jsonl").results
     assert all(result.milliseconds >= 20 for result in results if result.outcomes != IDLE)
     assert not any(result.milliseconds for result in results if result.outcomes == IDLE)

@@ -24,6 +24,7 @@ from .remote_backends import called
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
 LIMITS = Limits(seconds=3, start_seconds=60, stop_seconds=5)
+SHORT = LIMITS._replace(seconds=1)
 LIBRARY = """
 import os, signal, subprocess, sys, threading, time
 from pathlib import Path
@@ -69,9 +70,11 @@ class Stand:
         (self.folder / "adapter.py").write_text(ADAPTER.format(on_start=on_start, on_call=on_call))
         return f"{self.folder / 'adapter.py'}:Copied"
 
-    def remote(self, on_import: str = "", on_start: str = "pass", on_call: str = "pass") -> Remote:
+    def remote(
+        self, on_import: str = "", on_start: str = "pass", on_call: str = "pass", limits: Limits = LIMITS
+    ) -> Remote:
         """One that has answered a call."""
-        self.remotes.append(worker(self.backend(on_import, on_start, on_call), LIMITS))
+        self.remotes.append(worker(self.backend(on_import, on_start, on_call), limits))
         assert called(self.remotes[-1], (2, 3)).dims == (6,)
         return self.remotes[-1]
 
@@ -116,14 +119,14 @@ def test_a_process_from_nothing_imports_it_again(stand: Stand) -> None:
     [
         ((13, 1), Crashed, "run: the process died of SIGABRT"),
         ((13, 2), Crashed, "run: the process ended with exit code 7"),
-        ((13, 3), TimedOut, "no answer within 3 s to run"),
+        ((13, 3), TimedOut, "no answer within 1 s to run"),
         ((13, 4), MemoryError, "MemoryError"),
     ],
 )
 def test_an_end_is_told_as_of_any_process(
     stand: Stand, dims: tuple[int, ...], kind: type[Exception], words: str
 ) -> None:
-    remote = stand.remote()
+    remote = stand.remote(limits=SHORT if kind is TimedOut else LIMITS)
     renewed(remote, 1)
     with pytest.raises(kind, match=words):
         called(remote, dims)
@@ -163,7 +166,8 @@ def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(sta
     ["os.abort()", "raise ValueError('not in a copy')", "time.sleep(60)", "return src.reshape(shape) + 1", "1 / 0"],
 )
 def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_copy: str) -> None:
-    remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}")
+    limits = SHORT if "sleep" in in_a_copy else LIMITS
+    remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}", limits=limits)
     renewed(remote, 2)
     assert stand.imports == 4
 

@@ -79,7 +79,10 @@ def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, end: signal
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 def test_a_backend_that_hangs_at_exit_keeps_no_command_from_ending(tmp_path: Path) -> None:
     began = time.monotonic()
-    done = processes.run_command(*words(tmp_path, "atexit.register(time.sleep, 60)"), timeout=50)
+    code = "import sys; from conformance.isolate import supervise; from conformance.cli.main import main\n"
+    code += "supervise._GRACE = 0.5; sys.exit(main())"
+    command = [sys.executable, "-c", code, *words(tmp_path, "atexit.register(time.sleep, 60)")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert done.returncode == 4
     assert "exit 4: " in done.stdout
     assert time.monotonic() - began < 40
