@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = Path(__file__).parent / "templates"
+_STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
+"""Where they go: the style follows from the page. No value can hold these texts, because they would be escaped."""
+_CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")
+_SCRIPTS = re.compile(r"(?s)<script>.*?</script>")
+_RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 
 
 def render_page(
@@ -36,10 +41,12 @@ def render_page(
     own = [name for name in files if name.endswith(".css")]
     css = "".join(_shorten_style(_read(name)) for name in [style, *own]) + (_printed_foot(foot) if foot else "")
     script = "".join(_shorten_script(_read(name)) for name in files if name not in own)
-    page = _environment().get_template(template)
-    return page.render(
-        style=Markup(css), style_digest=_digest(css), script=Markup(script), script_digest=_digest(script), **values
+    scripts = {"script": Markup(script), "script_digest": _digest(script)}
+    page = _environment().get_template(template).render(
+        style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), **scripts, **values
     )  # fmt: skip
+    css = _drop_unused(css, page)
+    return page.replace(_STYLE, css, 1).replace(_STYLE_DIGEST, _digest(css), 1)
 
 
 def _printed_foot(text: str) -> str:
@@ -77,18 +84,30 @@ def _shorten_style(text: str) -> str:
     return re.sub(r"\s*([{};,>])\s*", r"\1", text).replace(";}", "}") + "\n"
 
 
+def _drop_unused(css: str, page: str) -> str:
+    """A style without the rules for classes that neither the elements of a page nor its scripts name."""
+    names = {name for one, many in _CLASSES.findall(page) for name in (one or many).split()}
+    names.update(re.findall(r"[\w-]+", "".join(_SCRIPTS.findall(page))))
+
+    def is_used(selector: str) -> bool:
+        plain = re.sub(r":not\([^)]*\)", "", selector)
+        return "(" in plain or names.issuperset(re.findall(r"\.([a-zA-Z][\w-]*)", plain))
+
+    return _RULES.sub(lambda rule: rule[0] if any(map(is_used, rule[1].split(","))) else "", css)
+
+
 def _shorten_script(text: str) -> str:
     """A script without its indentation, and without comments that begin a line."""
     return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?ms)^[ \t]*/\*.*?\*/\n", "", text))
 
 
 def _join_lines(template: str) -> str:
-    """A template without its indentation, and without line breaks before a tag or a block, so that pages stay small.
+    """A template without its indentation, line breaks before a tag or a block, and end tags of cells, to be small.
 
     A line break after a table row, a case or a section stays. A dropped one becomes a comment, so that errors still
     name the right line of the template.
     """
-    text = re.sub(r"(?m)^[ \t]+", "", template)
+    text = re.sub(r"(?m)^[ \t]+|</t[hd]>", "", template)
     return re.sub(r"(?<!</tr>)(?<!</details>)(?<!</section>)\n(?=[<{])", "{#\n#}", text)
 
 

@@ -43,7 +43,7 @@ def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: list[Finished
     assert set(lines(page, "rules")) == {case.rule for case in plan.suite.cases.values()}
     assert set(lines(page, "cases")) == set(plan.suite.cases)
     assert set(lines(page, "verdicts")) == {"right", "wrong"}
-    assert all(f">{document}</span></th>" in page for document in plan.suite.spec.documents)
+    assert all(f">{document}</span>" in page for document in plan.suite.spec.documents)
 
 
 def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[FinishedRun]) -> None:
@@ -82,9 +82,9 @@ def test_a_line_has_the_group_of_each_backend(runs: list[FinishedRun]) -> None:
     assert 'data-k="0" data-c="0,0"' in found["flattens"]
 
 
-def test_each_cell_of_the_rules_leads_to_the_rule_in_a_report(runs: list[FinishedRun]) -> None:
+def test_a_cell_in_which_tests_of_a_rule_fail_leads_to_the_rule_in_the_report(runs: list[FinishedRun]) -> None:
     line = lines(render(runs, ["a/report.html", "b/report.html"]), "rules")["same-volume"]
-    assert re.findall(r'href="([^"]*)"', line) == ["a/report.html#rule-same-volume", "b/report.html#rule-same-volume"]
+    assert re.findall(r'href="([^"]*)"', line) == ["b/report.html#rule-same-volume"]
 
 
 def words(markup: str) -> str:
