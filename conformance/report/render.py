@@ -45,7 +45,7 @@ def render_page(
     page = _environment().get_template(template).render(
         style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), **scripts, **values
     )  # fmt: skip
-    css = _drop_unused(css, page)
+    css = _prune_style(css, page)
     return page.replace(_STYLE, css, 1).replace(_STYLE_DIGEST, _digest(css), 1)
 
 
@@ -84,16 +84,16 @@ def _shorten_style(text: str) -> str:
     return re.sub(r"\s*([{};,>])\s*", r"\1", text).replace(";}", "}") + "\n"
 
 
-def _drop_unused(css: str, page: str) -> str:
+def _prune_style(css: str, page: str) -> str:
     """A style without the rules for classes that neither the elements of a page nor its scripts name."""
     names = {name for one, many in _CLASSES.findall(page) for name in (one or many).split()}
     names.update(re.findall(r"[\w-]+", "".join(_SCRIPTS.findall(page))))
 
-    def is_used(selector: str) -> bool:
+    def is_on_page(selector: str) -> bool:
         plain = re.sub(r":not\([^)]*\)", "", selector)
         return "(" in plain or names.issuperset(re.findall(r"\.([a-zA-Z][\w-]*)", plain))
 
-    return _RULES.sub(lambda rule: rule[0] if any(map(is_used, rule[1].split(","))) else "", css)
+    return _RULES.sub(lambda rule: rule[0] if any(map(is_on_page, rule[1].split(","))) else "", css)
 
 
 def _shorten_script(text: str) -> str:
