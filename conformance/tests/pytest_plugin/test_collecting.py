@@ -60,7 +60,7 @@ def test_without_an_adapter_and_our_options_their_tests_run_alone(here: Path) ->
 
 def test_two_adapters_are_an_error_and_one_named_twice_is_not(few: Path) -> None:
     Done(few, *FEW, ROW, "--adapter", "numpy-raw").expect(4, "ERROR: --adapter names numpy and numpy-raw; a session")
-    Done(few, *FEW, ROW, "--adapter", "numpy", "-n", "1").expect(4, "1 passed")
+    Done(few, *FEW, ROW, "--adapter", "numpy", "-n", "2").expect(4, "1 passed")
 
 
 @pytest.mark.parametrize(

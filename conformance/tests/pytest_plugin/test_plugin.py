@@ -208,7 +208,7 @@ def test_what_a_call_warns_of_is_listed_as_for_any_test(few: Path) -> None:
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])
 def test_workers_that_differ_are_refused(few: Path, backend: str, name: str) -> None:
-    done = Done(few, *FEW, FILE, "-n", "1", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
+    done = Done(few, *FEW, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
     done.says("ERROR: gw", "give all workers")
     if name == "Differs":
         done.says("runs differs gw", "and this process differs main")
