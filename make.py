@@ -83,8 +83,8 @@ def prepare(extras: str) -> int:
     if not works():
         return say(f"{VENV} holds no Python 3.10 or newer that runs: remove it and try again", 1)
     print(f"make.py: installing into {VENV}", flush=True)
-    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--editable", f".{extras}"]
-    if subprocess.run(pip, cwd=ROOT, check=False).returncode:
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    if subprocess.run([*pip, "--editable", f".{extras}"], cwd=ROOT, check=False).returncode:
         return say(f"pip could not install the suite and what it needs into {VENV}: see above", 1)
     STAMP.write_text(f"{identity}\n{pinned}{extras}\n", encoding="utf-8")
     return 0

@@ -64,7 +64,8 @@ class Installation:
             return False
         shutil.rmtree(self.home, ignore_errors=True)
         self._call([sys.executable, "-m", "venv", str(self.home)], "make")
-        self._call([str(self.python), *_PIP, "install", "--quiet", "--editable", ".", *self.environment.pip], "install")
+        install = [*_PIP, "install", "--quiet", "--no-compile", "--editable", "."]
+        self._call([str(self.python), *install, *self.environment.pip], "install")
         if self.environment.library is not None:
             self._unpack(self.environment.library)
         replace_text(marker, wanted)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.load.folders import cases_folder
 from conformance.tests.exchange.node_runner import Reference, run_node_tests
 from conformance.tests.small import Cli, cases, plan
 
@@ -107,13 +109,23 @@ def test_onnxs_own_runner_notices_another_answer(cli: Cli, tmp_path: Path, monke
     assert counts.total() > counts["passed"] == 0
 
 
+FILES = ("chain", "content", "empty", "types", "zero")
+EVERY = pytest.param(("*",), 4000, marks=pytest.mark.exhaustive, id="every-file")
+
+
 @pytest.mark.slow
-def test_the_whole_export_passes_onnxs_own_runner(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = cli("export", "onnx", "--out", tmp_path / "out", "--json").expect(0).data
-    assert facts["rows"] > 4000
-    assert run_node_tests(tmp_path / "out", Reference, monkeypatch) == {"passed": facts["tests"]}
+@pytest.mark.parametrize(("names", "at_least"), [pytest.param(FILES, 700, id="some-files"), EVERY])
+def test_onnxs_own_runner_passes_what_the_bundled_cases_become(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], at_least: int
+) -> None:
+    folder, out = tmp_path / "cases", tmp_path / "out"
+    folder.mkdir()
+    for path in (path for name in names for path in cases_folder().glob(f"{name}.yaml")):
+        shutil.copy(path, folder)
+    facts = cli("export", "onnx", "--cases", folder, "--out", out, "--json").expect(0).data
+    assert facts["rows"] > at_least
+    assert run_node_tests(out, Reference, monkeypatch) == {"passed": facts["tests"]}
     backend = pytest.importorskip("onnxruntime.backend")
-    bf16 = len(list((tmp_path / "out").glob("*_bf16_*")))
+    bf16 = len(list(out.glob("*_bf16_*")))
     # The Python binding of ONNX Runtime takes no array of bf16.
-    passed = {"passed": facts["tests"] - bf16}
-    assert run_node_tests(tmp_path / "out", backend, monkeypatch, leave_out="_bf16_") == passed
+    assert run_node_tests(out, backend, monkeypatch, leave_out="_bf16_") == {"passed": facts["tests"] - bf16}
