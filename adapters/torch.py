@@ -110,9 +110,6 @@ class TorchCompile(Torch):
 
     def __init__(self) -> None:
         super().__init__()
-        torch.set_grad_enabled(False)
-        limits = torch._dynamo.config
-        limits.recompile_limit = limits.accumulated_recompile_limit = 1 << 20  # a function is called with many a src
         torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0  # for a log: half of the time it takes to compile
         self.function_of = lru_cache(4096)(self.make_function)
 
@@ -130,6 +127,10 @@ class TorchCompile(Torch):
         return compiled
 
     def run_chain(self, src: torch.Tensor, calls: NodeCalls) -> torch.Tensor:
+        # Each thread has settings of its own, and programs may run in several.
+        torch.set_grad_enabled(False)
+        torch._dynamo.config.recompile_limit = 1 << 20  # a function is called with many a src
+        torch._dynamo.config.accumulated_recompile_limit = 1 << 20
         return self.function_of(calls)(src)
 
 
