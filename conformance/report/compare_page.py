@@ -78,7 +78,7 @@ class Filtered(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The group of each backend, as the script of the page reads it."""
+    """The group of each backend, as the script of the page reads it; many cases have the same."""
 
     kinds: str
     """The number of a group, and how many of the backend's rows it is if not all: `0;0 3/9;1`."""
@@ -189,6 +189,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "rules": list(_collect_rules(runs)),
         "abreast": -(-len(runs) // tables),
         "cases": cases,
+        "cells": {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in cases))},
         "observed": list(_collect_observed_calls(runs, names)),
         "environment": [
             (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})

@@ -81,7 +81,7 @@ def _read(name: str) -> str:
 
 def _shorten_style(text: str) -> str:
     """A style without the spaces that only its readers need; every published page holds it."""
-    return re.sub(r"\s*([{};,>])\s*", r"\1", text).replace(";}", "}") + "\n"
+    return re.sub(r"\s*([{};,>])\s*|(:)\s+", r"\1\2", text).replace(";}", "}") + "\n"
 
 
 def _prune_style(css: str, page: str) -> str:

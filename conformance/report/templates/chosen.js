@@ -8,6 +8,7 @@ function chooseBackends(every) {
   var picks = Array.from(document.querySelectorAll('.picks select')), box = document.querySelector('.chosen');
   var lists = every.filter(function (group) { return group.element.hasAttribute('data-cases'); });
   var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
+  var cells = document.getElementById('cells'), known = cells ? JSON.parse(cells.textContent) : [];  // groups of cases
   var mute = /not (run|claimed)$/, TOGETHER = 40;  // lines that the browser lays out together, when they come near
   if (picks.length > 1) document.querySelector('.picks').hidden = false;
 
@@ -27,7 +28,7 @@ function chooseBackends(every) {
 
   /* What each chosen backend did: its group, the verdict, and how many of its rows have it if not all. */
   function cellsOf(line, chosen) {
-    var kinds = line.element.getAttribute('data-k').split(';'), of = line.element.getAttribute('data-c').split(',');
+    var both = known[line.element.getAttribute('data-c')], kinds = both[0].split(';'), of = both[1].split(',');
     var groups = line.element.querySelectorAll('li');
     return chosen.map(function (backend) {
       var kind = kinds[of[backend.place]].split(' '), group = groups[kind[0]];
