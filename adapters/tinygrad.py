@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 from importlib import metadata
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import tinygrad  # type: ignore[import-not-found,unused-ignore]
-from tinygrad import dtypes
+from tinygrad import dtypes, helpers
 
-from conformance import Array, CannotStart, Tensor, array_of
+from conformance import Array, CannotStart, Graph, Tensor, Unsupported, array_of
 from conformance.adapter import check_rank_in_numpy
 from conformance.model.types import dtype_of
 
-from .shared import ArrayLibrary, without_elements
+from .shared import ArrayLibrary, ArrayProgram, without_elements
 
 TYPES = {
     "f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64, "bool": dtypes.bool,
@@ -31,14 +32,19 @@ class TinyGrad(ArrayLibrary):
 
     name, version = "tinygrad", metadata.version("tinygrad")
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = ("declared", "form", "runtime-shape", "rank:65", "threads")  # all threads share one set of settings
+    leaves_out = ("declared", "form", "runtime-shape", "rank:65", "threads")
     refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
 
     def __init__(self) -> None:
         compiler = os.environ.get("CC", "clang")
         if shutil.which(compiler) is None:
             raise CannotStart(f"tinygrad: there is no {compiler}, which compiles its kernels; install clang, or set CC")
+        helpers.CACHELEVEL.value = 0  # each process compiles its own kernels, so that two runs load the same files
         self.detail = (("device", CPU), ("compiler", compiler))
+
+    def compile(self, graph: Graph) -> OneAtATime:
+        super().compile(graph)  # it checks the graph
+        return OneAtATime(self, graph)
 
     def import_src(self, src: Tensor) -> Any:
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
@@ -59,3 +65,17 @@ class TinyGrad(ArrayLibrary):
             array: Array = dst.bitcast(dtypes.uint16).numpy().view(dtype_of("bf16"))
             return array
         return np.asarray(dst.numpy())
+
+
+class OneAtATime(ArrayProgram):
+    """A program that refuses to run beside another: all threads share tinygrad's settings, and would spoil them."""
+
+    running = Lock()
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        if not self.running.acquire(blocking=False):
+            raise Unsupported("threads")
+        try:
+            return super().run(src, shapes, may_overwrite)
+        finally:
+            self.running.release()
