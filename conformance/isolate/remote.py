@@ -42,7 +42,7 @@ class Remote:
         """The reason why it is not started any more."""
         self.seconds_late = 0.0
         """Seconds spent on calls that timed out."""
-        self.seconds_compiling = self.seconds_running = 0.0
+        self.seconds_starting = self.seconds_compiling = self.seconds_running = 0.0
         self.bad_end: str | None = None
         """What went wrong when it was asked to end."""
         self._failures = 0
@@ -104,7 +104,7 @@ class Remote:
 
     def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Future[Tensor]]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
-        futures, began = [Future[Tensor]() for _ in runs], time.monotonic()
+        futures, began, starting = [Future[Tensor]() for _ in runs], time.monotonic(), self.seconds_starting
         try:
             self._run_at_once(runs, futures)
         except Exception as error:
@@ -113,7 +113,7 @@ class Remote:
             for future in futures:
                 if not future.done():
                     future.set_exception(error)
-        self.seconds_running += time.monotonic() - began
+        self.seconds_running += time.monotonic() - began - (self.seconds_starting - starting)
         return futures
 
     def _run_at_once(self, runs: Sequence[ProgramRun], futures: Sequence[Future[Tensor]]) -> None:
@@ -179,6 +179,7 @@ class Remote:
             return session
         if self.given_up is not None:
             raise CannotStart(self.given_up)
+        began = time.monotonic()
         try:
             session = self._start_session()
             if session.description != (self.identity, self.claims):
@@ -189,6 +190,8 @@ class Remote:
                 self.given_up = f"given up after {self._failures} starts that failed, the last one so: {error}"
                 raise CannotStart(self.given_up) from None
             raise
+        finally:
+            self.seconds_starting += time.monotonic() - began
         self._failures = 0
         return session
 

@@ -1,4 +1,4 @@
-"""The time of a run, split into compile, run, compare and write. It is printed, and stands in no evidence."""
+"""The time of a run, split into start, compile, run, compare and write. It is printed, and stands in no evidence."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ T = TypeVar("T")
 class CountsSeconds(Protocol):
     """An adapter that measures its calls itself, since compile and run may be one request."""
 
+    seconds_starting: float
+    """Seconds until its processes were ready: the first, and those that follow a crash or a hang."""
     seconds_compiling: float
     seconds_running: float
     calls_alone: bool
@@ -23,10 +25,11 @@ class CountsSeconds(Protocol):
 
 
 class Timings:
-    """The seconds that a run took so far. Seconds of rows that are neither compile nor run count as compare."""
+    """The seconds that a run took so far. Seconds of rows that are none of the first three count as compare."""
 
     def __init__(self) -> None:
-        self.seconds_compiling = self.seconds_running = self.seconds_of_rows = self.seconds_writing = 0.0
+        self.seconds_starting = self.seconds_compiling = self.seconds_running = 0.0
+        self.seconds_of_rows = self.seconds_writing = 0.0
         self.calls_alone = True
         self._adapter: CountsSeconds = self
 
@@ -62,9 +65,12 @@ class Timings:
     @property
     def split(self) -> Mapping[str, float]:
         """The seconds by what they were spent on."""
-        compiling, running = self._adapter.seconds_compiling, self._adapter.seconds_running
-        compare = max(0.0, self.seconds_of_rows - compiling - running)
-        return {"compile": compiling, "run": running, "compare": compare, "write": self.seconds_writing}
+        adapter = self._adapter
+        parts = {
+            "start": adapter.seconds_starting, "compile": adapter.seconds_compiling, "run": adapter.seconds_running,
+        }  # fmt: skip
+        compare = max(0.0, self.seconds_of_rows - sum(parts.values()))
+        return {**parts, "compare": compare, "write": self.seconds_writing}
 
     def __str__(self) -> str:
         return ", ".join(f"{what} {seconds:.2f} s" for what, seconds in self.split.items())

@@ -15,6 +15,7 @@ from conformance.tests import small
 from conformance.tests.small import Command, command
 
 __all__ = ["command"]
+PARTS = ["start", "compile", "run", "compare", "write"]
 SLOW = """
 import time
 from conformance.adapters.numpy_reference import NumpyReference, ReferenceProgram
@@ -26,6 +27,18 @@ class Slow(NumpyReference):
         plain = program.run
         program.run = lambda *tensors: (time.sleep({running}), plain(*tensors))[1]
         return program
+"""
+DIES = """
+import os
+import time
+from conformance.adapters.numpy_reference import NumpyReference
+
+class Dies(NumpyReference):
+    def __init__(self):
+        time.sleep(0.3)
+
+    def compile(self, graph):
+        os._exit(3)
 """
 
 
@@ -42,7 +55,7 @@ def test_sleep_counts_where_the_backend_sleeps(
             assert set(result.verdicts.values()) == {"pass"}
             time.sleep(0.02)
     split = timings.split
-    assert list(split) == ["compile", "run", "compare", "write"]
+    assert list(split) == PARTS
     slept = "compile" if compiling else "run"
     assert split[slept] >= 0.15
     assert split[slept] > split["run" if compiling else "compile"]
@@ -58,6 +71,17 @@ def test_a_call_that_is_rejected_counts_too(tmp_path: Path) -> None:
     assert timings.seconds_of_rows >= timings.seconds_compiling
 
 
+def test_the_start_after_a_crash_is_no_comparison(tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text(DIES, encoding="utf-8")
+    timings = Timings()
+    (row,) = [row for row in small.plan(tmp_path).rows if row.id == "stays[StaticReshape-f32]"]
+    with use_backend(f"{tmp_path / 'dies.py'}:Dies", "worker") as adapter:
+        began = timings.watch(adapter).seconds_starting  # type: ignore[attr-defined] # it counts
+        assert [set(r.verdicts.values()) for r in timings.rows(run([row], adapter))] == [{"fail"}]
+    assert timings.split["start"] - began > 0.3  # called again in a fresh process
+    assert timings.split["compare"] < 0.3
+
+
 def test_the_rows_are_the_same_and_the_time_is_no_output(command: Command) -> None:
     plain = command.run("numpy")
     rows = (command.out / "results.jsonl").read_bytes().splitlines()[1:-1]
@@ -65,12 +89,7 @@ def test_the_rows_are_the_same_and_the_time_is_no_output(command: Command) -> No
     assert (command.out / "results.jsonl").read_bytes().splitlines()[1:-1] == rows
     assert timed.code == plain.code == 0
     (line,) = [line for line in timed.err.splitlines() if line.startswith("time: ")]
-    assert [part.split()[0] for part in line.removeprefix("time: ").split(", ")] == [
-        "compile",
-        "run",
-        "compare",
-        "write",
-    ]
+    assert [part.split()[0] for part in line.removeprefix("time: ").split(", ")] == PARTS
     assert "time: " not in timed.out
     assert "time: " not in plain.err
 
