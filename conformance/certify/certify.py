@@ -22,6 +22,7 @@ from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
 from ..run.timings import Timings
+from ..system.terminal import count_noun
 from . import canary, waive
 from .blame import Blamer
 from .command import limits_of
@@ -197,8 +198,9 @@ def note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:
     more = f" and {len(uncalled) - len(first)} more" if len(uncalled) > len(first) else ""
     minutes = max(1, round(uncalled.total() * limits.seconds / 60))
     yield (
-        f"not called: {uncalled.total():,} rows of {', '.join(first)}{more}, because {limits.maxhang} rows of the same "
-        f"case and operation hung; that saved up to {minutes:,} min, and --maxhang 0 calls them"
+        f"not called: {count_noun(uncalled.total(), 'row')} of {', '.join(first)}{more}, because "
+        f"{count_noun(limits.maxhang, 'row')} of the same case and operation hung; that saved up to "
+        f"{minutes:,} min, and --maxhang 0 calls them"
     )
 
 
