@@ -336,17 +336,6 @@ def test_nothing_is_cut_off_on_paper(opened: Open, name: str) -> None:
     assert page.evaluate(beyond, True) == []
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the whole suite on a backend that fails much, and the page that compares it."""
-    from conformance.cli.main import main
-
-    out = tmp_path_factory.mktemp("whole")
-    main(["run", "conformance.adapters.broken:AcceptsEverything", "--isolation", "none", "--out", str(out)])
-    main(["compare", *[str(out)] * 8, "--out", str(out / "compare.html")])
-    return out
-
-
 KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), began = performance.now();
     field.value = word; field.dispatchEvent(new Event('input'));
     document.body.offsetHeight; return performance.now() - began; }"""

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from .test_browser import KEYSTROKE, Open, chromium, opened, pages, shown_cases, whole
+from .test_browser import KEYSTROKE, Open, chromium, opened, pages, shown_cases
 
-__all__ = ["chromium", "opened", "pages", "whole"]
+__all__ = ["chromium", "opened", "pages"]
 pytestmark = pytest.mark.slow
 
 
