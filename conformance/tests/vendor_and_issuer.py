@@ -193,6 +193,7 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("conformance.cli.run._DRAWN", 5)
         patch.setattr("conformance.plan.challenge._EACH", 1)
+        patch.setattr("conformance.plan.challenge._DRAWS", 2000)
         yield patch
 
 

@@ -21,8 +21,9 @@ from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, plan_of
 from conformance.run.row import run
 from conformance.tests.forged import Records, put, rewrite
-from conformance.tests.small import Cli
+from conformance.tests.small import Cli, Command, command
 
+__all__ = ["command"]
 NONCE = "0123456789abcdef" * 4
 
 
@@ -67,6 +68,12 @@ class Recording(NumpyReference):
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         self.made.add((src, shape, node.special_zero.values))  # type: ignore[union-attr]
         return super().answer(node, src, shape)
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A nonce draws what it draws at first: how much in all is the matter of other tests."""
+    monkeypatch.setattr("conformance.plan.challenge._DRAWS", 2000)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +140,7 @@ def test_a_nonce_that_is_none_is_a_mistake_of_the_command_line(cli: Cli) -> None
     cli("run", "numpy", "--nonce", "abc").expect(2, err="'abc' is no nonce; write 64 of the digits 0 to 9 and a to f")
 
 
-def test_the_command_that_repeats_a_row_has_the_nonce(by_heart: str, cli: Cli, tmp_path: Path) -> None:
+def test_the_command_that_repeats_a_row_has_the_nonce(by_heart: str, command: Command) -> None:
     words = ("--nonce", NONCE, "--type", "f32", "--operation", "StaticReshape", "-k", "fresh")
-    said = cli("run", by_heart, *words, "--out", tmp_path / "out").expect(1)
+    said = command.run(by_heart, *words).expect(1)
     assert f"--nonce {NONCE} -k 'fresh-01234567-" in said.text
