@@ -75,11 +75,9 @@ def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     ordinary = {facet for facet in ("type:f32", "shape-type:s64", "runtime-shape") if not claims.leaves(facet)}
     by_facet: dict[str, Row] = {}
     for row in rows:
-        if row.operation in claims.operations and is_plain(row) and not row.case.large:
-            own = row.facets - ordinary
-            if len(own) == 1:
-                by_facet.setdefault(next(iter(own)), row)
-            for facet in row.facets & {"runtime-shape"}:
-                if row.facets <= ordinary:
-                    by_facet.setdefault(facet, row)
+        if row.operation not in claims.operations or row.case.large:
+            continue
+        own = row.facets - ordinary or row.facets & {"runtime-shape"}
+        if len(own) == 1 and not own <= by_facet.keys() and is_plain(row):  # that lowers it, so only at last
+            by_facet[next(iter(own))] = row
     return by_facet

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -247,8 +248,13 @@ class KillerSearch:
         types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
         few = (row for row in rows if not (row.case.generated and row.first))
         by_type = sorted(few, key=lambda row: (row.case.generated, types[row.type]))
-        self.by_verdict, self.by_reason = by_type, [row for row in by_type if _may_be_rejected(row)]
-        self.equivalents = equivalents
+        self.by_verdict, self.equivalents = by_type, equivalents
+        self._in_order = tuple(by_type)
+
+    @cached_property
+    def by_reason(self) -> list[Row]:
+        """The rows that may be rejected; the steps of every row are lowered for it."""
+        return [row for row in self._in_order if _may_be_rejected(row)]
 
     def find_killer(self, mutant: Mutant) -> MutantResult:
         """Find the first row that notices a mutant, or its proof."""
@@ -256,14 +262,19 @@ class KillerSearch:
         backend = _backend(mutant)
         if isinstance(backend, str):
             return MutantResult(mutant, backend, False, proof)
-        soon, late = (self.by_verdict, is_noticed, SOON), (self.by_verdict, is_noticed, len(self.by_verdict))
-        reasons = (self.by_reason, gives_wrong_reason, len(self.by_reason))
-        for rows, notices, most in (reasons, late) if mutant.of_text else (soon, reasons, late):  # a text is a reason
+        for rows, notices, most in self._stages(mutant.of_text):
             killer = _killer(backend, rows, notices, most)
             if killer:
                 only_reason = notices is gives_wrong_reason and not is_noticed(rows[0], backend)
                 return MutantResult(mutant, killer, only_reason, proof)
         return MutantResult(mutant, None, False, proof)
+
+    def _stages(self, of_text: bool) -> Iterator[tuple[list[Row], Callable[[Row, Any], bool], int | None]]:
+        """Yield rows, what they may notice, and how many of them are tried; a text of the reference is a reason."""
+        if not of_text:
+            yield self.by_verdict, is_noticed, SOON
+        yield self.by_reason, gives_wrong_reason, None
+        yield self.by_verdict, is_noticed, None
 
 
 def _may_be_rejected(row: Row) -> bool:
@@ -271,8 +282,8 @@ def _may_be_rejected(row: Row) -> bool:
     return any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
 
 
-def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], most: int) -> str | None:
-    """The first of `most` rows that notices a backend; it comes to the front, where it is likely to notice the next."""
+def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], most: int | None) -> str | None:
+    """The first of the rows, at most so many, that notices a backend; it goes to the front and may notice the next."""
     tried: list[Row] = []
     with time_limit(LONGEST) as late:
         for row in rows[:most]:

@@ -21,6 +21,7 @@ from conformance.plan import challenge as plan_challenge
 from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
 from conformance.prove import cells, check_cases
+from conformance.prove import mutants as prove_mutants
 
 MOST = 40
 """Values that are remembered of each function; the oldest goes first."""
@@ -38,6 +39,7 @@ def install() -> None:
         (plan_challenge, "fresh_cases", _remembering_fresh),
         (canary, "_run_planted_backend", _remembering_counts),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
+        (prove_mutants, "reference_mutants", lambda find: cache(lambda: tuple(find()))),
         (check_cases, "problems_with_expectations", _listing),
         (check_cases, "reference_problems", partial(_listing, name=type)),
         (check_cases, "_same_call", _listing),

@@ -6,7 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from conformance.adapter import Bundled, bundled_backends, load_adapter
 from conformance.cli.main import main
+from conformance.isolate.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Adapter, Outcome
 from conformance.model.types import WIDTH
@@ -243,10 +244,12 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
     ],
 )
 def test_a_program_that_misbehaves_is_named(
-    fault: str, phase: str, words: str, capsys: pytest.CaptureFixture[str]
+    fault: str, phase: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if phase == "stop":
+        monkeypatch.setattr("conformance.cli.check_adapter.Limits", partial(Limits, stop_seconds=0.3))
     program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
-    code, found = checks(program, capsys, "--timeout", "1")
+    code, found = checks(program, capsys)
     assert code == 1
     assert words in mended(found)
 
@@ -254,15 +257,19 @@ def test_a_program_that_misbehaves_is_named(
 LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 
 
-COMPILED = [
-    pytest.param(name, marks=[pytest.mark.slow, *[pytest.mark.exhaustive] * (name != "c")])
-    for name in LANGUAGES if name != "python"
+NEW = [
+    pytest.param("python", ("--isolation", "none"), id="python in process"),
+    pytest.param("python", (), id="python", marks=pytest.mark.slow),
+    *(
+        pytest.param(name, (), id=name, marks=[pytest.mark.slow, *[pytest.mark.exhaustive] * (name != "c")])
+        for name in LANGUAGES if name != "python"
+    ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("language", ["python", *COMPILED])
+@pytest.mark.parametrize(("language", "isolation"), NEW)
 def test_a_new_adapter_runs_as_it_stands(
-    cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, language: str, isolation: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = LANGUAGES[language]
     if tool and not works(tool):
@@ -274,7 +281,7 @@ def test_a_new_adapter_runs_as_it_stands(
         words = shlex.split(command)
         if words[0] == "conformance":
             extra = ["-k", "copies-by-index"] if words[1] == "run" else []
-            out += cli(*words[1:], *extra).expect(4 if words[1] == "run" else 0).out
+            out += cli(*words[1:], *isolation, *extra).expect(4 if words[1] == "run" else 0).out
         else:
             subprocess.run(words, check=True)
     assert "my-lib" in out
@@ -296,12 +303,14 @@ def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("generated", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    generated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new-adapter", "mine"]) == 0
-    results = list(run(_rows(), load_adapter("./mine.py:Mine")))
+    rows = [row for row in _rows() if generated or not row.case.generated]
+    results = list(run(rows, load_adapter("./mine.py:Mine")))
     assert {result.diagnosis for result in results if "error" in result.verdicts.values()} == set()
     assert {result.diagnosis for result in results if "fail" in result.verdicts.values()} == {
         "answered an illegal call"
