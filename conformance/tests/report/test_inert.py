@@ -86,13 +86,17 @@ COMMANDS = {
     "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
     "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", "--isolation", "none", "--out", "{out}"),
     "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),
-    "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--out", "{out}/run3"),
+    "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/run3"),
     "sweep under that name": ("sweep", f"{__file__}:Hostile", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
     "hunt under that name": ("hunt", f"{__file__}:Hostile", "--examples", "20"),
     "check-adapter under that name": ("check-adapter", f"{__file__}:Hostile"),
     "check-adapter": ("check-adapter", f"{__file__}:Turned", "--isolation", "none"),
-    "sweep": ("sweep", f"{__file__}:Turned", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
-    "hunt": ("hunt", f"{__file__}:Turned", "--examples", "20"),
+    "sweep": (
+        "sweep", f"{__file__}:Turned", "--isolation", "none", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+    ),
+    "sweep in processes": ("sweep", f"{__file__}:Turned", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
+    "hunt": ("hunt", f"{__file__}:Turned", "--isolation", "none", "--examples", "20"),
+    "hunt in a process": ("hunt", f"{__file__}:Turned", "--examples", "20"),
     "explain": ("explain", HOSTILE),
     "list": ("list", HOSTILE),
     "an option": ("list", "rules", f"--{HOSTILE}"),
@@ -100,7 +104,13 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(words, id=name, marks=[pytest.mark.slow] * (name in ("sweep in processes", "hunt in a process")))
+        for name, words in COMMANDS.items()
+    ],
+)
 def test_no_command_lets_a_name_pose_as_its_own_output(
     words: tuple[str, ...], runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
