@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from conformance.certify import evidence as evidence_module
+from conformance.certify import machine
 from conformance.certify.evidence import Refused, Writer, complete, read
 from conformance.model import IDLE, Result, Verdict
 
 from .. import small
-from ..processes import run_command
 from ..small import Command, command
 from .evidence_files import ROWS, Lines, lines_of, path, signed, write
 
@@ -208,13 +209,18 @@ def test_the_header_names_the_processor_and_what_it_computes_with(path: Path) ->
     assert "sse2" not in environment["instructions"].split(), "every processor has it"
 
 
-def test_the_header_names_variables_that_tell_libraries_to_compute_otherwise_and_no_path(tmp_path: Path) -> None:
+def test_variables_that_tell_libraries_to_compute_otherwise_are_named_and_no_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTENSOR_FLAGS": "compiledir=/home/me/c,mode=JAX", "HOME_OF_ONEDNN_": "/x"}
-    words = "run", "numpy", "--isolation", "none", "--cases", small.cases(tmp_path), "--out", tmp_path / "out"
-    bare = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "OPENBLAS_"))}
-    run_command(*words, cwd=small.ROOT, env=bare | given)
-    said = read(tmp_path / "out" / "results.jsonl").header["environment"]["variables"]
-    assert said == "ONEDNN_MAX_CPU_ISA=AVX2 PYTENSOR_FLAGS=compiledir=c,mode=JAX"
+    monkeypatch.setattr(os, "environ", given)
+    begun = runpy.run_path(machine.__file__)  # as in a process that has just begun
+    monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "set by a library"})
+    assert begun["environment"]()["variables"] == "ONEDNN_MAX_CPU_ISA=AVX2 PYTENSOR_FLAGS=compiledir=c,mode=JAX"
+
+
+def test_the_header_names_the_variables_of_this_process(path: Path) -> None:
+    assert read(path).header["environment"]["variables"] == machine.environment()["variables"]
 
 
 def test_another_suite_and_other_rows_are_refused(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,22 +21,30 @@ from .page import Page
 
 __all__ = ["reporting"]
 CLAIMS = re.compile(
-    r"[^.]*(?:in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown|all cases"
-    r"|[Ww]hat each backend)[^.]*"
+    r"in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown|all cases|[Ww]hat each backend"
 )
+_MADE: dict[tuple[str, str], Path] = {}
+"""By kind and backend, what was run or published once in a process."""
 
 
 @pytest.fixture(params=["local", "published"])
-def folder(request: pytest.FixtureRequest, reporting: Command) -> Callable[[str], Path]:
+def folder(
+    request: pytest.FixtureRequest, reporting: Command, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
     """The folder of a page: of a run, or as it is published."""
 
     def make(backend: str) -> Path:
-        reporting.run(backend)
-        if request.param == "local":
-            return reporting.out
-        out = reporting.folder / "reports"
-        reporting("publish", "--cases", reporting.cases, "--out", out, "--results", reporting.out).expect(0)
-        return next(path.parent for path in out.glob(f"*/{PAGE}"))
+        key = request.param, backend
+        if key not in _MADE:
+            reporting.run(backend)
+            _MADE[key] = tmp_path_factory.mktemp("made") / "out"
+            if request.param == "local":
+                reporting.out.rename(_MADE[key])
+            else:
+                words = ("--out", _MADE[key], "--results", reporting.out)
+                reporting("publish", "--cases", reporting.cases, *words).expect(0)
+        shutil.copytree(_MADE[key], reporting.out, dirs_exist_ok=True)
+        return reporting.out if request.param == "local" else next(reporting.out.glob(f"*/{PAGE}")).parent
 
     return make
 
@@ -90,7 +99,7 @@ def test_each_sentence_of_a_page_about_itself_is_so(
 ) -> None:
     page = folder(backend) / PAGE
     text = " ".join(Page(page.read_text(encoding="utf-8")).text.split())
-    sentences = CLAIMS.findall(text)
+    sentences = [sentence for sentence in text.split(".") if CLAIMS.search(sentence)]
     cases = set(load_suite(None, reporting.cases).cases)
     assert len(sentences) >= 2
     for sentence in sentences:
