@@ -21,17 +21,17 @@ def reading(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     return command
 
 
-_MADE: dict[str, bytes] = {}
+_MADE: dict[tuple[str, ...], bytes] = {}
 
 
-def made(command: Command, backend: str = "numpy") -> Path:
+def made(command: Command, backend: str = "numpy", *words: str) -> Path:
     """The results of a run of the few cases, made once in a process and copied into the folder of the command."""
-    path = command.out / "results.jsonl"
-    if backend not in _MADE:
-        command.run(backend, *(() if backend == "numpy" else ("--isolation", "worker")))
-        _MADE[backend] = path.read_bytes()
+    path, key = command.out / "results.jsonl", (backend, *words)
+    if key not in _MADE:
+        command.run(backend, *words, *(() if backend == "numpy" else ("--isolation", "worker")))
+        _MADE[key] = path.read_bytes()
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(_MADE[backend])
+    path.write_bytes(_MADE[key])
     return path
 
 

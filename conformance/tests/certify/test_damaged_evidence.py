@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.folder import REPORTS
-
 from ..forged import Records, count, flatter, mutations, put, rewrite, signed
 from ..small import Command, Said, command, mini, reporting
 from .readers import FLUSHES, ODD, READERS, WAIVER, made, merge, read_by, reading, remove, verify
@@ -60,13 +58,16 @@ def test_a_row_with_right_dims_and_no_content_is_refused(reading: Command) -> No
 
 
 def test_the_verdicts_of_another_suite_are_compared_and_said_not_to_be_judged(reading: Command) -> None:
-    reading.run("numpy")
-
-    rewrite(reading.out / "results.jsonl", lambda records: records[0]["suite"].update(digest="0" * 64))
+    rewrite(made(reading), lambda records: records[0]["suite"].update(digest="0" * 64))
     read_by(reading, "diff", reading.out).expect(0, text="of another suite, not judged again")
 
 
 # ── what a damaged file comes to ──────────────────────────────────────────────────────────────────
+def made_for(command: Command, reader: str) -> Path:
+    """The results of a run that a reader takes."""
+    return made(command, "numpy", *(("--shard", "1/1") if reader == "merge" else ()))
+
+
 def one_line(said: Said) -> bool:
     return said.err.count("\n") == 1 and said.err.startswith("conformance: ")
 
@@ -77,15 +78,14 @@ def test_no_field_of_the_evidence_that_somebody_changed_is_a_traceback(
     reading: Command, reader: str, share: int
 ) -> None:
     """A share of the changes for each reader, drawn by its name."""
-    reading.run("numpy", *(("--shard", "1/1") if reader == "merge" else ()))
-    path, folder = reading.out / "results.jsonl", reading.folder / "changed"
+    path, folder = made_for(reading, reader), reading.folder / "changed"
     folder.mkdir()
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     several = next(number for number, record in enumerate(lines) if "step" in record)
     places = [(at, *each) for at in (0, 1, several, len(lines) - 1) for each in mutations(lines[at])]
     assert len(places) > 1000
     for at, where, value in random.Random(reader).sample(places, len(places) // share):
-        records = copy.deepcopy(lines)
+        records = [*lines[:at], copy.deepcopy(lines[at]), *lines[at + 1 :]]
         put(records[at], where, value)
         (folder / "results.jsonl").write_bytes(signed(records))
         said = merge(reading, folder) if reader == "merge" else read_by(reading, reader, folder)
@@ -118,9 +118,9 @@ def test_evidence_that_no_run_writes_is_refused_or_shown_without_harm(reading: C
 
 
 def test_a_run_without_the_planted_backend_that_dies_shows_nothing(reading: Command) -> None:
-    reading.run(mini("Bent"), "--isolation", "worker")
+    path = made(reading, mini("Bent"))
     assert verify(reading, "--conforms").code == 0
-    rewrite(reading.out / "results.jsonl", ODD["a planted backend forgotten"])
+    rewrite(path, ODD["a planted backend forgotten"])
     assert verify(reading, "--conforms").code == 1
 
 
@@ -147,7 +147,7 @@ def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
 
 
 def test_a_folder_with_packed_and_plain_results_says_that_it_has_both(reading: Command) -> None:
-    reading.run("numpy")
+    made(reading)
     (reading.out / "results.jsonl.xz").write_bytes(b"")
     verify(reading).expect(2, err="holds both results.jsonl and results.jsonl.xz")
 
@@ -169,8 +169,7 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("what", UNREADABLE)
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
 def test_what_nobody_could_read_is_one_line(reading: Command, reader: str, what: str) -> None:
-    reading.run("numpy", *(("--shard", "1/1") if reader == "merge" else ()))
-    UNREADABLE[what](reading.out / "results.jsonl")
+    UNREADABLE[what](made_for(reading, reader))
     said = merge(reading, reading.out) if reader == "merge" else read_by(reading, reader, reading.out)
     if reader == "verify" and said.code == 1:
         assert "do not rely on this report" in said.out
@@ -189,7 +188,7 @@ def test_a_page_in_which_nothing_can_be_read_is_one_line(reading: Command, tmp_p
 def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
     reading: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading.run("numpy")
+    made(reading)
     assert read_by(reading, "publish", reading.out).code == 0
     (folder,) = (reading.folder / "reports").glob("numpy-*")
     packed = (folder / "results.jsonl.xz").stat().st_size
@@ -207,11 +206,8 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("what", EDITS)
 def test_a_footer_that_was_edited_is_refused(reading: Command, what: str) -> None:
-    reading.run("broken:accepts-everything")
-    path = reading.out / "results.jsonl"
+    path = made(reading)
     rewrite(path, lambda records: records[-1].update(notes=["the process died of SIGSEGV"]))
-    for name in REPORTS:
-        (reading.out / name).unlink(missing_ok=True)
     assert verify(reading).code == 0
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     footer = json.loads(lines[-1])

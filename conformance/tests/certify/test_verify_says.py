@@ -31,7 +31,7 @@ def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records
 
 # ── what verify can say, and what it cannot ───────────────────────────────────────────────────────
 def test_verify_says_that_it_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
-    reading.run("numpy")
+    made(reading)
     assert "wrote by: unknown" in verify(reading).out
     data = verify(reading, "--json").data
     assert data["written_by"] == "unknown"
@@ -51,13 +51,13 @@ def test_verify_says_that_it_does_not_know_who_wrote_the_evidence(reading: Comma
 def test_verify_demands_what_run_would_have_demanded(
     reading: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    reading.run(mini("LeavesOutOneType"), "--isolation", "worker")
+    made(reading, mini("LeavesOutOneType"))
     said = verify(reading, *words).expect(code)
     assert told in f"{said.text} {said.err}"
 
 
 def test_verify_holds_the_claims_against_those_that_are_pinned(reading: Command, tmp_path: Path) -> None:
-    reading.run(mini("LeavesOutOneType"), "--isolation", "worker")
+    made(reading, mini("LeavesOutOneType"))
     claims = read(reading.out / "results.jsonl").header["claims"]
     path = tmp_path / "claims.yaml"
     path.write_text(json.dumps(claims), encoding="utf-8")
@@ -69,7 +69,7 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(reading: Command,
 
 def test_rows_called_again_come_to_what_true_evidence_says(reading: Command) -> None:
     backend = mini("Bent")
-    reading.run(backend, "--isolation", "worker")
+    made(reading, backend)
     again = ("verify", reading.out, "--cases", reading.cases, "--repeat", "30", "--backend", backend)
     reading(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
     repeated = reading(*again, "--json").data["repeated"]
@@ -87,7 +87,7 @@ def test_rows_called_again_show_evidence_that_the_backend_does_not_bear_out(read
 
 
 def test_rows_are_called_again_only_on_the_backend_that_the_evidence_names(reading: Command) -> None:
-    reading.run("numpy")
+    made(reading)
     said = verify(reading, "--repeat", 3, "--backend", mini("Bent")).expect(3)
     assert "the evidence is of numpy" in said.err
     for words in (("--repeat", 3), ("--backend", "numpy")):
