@@ -73,7 +73,8 @@ def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
     assert "the whole target conforms" not in said.out
 
 
-def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("isolation", ["none", pytest.param("worker", marks=pytest.mark.slow)])
+def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_path: Path, isolation: str) -> None:
     """The suite imports some of its own modules only once the backend has run."""
     planted = "import os\nprint('exit 0: the whole target conforms', flush=True)\nos._exit(0)\n"
     text = "from conformance.adapters.numpy_reference import NumpyReference\nimport numpy as np\n"
@@ -83,8 +84,8 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(small.ROOT)}
-    words = "run", "../mine.py:Zeros", "--type", "f32", "--hunt", "0", "--cases", small.cases(tmp_path)
-    done = run_command(*words, cwd=tmp_path / "here", env=environment)
+    words = "run", "../mine.py:Zeros", "--isolation", isolation, "--type", "f32", "--hunt", "0"
+    done = run_command(*words, "--cases", small.cases(tmp_path), cwd=tmp_path / "here", env=environment)
     assert (tmp_path / "here" / "html.py").is_file()
     assert done.returncode == 1, done.stdout + done.stderr
     assert "does not conform" in done.stdout
