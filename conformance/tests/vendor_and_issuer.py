@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.certify import canary
 from conformance.certify import statement as records
 from conformance.certify.allowed import encode_key
 from conformance.certify.conclude import conclude_evidence
@@ -31,6 +32,7 @@ from conformance.certify.statement import (
     write_record,
 )
 from conformance.cli.main import main
+from conformance.isolate.backend import Isolation
 from conformance.plan.rows import Plan
 from conformance.report import certificate
 from conformance.report.certificate import Trust
@@ -189,12 +191,24 @@ def lab(original: Lab, tmp_path: Path) -> Iterator[Lab]:
 
 @contextmanager
 def few_calls() -> Iterator[pytest.MonkeyPatch]:
-    """Let runs draw few calls: how many is the matter of other tests."""
+    """Let runs draw few calls, and remember planted failures under any nonce: these are the matter of other tests."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canary, "count_failures", _count_once)
         patch.setattr("conformance.cli.run._DRAWN", 5)
         patch.setattr("conformance.plan.challenge._EACH", 1)
         patch.setattr("conformance.plan.challenge._DRAWS", 2000)
         yield patch
+
+
+_COUNTS: dict[Isolation, dict[str, int]] = {}
+_count_failures = canary.count_failures
+
+
+def _count_once(plan: Plan, isolation: Isolation, *more: Any) -> dict[str, int]:
+    """Count the failures of planted backends once for each kind of process."""
+    if isolation not in _COUNTS:
+        _COUNTS[isolation] = _count_failures(plan, isolation, *more)
+    return dict(_COUNTS[isolation])
 
 
 _VERIFIED: dict[str, Verified] = {}
