@@ -14,7 +14,9 @@ from conformance.report.compare_page import differs, name_runs, one_fails, rende
 from conformance.report.finished_run import FinishedRun
 
 from ..runs import Right, Wrong, few, finished
-from ..small import Cli
+from ..small import Command, command
+
+__all__ = ["command"]
 
 
 @pytest.fixture(scope="module")
@@ -144,15 +146,12 @@ def test_the_page_is_closed(runs: list[FinishedRun]) -> None:
     assert " on" + "click" not in page
 
 
-@pytest.mark.slow
-def test_the_command_compares_folders_and_refuses_what_is_not_of_the_suite(
-    plan: Plan, tmp_path: Path, cli: Cli
-) -> None:
-    numpy, other = tmp_path / "numpy", tmp_path / "other"
-    cli("run", "numpy", "-k", "flattens", "--isolation", "none", "--out", numpy).expect(4)
+def test_the_command_compares_folders_and_refuses_what_is_not_of_the_suite(plan: Plan, command: Command) -> None:
+    other, page = command.folder / "other", command.folder / "new" / "page.html"
+    command.run("numpy", "-k", "flattens").expect(4)
     finished(plan, Right(), other)
-    page = tmp_path / "new" / "page.html"
-    cli("compare", numpy, numpy / "results.jsonl", "--out", page).expect(0, out="0 cases of")
+    words = (command.out, command.out / "results.jsonl", "--cases", command.cases)
+    command("compare", *words, "--out", page).expect(0, out="0 cases of")
     assert "2 backends, " in page.read_text(encoding="utf-8")
-    cli("compare", numpy, other).expect(2, err="is of a suite with digest")
-    cli("compare", tmp_path).expect(2)
+    command("compare", command.out, other, "--cases", command.cases).expect(2, err="is of a suite with digest")
+    command("compare", command.folder, "--cases", command.cases).expect(2)
