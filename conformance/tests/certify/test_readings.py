@@ -120,7 +120,7 @@ def broken_texts(finding: str, backend: type[NumpyReference], every_type: bool) 
     return {
         rule
         for operation in {spec.documents[document].operation for document in documents}
-        for document, rule in _broken_texts(operation, backend, every_type)
+        for document, rule in _broken_texts(operation, backend, every_type)  # type: ignore[arg-type]  # classes are hashable
         if document in documents
     }
 
