@@ -147,12 +147,20 @@ def _remembering_unread(find: Callable[[Path, Spec], dict[str, UnreadCase]]) -> 
 
 
 def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:
-    """Remember the rows of the same cases under the same specification, not of equal ones.
+    """Remember the rows of a case under a specification, and those of a suite, not of equal ones.
 
     The steps of the plan before are dropped: they take much memory, and whoever gets the rows again lowers them anew.
     """
-    memory = _Memory(6)
+    memory, of_cases = _Memory(6), _Memory(5000)
     before: list[Plan] = []
+
+    def rows_of(suite: Suite) -> Iterable[Row]:
+        compiled = plan_rows.contracts(suite.spec)  # type: ignore[attr-defined]
+        for case in suite.cases.values():
+            key = id(suite.spec), id(case)
+            if key not in of_cases:
+                of_cases.keep(key, (suite.spec, tuple(plan_rows.rows_of([case], suite.spec, compiled))))
+            yield from of_cases[key][1]
 
     @wraps(plan)
     def plan_of(suite: Suite) -> Plan:
@@ -160,8 +168,8 @@ def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:
             row.free_steps()
         key = id(suite.spec), tuple(map(id, suite.cases.values()))
         if key not in memory:
-            memory.keep(key, (suite, plan(suite)))  # the suite too, so that nobody else gets its id
-        before.append(Plan(suite, memory[key][1].rows))
+            memory.keep(key, (suite, tuple(rows_of(suite))))  # the suite too, so that nobody else gets its id
+        before.append(Plan(suite, memory[key][1]))
         return before[0]
 
     return plan_of
