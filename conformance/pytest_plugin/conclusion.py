@@ -109,7 +109,7 @@ class SessionConclusion:
         return drawn
 
     def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:
-        """Write the evidence as `conformance run` does; without a folder, into memory."""
+        """Write the evidence as `conformance run` does; without a folder, into memory, and only of rows that ran."""
         header = dict(self.setup.header)
         if any(row.id not in self.results for row in self.wanted):
             header["target"] = {**header["target"], "select": self.config.option.keyword or None}
@@ -118,7 +118,10 @@ class SessionConclusion:
         writer = Writer(folder and folder / RESULTS, header)
         uncalled: Counter[str] = Counter()
         for row in self.order.plan.rows:
-            result = self.results.get(row.id) or result_without_call(row, NOT_RUN)
+            result = self.results.get(row.id)
+            if result is None and folder is None:
+                continue
+            result = result or result_without_call(row, NOT_RUN)
             uncalled[row.case.id] += result.detail == AFTER_HANGS
             writer.row(result)
         for result in self.results.values():
