@@ -10,8 +10,8 @@ import pytest
 from conformance.certify.evidence import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from conformance.tests.pytest_plugin.done import FEW, FILE, ROOT, ROW, Done, DoneAnew
-from conformance.tests.small import plan
+from conformance.tests.pytest_plugin.done import FEW, FILE, HERE, ROOT, ROW, Done, DoneAnew
+from conformance.tests.small import CASES, cases, plan
 
 BUNDLED = "cases/zero.yaml"
 
@@ -60,7 +60,7 @@ def test_without_an_adapter_and_our_options_their_tests_run_alone(here: Path) ->
 
 def test_two_adapters_are_an_error_and_one_named_twice_is_not(few: Path) -> None:
     Done(few, *FEW, ROW, "--adapter", "numpy-raw").expect(4, "ERROR: --adapter names numpy and numpy-raw; a session")
-    Done(few, *FEW, ROW, "--adapter", "numpy", "-n", "2").expect(4, "1 passed")
+    Done(few, *FEW, ROW, "--adapter", "numpy").expect(4, "1 passed")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,8 @@ def test_private_vectors_run_beside_the_bundled_ones_and_a_failure_names_their_f
     options = ["--conformance-cases", "private", "--type", "f32"]
     listed = Done(here, *options, "--collect-only", "-q")
     listed.says("private/ours.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
-    done = Done(here, *options, "private/ours.yaml", "-q", "-p", "no:cacheprovider", adapter=f"{backend}:Refuses")
+    options += ["-q", "-p", "no:cacheprovider", *HERE]
+    done = Done(here, *options, "private/ours.yaml", adapter=f"{backend}:Refuses")
     done.says("failed", f"--conformance-cases {private}", "incomplete", "the arguments name some cases")
     assert one_row() not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("      pytest ")).split("'")[1]
@@ -164,11 +165,16 @@ def test_a_folder_of_vectors_or_a_file_in_it_is_named_by_any_path(here: Path, pr
 
 
 @pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
-def test_a_dialect_is_judged_by_its_own_document(here: Path) -> None:
+@pytest.mark.parametrize("which", ["few", pytest.param("all", marks=pytest.mark.slow)])
+def test_a_dialect_is_judged_by_its_own_document(here: Path, which: str) -> None:
     dialect = ROOT / "examples" / "dialect"
-    folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(dialect / "cases")]
+    folder = dialect / "cases"
+    if which == "few":
+        own = (folder / "acme.yaml").read_text(encoding="utf-8").replace("extends: bundled\n", "")
+        folder = cases(here, CASES, own)
+    folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(folder)]
     part = "--type", "f32", "--document", "acme-2026"
-    done = Done(here, *folders, *part, "-q", adapter=f"{dialect / 'acme.py'}:Acme")
+    done = Done(here, *folders, *part, *HERE, "-q", adapter=f"{dialect / 'acme.py'}:Acme")
     done.expect(0, "conforms to acme-2026", "the whole target conforms")
 
 
@@ -191,18 +197,18 @@ def test_what_was_only_to_be_listed_is_not_run(few: Path, backend: str) -> None:
 
 # ── strangers ─────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
-def test_the_suite_runs_alone_unless_an_argument_names_tests(here: Path, workers: str) -> None:
+def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path, workers: str) -> None:
     if workers != "0" and find_spec("xdist") is None:
         pytest.skip("needs pytest-xdist")
-    (here / "pytest.ini").write_text("[pytest]\ntestpaths = theirs\n", encoding="utf-8")
-    (here / "theirs").mkdir()
-    (here / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
+    (few / "pytest.ini").write_text("[pytest]\ntestpaths = theirs\n", encoding="utf-8")
+    (few / "theirs").mkdir()
+    (few / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
     part = "--type", "f32", "--operation", "StaticReshape", "-k", "test_theirs or zero-meets-infer"
-    options = (*part, "-v", *(["-n", workers] if workers != "0" else []))
-    alone, below = Done(here, *options), Done(here / "theirs", *options)
-    named = Done(here, *options, "theirs")
+    options = ("--conformance-cases", str(few / "cases"), *part, "-v", *(["-n", workers] if workers != "0" else []))
+    alone, below = Done(few, *options), Done(few / "theirs", *options)
+    named = Done(few, *options, "theirs")
     for done in (alone, below, named):
-        done.expect(4, "cases/zero-with-infer.yaml", "incomplete")
+        done.expect(4, "cases/few0.yaml", "incomplete")
     assert "theirs/test_theirs.py" not in alone.text + below.text
     named.says("theirs/test_theirs.py::test_theirs")
 
@@ -291,7 +297,7 @@ def test_an_expected_failure_is_a_failure(few: Path, backend: str) -> None:
         "    [item.add_marker(pytest.mark.xfail) for item in items]\n",
         encoding="utf-8",
     )
-    done = Done(few, *FEW, FILE, "-q", adapter=f"{backend}:Refuses")
+    done = Done(few, *FEW, *HERE, FILE, "-q", "--type", "f32", adapter=f"{backend}:Refuses")
     done.says("xfailed", "does not conform")
     assert " failed" not in done.text.splitlines()[-1]
     assert done.code == 1

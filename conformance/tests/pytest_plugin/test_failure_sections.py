@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.tests.pytest_plugin.done import Done
+from conformance.tests.pytest_plugin.done import HERE, Done
 from conformance.tests.small import Cli, cases
 
 BACKEND = """from conformance.adapter import FunctionAdapter
@@ -18,7 +18,7 @@ class Flat(FunctionAdapter):
     def reshape(self, src, shape, special_zero):
         return src.reshape(-1).copy()
 """
-OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", "--type", "f32")
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", "--type", "f32", *HERE)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_who_asks_for_more_words_gets_every_row_and_then_all_of_each(here: Path)
     assert full.count("\nrepeat     pytest --adapter") == commands[1]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_failure_of_another_test_and_what_other_plugins_see_stay(here: Path, workers: str) -> None:
     text = (
         "def pytest_terminal_summary(terminalreporter):\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.certify.evidence import read
-from conformance.tests.pytest_plugin.done import Done
+from conformance.tests.pytest_plugin.done import HERE, Done
 
 CASES = """\
 about: One call.
@@ -17,7 +17,7 @@ cases:
     special_zero: false
     expect: f32[2, 3]
 """
-OPTIONS = ("--conformance-cases", "private", "--conformance-out", "out", "-q", "-p", "no:cacheprovider")
+OPTIONS = ("--conformance-cases", "private", "--conformance-out", "out", "-q", "-p", "no:cacheprovider", *HERE)
 
 
 def call(folder: Path, backend: str, *options: str) -> Done:
@@ -27,7 +27,7 @@ def call(folder: Path, backend: str, *options: str) -> Done:
 
 
 def test_a_drawn_row_that_fails_is_shown_with_its_case_and_stands_in_the_evidence(tmp_path: Path) -> None:
-    done = call(tmp_path, "broken:thirty-two-buffers-in-turn", "--hunt", "60")
+    done = call(tmp_path, "broken:eight-buffers-in-turn", "--hunt", "60")
     done.says("a drawn row failed: drawn-0-", "answer changed later", "- id: answer-changed-later-each-call-alone")
     assert done.code != 0
     evidence = read(tmp_path / "out" / "results.jsonl")
@@ -37,6 +37,6 @@ def test_a_drawn_row_that_fails_is_shown_with_its_case_and_stands_in_the_evidenc
 
 
 def test_a_part_of_a_session_draws_none(tmp_path: Path) -> None:
-    done = call(tmp_path, "broken:thirty-two-buffers-in-turn", "--hunt", "60", "--type", "f32")
+    done = call(tmp_path, "broken:eight-buffers-in-turn", "--hunt", "60", "--type", "f32")
     assert "a drawn row failed" not in done.text
     assert "drawn" not in read(tmp_path / "out" / "results.jsonl").header

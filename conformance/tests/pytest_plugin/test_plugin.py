@@ -18,7 +18,7 @@ from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
 from ..small import plan
-from .done import FEW, FILE, ROW, Done
+from .done import FEW, FILE, HERE, ROW, Done
 
 NAME = ROW.partition("[")[0]
 
@@ -50,7 +50,7 @@ def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> No
 
 @pytest.mark.parametrize(("stop", "why"), [("-x", "stopping after 1 failures"), ("--stepwise", "Test failed")])
 def test_who_asks_to_stop_at_a_failure_gets_one(few: Path, backend: str, stop: str, why: str) -> None:
-    done = Done(few, *FEW, FILE, stop, "--tb=no", adapter=f"{backend}:Refuses")
+    done = Done(few, *FEW, *HERE, FILE, stop, "--tb=no", adapter=f"{backend}:Refuses")
     done.says("1 failed", why)
     assert done.code in (1, 2)
 
@@ -74,8 +74,8 @@ def test_noise_and_the_repositorys_warning_filters_change_no_verdict(few: Path, 
 
 # ── with other plugins ────────────────────────────────────────────────────────────────────────────
 def test_last_failed_runs_what_failed(few: Path, backend: str) -> None:
-    Done(few, *FEW, NAME, "-x", "-q", adapter=f"{backend}:Refuses").expect(1)
-    again = Done(few, *FEW, NAME, "--lf", "-q", adapter=f"{backend}:Refuses")
+    Done(few, *FEW, *HERE, NAME, "-x", "-q", adapter=f"{backend}:Refuses").expect(1)
+    again = Done(few, *FEW, *HERE, NAME, "--lf", "-q", adapter=f"{backend}:Refuses")
     again.says("1 failed", "deselected")
 
 
@@ -94,7 +94,7 @@ def pytest_runtest_protocol(item, nextitem):
 @pytest.mark.parametrize("refused", ["1", "2"])
 def test_of_several_runs_of_a_row_the_bad_one_counts(few: Path, backend: str, refused: str) -> None:
     (few / "conftest.py").write_text(AGAIN, encoding="utf-8")
-    done = Done(few, *FEW, ROW, "-q", adapter=f"{backend}:Wavers", REFUSED=refused)
+    done = Done(few, *FEW, *HERE, ROW, "-q", adapter=f"{backend}:Wavers", REFUSED=refused)
     done.expect(1, "1 passed", "1 rerun", "does not conform")
 
 
@@ -176,8 +176,9 @@ def test_who_listens_gets_what_there_is_and_changes_no_verdict(few: Path, backen
     (few / "test_theirs.py").write_text("def test_theirs():\n    pass\n", encoding="utf-8")
     rows = [row for row in plan(few).rows if row.type == "f32"]
     done = Done(
-        few, *FEW, ".", FILE, "-q", "--type", "f32", "--tb=no", "--conformance-out=out", adapter=f"{backend}:Refuses"
-    )
+        few, *FEW, *HERE, ".", FILE, "-q", "--type", "f32", "--tb=no", "--conformance-out=out",
+        adapter=f"{backend}:Refuses",
+    )  # fmt: skip
     wanted = {result.row: dict(result.verdicts) for result in run(rows, load_adapter(f"{backend}:Refuses"))}
     got = {result.row: dict(result.verdicts) for result in read(few / "out" / "results.jsonl").results}
     assert {row: got[row] for row in wanted} == wanted
@@ -206,7 +207,7 @@ def test_what_a_call_warns_of_is_listed_as_for_any_test(few: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])
+@pytest.mark.parametrize("name", ["Differs", pytest.param("DiffersInClaims", marks=pytest.mark.slow)])
 def test_workers_that_differ_are_refused(few: Path, backend: str, name: str) -> None:
     done = Done(few, *FEW, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
     done.says("ERROR: gw", "give all workers")
