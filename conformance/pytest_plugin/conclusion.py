@@ -35,12 +35,14 @@ def keep_warning_filters_out() -> Iterator[None]:
 
     The warnings go on to pytest afterwards, in a form that is safe to print.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as log:
         warnings.simplefilter("default")
-        with warnings.catch_warnings(record=True) as log:
-            yield
-        for warning in log:
-            warnings.warn_explicit(plain(str(warning.message)), UserWarning, warning.filename, warning.lineno)
+        yield
+    if log:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            for warning in log:
+                warnings.warn_explicit(plain(str(warning.message)), UserWarning, warning.filename, warning.lineno)
 
 
 def close_backend(adapter: Adapter) -> None:
