@@ -26,6 +26,7 @@ from .hostile import (
     BAD,
     CC,
     FILE,
+    IN_C,
     IN_PYTHON,
     NAMES,
     TEXTS,
@@ -54,8 +55,20 @@ def case_file(folder: Path, **changed: str) -> list[str]:
     return ["--cases", str(folder)]
 
 
-@pytest.mark.parametrize("script", WRITERS, ids=named)
-def test_no_text_of_a_file_ends_the_comment_at_the_head(script: Script, tmp_path: Path, cli: Cli) -> None:
+IN_C_TOO = ('"', "*/ int x; /*", "*\\\n/ int x; /*", IN_C, f"*/ int f(void) {{ {IN_C} }} /*")
+"""The texts that are compiled in the fast tests; the slow ones compile all."""
+
+
+@pytest.mark.parametrize(
+    ("script", "compile_all"),
+    [
+        *(pytest.param(script, False, id=named(script)) for script in WRITERS),
+        *(pytest.param(script, True, id="all in c", marks=pytest.mark.slow) for script in WRITERS if script.in_c),
+    ],
+)
+def test_no_text_of_a_file_ends_the_comment_at_the_head(
+    script: Script, compile_all: bool, tmp_path: Path, cli: Cli
+) -> None:
     def program(value: str) -> str:
         words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(value)}}}}}")
         out = cli("explain", "a-case", *script.words, *words).expect(0, lines=0).out
@@ -69,7 +82,7 @@ def test_no_text_of_a_file_ends_the_comment_at_the_head(script: Script, tmp_path
         whole = program(each)
         assert shape(script, whole) == due, each
         assert each.encode() in values(script, whole), each
-        if script.in_c and CC:
+        if script.in_c and CC and (compile_all or each in IN_C_TOO):
             compiled(whole)
         elif not script.in_c:
             assert "on " + script.backend in (ast.get_docstring(ast.parse(whole)) or "").partition("\n")[0]
@@ -101,16 +114,23 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("in_c", [False, True], ids=["python", "c"])
+TO_RUN = (*TEXTS[:8], *TEXTS[-7:], *TEXTS[17:26])
+
+
+@pytest.mark.parametrize(
+    ("in_c", "texts"),
+    [(False, TO_RUN), (True, IN_C_TOO), pytest.param(True, TO_RUN, marks=pytest.mark.slow)],
+    ids=["python", "some in c", "c"],
+)
 def test_a_script_that_is_run_hands_the_text_on_and_does_nothing_else(
-    in_c: bool, library: Path, tmp_path: Path, cli: Cli
+    in_c: bool, texts: tuple[str, ...], library: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    for number, each in enumerate([*TEXTS[:8], *TEXTS[-7:], *TEXTS[17:26]]):
+    for number, each in enumerate(texts):
         words = case_file(tmp_path / "cases", attributes=f"{{axis: {{type: string, values: {quoted(each)}}}}}")
         out = cli("explain", "a-case", *Script("onednn", in_c).words, *words).expect(0).out
         path = tmp_path / f"{number}.{'c' if in_c else 'py'}"
         path.write_text(out, encoding="utf-8")
-        command = [sys.executable, str(path)]
+        command = [sys.executable, "-I", "-S", str(path)]
         if in_c:
             command = [str(path.with_suffix(""))]
             link = ["cc", str(path), "-o", *command, str(library), f"-Wl,-rpath,{library.parent}"]
