@@ -20,19 +20,26 @@ from typing import NamedTuple
 import pytest
 
 import conformance
+from conformance.load.cases import load_suite
 
 ROOT = Path(conformance.__file__).parents[1]
 INSIDE = {"adapters": "conformance/adapters", "cases": "conformance/cases", "spec": "conformance/spec"}
 OURS = ("conformance", "reshape_conformance", "__editable__")
 NOT_CARRIED = {"__pycache__", ".venv", "build", "dist", ".git"}
 PROBE = """
-import conformance, json
+import conformance, contextlib, io, json
+from conformance.cli.main import main
 from importlib.resources import files
 def below(folder, ending):
     return sorted(str(path.name) for path in folder.iterdir() if path.name.endswith(ending))
+def said(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(words) == 0
+    return out.getvalue()
 print(json.dumps({
     "package": conformance.__file__,
-    "version": conformance.__version__,
+    "said": said("--version"),
+    "listed": json.loads(said("list", "cases", "--json")),
     "spec": below(files("conformance.spec"), ".yaml"),
     "schema": below(files("conformance.spec") / "schema", ".json"),
     "cases": below(files("conformance.cases"), ".yaml"),
@@ -85,11 +92,15 @@ def copy_of_the_clone(target: Path) -> Path:
     return target
 
 
-class Built(NamedTuple):
-    """A source distribution, and the wheel that was made from it."""
+class Archives(NamedTuple):
+    """A source distribution and a wheel."""
 
     sdist: Path
     wheel: Path
+
+    @classmethod
+    def below(cls, folder: Path) -> Archives:
+        return cls(*(next(folder.glob(ending)) for ending in ("*.tar.gz", "*.whl")))
 
     def names(self) -> set[str]:
         with zipfile.ZipFile(self.wheel) as archive:
@@ -101,12 +112,17 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_the_clone(tmp_path_factory.mktemp("clone"))
 
 
+BUILD_BOTH = (
+    "from setuptools.build_meta import build_sdist as sdist, build_wheel as wheel; wheel('dist'), sdist('dist')"
+)
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Both archives; the wheel is made from the unpacked sdist, as an index's users would."""
-    tree = copy_of_the_clone(tmp_path_factory.mktemp("tree"))
-    run(sys.executable, "-m", "build", "--no-isolation", cwd=tree)
-    return Built(*(next((tree / "dist").glob(ending)) for ending in ("*.tar.gz", "*.whl")))
+def built(tmp_path_factory: pytest.TempPathFactory) -> Archives:
+    """Both archives of the clone, by one process of setuptools."""
+    tree = copy_of_the_clone(tmp_path_factory.mktemp("tree") / "and" / "deeper")
+    run(sys.executable, "-c", BUILD_BOTH, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="1")
+    return Archives.below(tree / "dist")
 
 
 @pytest.fixture(scope="module")
@@ -129,26 +145,32 @@ class Environment:
         self.python = home / "bin" / "python"
         self.empty = home / "elsewhere"
         self.empty.mkdir()
-        site = next((home / "lib").glob("python*/site-packages"))
-        (site / "libraries.pth").write_text(f"{libraries}\n", encoding="utf-8")
+        self.site = next((home / "lib").glob("python*/site-packages"))
+        (self.site / "libraries.pth").write_text(f"{libraries}\n", encoding="utf-8")
+
+    def unpack(self, wheel: Path) -> None:
+        """Put the files of a wheel where an installer puts them, in a fraction of pip's time."""
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(self.site)
 
     def install(self, *what: str | Path) -> None:
         quiet = ["--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation"]
-        run(self.python, "-m", "pip", "install", *quiet, "--ignore-installed", *what, cwd=self.empty)
+        run(self.python, "-m", "pip", "install", *quiet, "--no-compile", "--ignore-installed", *what, cwd=self.empty)
 
-    def finds_everything(self, cwd: Path, whole: bool = False) -> Path:
-        """Read the data from one working directory, and check them if `whole`; return where the package came from."""
+    def finds_everything(self, cwd: Path) -> Path:
+        """Read the data from one working directory; return where the package came from."""
         found = json.loads(run(self.python, "-c", PROBE, cwd=cwd))
-        assert found["version"] == conformance.__version__
         for folder, ending in (("spec", ".yaml"), ("cases", ".yaml"), ("adapters", ".py")):
             assert found[folder] == sorted(path.name for path in (ROOT / folder).glob(f"*{ending}"))
         assert found["schema"] == sorted(path.name for path in (ROOT / "spec" / "schema").glob("*.json"))
-        assert conformance.__version__ in run(self.python, "-m", "conformance", "--version", cwd=cwd)
-        if whole:
-            run(self.python, "-m", "conformance", "check", cwd=cwd)
-        cases = json.loads(run(self.python, "-m", "conformance", "list", "cases", "--json", cwd=cwd))["cases"]
-        assert {case["case"] for case in cases} == set((ROOT / "cases" / "ids.lock").read_text("utf-8").split())
+        assert found["said"] == f"conformance {conformance.__version__}, suite {load_suite().digest}\n"
+        listed = {case["case"] for case in found["listed"]["cases"]}
+        assert listed == set((ROOT / "cases" / "ids.lock").read_text("utf-8").split())
         return Path(found["package"]).parent
+
+    def checks_everything(self, cwd: Path) -> None:
+        """Check the specification and the cases that are found from one working directory."""
+        run(self.python, "-m", "conformance", "check", cwd=cwd)
 
 
 @pytest.fixture
@@ -159,42 +181,37 @@ def environment(tmp_path: Path, libraries: Path) -> Iterator[Environment]:
 
 
 # ── archives ──────────────────────────────────────────────────────────────────────────────────────
-def test_the_wheel_adds_no_name_but_ours(built: Built) -> None:
+def test_the_wheel_adds_no_name_but_ours(built: Archives) -> None:
     top = {name.split("/")[0] for name in built.names()}
     info = f"reshape_conformance-{conformance.__version__}.dist-info"
     assert top == {"conformance", "reshape_conformance_pytest.py", info}
 
 
-def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Built) -> None:
+def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Archives) -> None:
     """A new kind of data file that pyproject.toml forgets is named here."""
     parts = [name.split("/", 1) for name in carried() if "/" in name]
     wanted = {f"{INSIDE.get(top, top)}/{rest}" for top, rest in parts if top in (*INSIDE, "conformance")}
     assert wanted - built.names() == set()
 
 
-def test_the_wheel_is_small(built: Built) -> None:
+def test_the_wheel_is_small(built: Archives) -> None:
     assert built.wheel.stat().st_size < 1_400_000  # with its own tests, which are a third of it
 
 
-def test_the_wheel_is_built_of_the_sdist_as_of_the_clone(built: Built, clone: Path, tmp_path: Path) -> None:
-    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, clone, cwd=tmp_path)
-    shutil.rmtree(clone / "build")
-    again = built._replace(wheel=next(tmp_path.glob("*.whl")))
-    assert again.names() == built.names()
-
-
 @pytest.mark.slow
-def test_the_wheel_of_one_source_is_the_same_bytes_wherever_and_whenever_it_is_built(tmp_path: Path) -> None:
-    wheels = []
-    first = copy_of_the_clone(tmp_path / "here")
-    for number, tree in enumerate((shutil.copytree(first, tmp_path / "elsewhere" / "and" / "deeper"), first)):
-        for path in tree.rglob("*"):
-            os.utime(path, (1_000_000_000 + number, 1_700_000_000 + number))
-        build = [sys.executable, "-m", "build", "--no-isolation", "--wheel"]
-        run(*build, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED=str(number))
-        wheels.append(next((tree / "dist").glob("*.whl")))
-    assert wheels[0].name == wheels[1].name
-    assert wheels[0].read_bytes() == wheels[1].read_bytes()
+def test_the_wheel_of_one_source_is_the_same_bytes_wherever_whenever_and_from_whatever_it_is_built(
+    built: Archives, tmp_path: Path
+) -> None:
+    """The command of CONTRIBUTING makes the wheel from the unpacked sdist, as an index does."""
+    tree = copy_of_the_clone(tmp_path / "tree")
+    for path in tree.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_200_000_000))
+    build = [sys.executable, "-m", "build", "--no-isolation"]
+    run(*build, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="0")
+    again = Archives.below(tree / "dist")
+    assert again.wheel.name == built.wheel.name
+    assert again.names() == built.names()
+    assert again.wheel.read_bytes() == built.wheel.read_bytes()
 
 
 def test_every_dependency_has_its_reason_on_a_line_of_contributing() -> None:
@@ -206,42 +223,30 @@ def test_every_dependency_has_its_reason_on_a_line_of_contributing() -> None:
         assert re.search(rf"^\| {name} \| \S", text, re.MULTILINE), name
 
 
-def test_the_sdist_carries_what_a_contributor_needs(built: Built) -> None:
+def test_the_sdist_carries_what_a_contributor_needs(built: Archives) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     unneeded = {name for name in carried() if name.startswith(("reports/", ".")) and name != ".ci/run"}
     assert set(carried()) - names <= unneeded | {"MANIFEST.in"}
 
 
-def test_one_file_states_the_version(built: Built) -> None:
+def test_one_file_states_the_version(built: Archives) -> None:
     assert conformance.__version__ in built.wheel.name
     assert conformance.__version__ in built.sdist.name
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 # ── ways to install ───────────────────────────────────────────────────────────────────────────────
-def test_an_installed_wheel_finds_its_data_and_so_does_a_clone_where_one_stands(
-    environment: Environment, built: Built, clone: Path
-) -> None:
-    environment.install(built.wheel)
-    assert environment.finds_everything(environment.empty).parent.name == "site-packages"
-    assert environment.finds_everything(clone) == clone / "conformance"
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Archives) -> Environment:
+    """An environment that holds what the wheel holds."""
+    environment = Environment(tmp_path_factory.mktemp("guest"), libraries)
+    environment.unpack(built.wheel)
+    return environment
 
 
-@pytest.mark.slow
-def test_pip_install_from_the_folder_finds_the_data(environment: Environment, tmp_path: Path) -> None:
-    tree = copy_of_the_clone(tmp_path / "tree")
-    environment.install(tree)
-    shutil.rmtree(tree)
-    assert environment.finds_everything(environment.empty, whole=True).parent.name == "site-packages"
-
-
-@pytest.mark.slow
-def test_an_editable_install_finds_the_data_in_the_clone(environment: Environment, tmp_path: Path) -> None:
-    tree = copy_of_the_clone(tmp_path / "tree")
-    environment.install("--editable", tree)
-    assert environment.finds_everything(environment.empty, whole=True) == tree / "conformance"
-    assert environment.finds_everything(tree, whole=True) == tree / "conformance"
+def test_an_unpacked_wheel_finds_its_data(guest: Environment) -> None:
+    assert guest.finds_everything(guest.empty) == guest.site / "conformance"
 
 
 def test_a_clone_runs_without_being_installed(environment: Environment, clone: Path) -> None:
@@ -249,20 +254,38 @@ def test_a_clone_runs_without_being_installed(environment: Environment, clone: P
 
 
 @pytest.mark.slow
-def test_the_data_of_an_installed_wheel_and_of_a_clone_are_whole(guest: Environment, clone: Path) -> None:
-    for cwd in (guest.empty, clone):
-        guest.finds_everything(cwd, whole=True)
+def test_an_installed_wheel_finds_its_data_and_so_does_a_clone_where_one_stands(
+    environment: Environment, built: Archives, clone: Path
+) -> None:
+    environment.install(built.wheel)
+    assert environment.finds_everything(environment.empty) == environment.site / "conformance"
+    assert environment.finds_everything(clone) == clone / "conformance"
+    environment.checks_everything(environment.empty)
+
+
+@pytest.mark.slow
+def test_pip_install_from_the_folder_installs_what_is_in_the_wheel(
+    environment: Environment, built: Archives, tmp_path: Path
+) -> None:
+    tree = copy_of_the_clone(tmp_path / "tree")
+    environment.install(tree)
+    shutil.rmtree(tree)
+    assert environment.finds_everything(environment.empty) == environment.site / "conformance"
+    with zipfile.ZipFile(built.wheel) as archive:
+        for name in (name for name in archive.namelist() if ".dist-info/" not in name):
+            assert (environment.site / name).read_bytes() == archive.read(name), name
+
+
+@pytest.mark.slow
+def test_an_editable_install_finds_the_data_in_the_clone(environment: Environment, tmp_path: Path) -> None:
+    tree = copy_of_the_clone(tmp_path / "tree")
+    environment.install("--editable", tree)
+    assert environment.finds_everything(environment.empty) == tree / "conformance"
+    assert environment.finds_everything(tree) == tree / "conformance"
+    environment.checks_everything(environment.empty)
 
 
 # ── guests in a stranger's repository ─────────────────────────────────────────────────────────────
-@pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Built) -> Environment:
-    """An environment in which the wheel is installed, beside a stranger's own tests."""
-    environment = Environment(tmp_path_factory.mktemp("guest"), libraries)
-    environment.install(built.wheel)
-    return environment
-
-
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
     """A repository that has a package `conformance` of its own, and uses our option names."""
@@ -284,8 +307,12 @@ def stranger(tmp_path: Path) -> Path:
 
 
 def test_a_stranger_with_a_folder_of_that_name_notices_nothing(guest: Environment, stranger: Path) -> None:
-    printed = run(guest.python, "-m", "pytest", "-q", cwd=stranger)
-    assert "1 passed" in printed
+    """The test that runs first sees that nothing of the suite was imported."""
+    (stranger / "test_quiet.py").write_text(
+        "import sys\n\n\ndef test_quiet():\n    assert 'conformance' not in sys.modules\n", encoding="utf-8"
+    )
+    printed = run(guest.python, "-m", "pytest", "-q", "test_quiet.py", "test_theirs.py", cwd=stranger)
+    assert "2 passed" in printed
 
 
 def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, stranger: Path) -> None:
@@ -295,6 +322,17 @@ def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, strang
     assert "1 passed" in printed
 
 
+def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
+    guest: Environment, stranger: Path
+) -> None:
+    (stranger / "conftest.py").unlink()
+    words = ("-m", "pytest", "-q", "--adapter", "numpy", "cases/zero.yaml::copied-zero-keeps-three")
+    printed = run(guest.python, *words, cwd=stranger, code=4)
+    assert "passed" in printed
+    assert "incomplete" in printed
+
+
+@pytest.mark.slow
 def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Environment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
     words = "--type", "f32", "--operation", "StaticReshape", "-q"
@@ -304,13 +342,6 @@ def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Enviro
         f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
         "test_theirs.py in a session of their own, without --adapter"
     ]
-
-
-def test_the_suite_is_imported_only_for_an_adapter(guest: Environment, tmp_path: Path) -> None:
-    (tmp_path / "test_quiet.py").write_text(
-        "import sys\n\n\ndef test_quiet():\n    assert 'conformance' not in sys.modules\n", encoding="utf-8"
-    )
-    assert "1 passed" in run(guest.python, "-m", "pytest", "-q", cwd=tmp_path)
 
 
 def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
@@ -324,24 +355,20 @@ def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
 def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict(
     guest: Environment, tmp_path: Path
 ) -> None:
-    printed = run(guest.python, "-m", "conformance", "run", "numpy", cwd=tmp_path)
+    words = ("run", "numpy", "--operation", "StaticReshape", "--type", "f32")
+    printed = run(guest.python, "-m", "conformance", *words, cwd=tmp_path)
     assert "\nexit 0: the whole target conforms\n" in printed
     (report,) = re.findall("(?m)^report: (.*)", printed)
     assert (tmp_path / report).is_file()
 
 
-def test_an_installed_wheel_runs_a_part_of_the_suite_under_pytest(guest: Environment, tmp_path: Path) -> None:
-    words = ("-m", "pytest", "-q", "--adapter", "numpy", "cases/zero.yaml::copied-zero-keeps-three")
-    printed = run(guest.python, *words, cwd=tmp_path, code=4)
-    assert "passed" in printed
-    assert "incomplete" in printed
-
-
+@pytest.mark.slow
 def test_an_installed_wheel_tests_itself(guest: Environment, tmp_path: Path) -> None:
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "conformance.tests.load.test_strict_yaml")
     assert "passed" in run(guest.python, *words, cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_readme_says(
     guest: Environment, tmp_path: Path
 ) -> None:
