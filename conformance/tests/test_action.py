@@ -6,10 +6,11 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import yaml
 
 import conformance
 from conformance.tests import small
+from conformance.tests.folders import tiny
 
 ROOT = Path(conformance.__file__).parents[1]
 ACTION = ROOT / "action.yml"
@@ -50,23 +52,38 @@ class Done(NamedTuple):
 
 
 class Runner:
-    """Runs single shell steps in a folder, with inputs for the expressions in their environment."""
+    """Runs single shell steps in a folder, with inputs for the expressions in their environment.
+
+    `conformance` is the real command, until `rehearse` puts one in its place that knows the words that were rehearsed.
+    """
 
     def __init__(self, folder: Path, **inputs: str) -> None:
         self.folder = folder
         given: dict[str, str] = {name: value.get("default", "") for name, value in action()["inputs"].items()}
         self.inputs: dict[str, str] = given | {"python": sys.executable} | inputs
         self.outputs: dict[str, str] = {}
+        self.rehearsed: dict[str, str] = {}
         commands = folder / "bin"
         commands.mkdir(exist_ok=True)
-        command = commands / "conformance"
-        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m conformance "$@"\n', encoding="utf-8")
-        command.chmod(0o755)
+        self.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@"')
         python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         self.environment = os.environ | {
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": python_path,
             "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary"),
         }  # fmt: skip
+
+    def stand_in(self, command: str, script: str = "") -> None:
+        """Put a command of that name in front of all others."""
+        path = self.folder / "bin" / command
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def rehearse(self, words: str, said: small.Said) -> None:
+        """From now on `conformance` says what it said in this process, where it left its files, if the words agree."""
+        out = self.folder / f"said-{len(self.rehearsed)}"
+        out.write_text(said.out, encoding="utf-8")
+        self.rehearsed[words] = f"{shlex.quote(words)}) cat {shlex.quote(str(out))}; exit {said.code};;"
+        self.stand_in("conformance", "\n".join(['case "$*" in', *self.rehearsed.values(), "*) exit 99;;", "esac"]))
 
     def expression(self, text: str) -> str:
         """The few expressions that the action uses."""
@@ -106,11 +123,50 @@ class Runner:
 
 @pytest.fixture
 def few(tmp_path: Path) -> str:
-    return f"--cases {small.cases(tmp_path)} --isolation none"
+    return f"--cases {small.cases(tmp_path)} --isolation none --hunt 0"
 
 
-def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: str) -> None:
+Rehearse = Callable[[Runner, str], small.Said]
+
+
+@pytest.fixture
+def rehearse(tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch) -> Rehearse:
+    """Runs a command in this process, in the folder of the runner, for a step that gives the very same words."""
+    monkeypatch.chdir(tmp_path)
+
+    def rehearse(runner: Runner, words: str) -> small.Said:
+        said = cli(*shlex.split(words))
+        runner.rehearse(words, said)
+        return said
+
+    return rehearse
+
+
+def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="numpy", arguments=few)
+    rehearse(runner, f"run numpy --out conformance-report {few}")
+    assert_every_step_passes(runner)
+    kept = (tmp_path / ".reshape-conformance-last" / "results.jsonl").read_bytes()
+    assert kept == (tmp_path / "conformance-report" / "results.jsonl").read_bytes()
+    rehearse(runner, "diff .reshape-conformance-last conformance-report --format markdown").expect(0)
+    compared = runner.run("compare")
+    assert compared.code == 0
+    assert compared.summary
+    assert "::warning" not in compared.out
+
+
+@pytest.mark.slow
+def test_a_real_run_passes_through_every_step_and_is_compared_with_the_one_that_was_kept(
+    tmp_path: Path, few: str
+) -> None:
+    runner = Runner(tmp_path, backend="numpy", arguments=few)
+    assert_every_step_passes(runner)
+    compared = runner.run("compare")
+    assert compared.code == 0
+    assert compared.summary
+
+
+def assert_every_step_passes(runner: Runner) -> None:
     ran = runner.run("run")
     assert ran.code == 0
     assert ran.outputs["report"] == "conformance-report/report.html"
@@ -118,13 +174,17 @@ def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: 
     assert "::error" not in runner.run("annotate").out
     assert runner.run("compare").summary == ""  # there was no run before
     assert runner.run("keep").code == 0
-    assert runner.run("conclude").code == int(ran.outputs["exit-code"])
+    assert runner.run("conclude").code == int(ran.outputs["exit-code"]) == 0
 
 
-def test_a_backend_that_fails_is_annotated_and_ends_with_its_code(tmp_path: Path, few: str) -> None:
+def test_a_backend_that_fails_is_annotated_and_ends_with_its_code(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
     (tmp_path / "mine.py").write_text(UNTRUE, encoding="utf-8")
     runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
-    ran = runner.run("run")
+    rehearse(runner, f"run mine.py:Mine --out conformance-report {few}")
+    assert_annotated(runner, runner.run("run"))
+
+
+def assert_annotated(runner: Runner, ran: Done) -> None:
     assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
     said = [line for line in runner.run("annotate").out.splitlines() if line]
     assert 1 <= len(said) <= 10
@@ -132,11 +192,38 @@ def test_a_backend_that_fails_is_annotated_and_ends_with_its_code(tmp_path: Path
     assert runner.run("conclude").code == 1
 
 
+def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: Path, rehearse: Rehearse) -> None:
+    runner = Runner(tmp_path, backend="numpy")
+    for folder in ("conformance-report", ".reshape-conformance-last"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "results.jsonl").touch()
+    words = "diff .reshape-conformance-last conformance-report --format markdown"
+    runner.rehearse(words, small.Said(1, "some rows are worse\n", ""))
+    compared = runner.run("compare")
+    assert (compared.code, compared.summary) == (0, "some rows are worse\n")
+    assert compared.out.startswith("::warning title=reshape conformance::worse than the run before")
+
+
+def test_nothing_that_a_run_prints_is_a_command_of_the_workflow(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, backend="mine.py:Mine")
+    runner.rehearse("run mine.py:Mine --out conformance-report", small.Said(1, PRINTED, ""))
+    assert_no_commands(runner.run("run"))
+
+
+@pytest.mark.slow
 def test_nothing_that_a_library_prints_is_a_command_of_the_workflow(tmp_path: Path, few: str) -> None:
-    prints = "        import os\n        os.write(1, b'\\n::error::x\\n::stop-commands::y\\n')\n"
+    prints = f"        import os\n        os.write(1, {PRINTED.encode()!r})\n"
     (tmp_path / "mine.py").write_text(UNTRUE.replace("        pass\n", prints), encoding="utf-8")
     runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
     ran = runner.run("run")
+    assert_no_commands(ran)
+    assert_annotated(runner, ran)
+
+
+PRINTED = "\n::error::x\n::stop-commands::y\n"
+
+
+def assert_no_commands(ran: Done) -> None:
     assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
     first, *between = (line for line in ran.out.splitlines() if line)
     token = first.removeprefix("::stop-commands::")
@@ -145,29 +232,19 @@ def test_nothing_that_a_library_prints_is_a_command_of_the_workflow(tmp_path: Pa
     assert [line for line in between if token in line] == between[-1:] == [f"::{token}::"]
 
 
-def test_a_run_is_compared_with_the_one_that_was_kept(tmp_path: Path) -> None:
-    few = "--isolation none -k zero-copies"
-    assert Runner(tmp_path, backend="numpy", arguments=few).run("run").code == 0
-    assert Runner(tmp_path, backend="numpy").run("keep").code == 0
-    assert (tmp_path / ".reshape-conformance-last" / "results.jsonl").is_file()
-    compared = Runner(tmp_path, backend="numpy").run("compare")
-    assert compared.code == 0
-    assert compared.summary
-
-
-def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Path) -> None:
+def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="nunpy")
+    rehearse(runner, "run nunpy --out conformance-report")
     code = runner.run("run").outputs["exit-code"]
-    assert code not in ("", "0")
+    assert code == "3"
     for step in ("annotate", "compare", "keep"):
         assert runner.run(step).code == 0
     assert runner.run("conclude").code == int(code)
 
 
-def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
-    runner = Runner(tmp_path, backend="numpy", arguments=f"--cases {small.cases(tmp_path)}", attest="true")
+def assert_attested(runner: Runner) -> None:
     assert runner.run("run").outputs["exit-code"] == "0"
-    out = tmp_path / "conformance-report"
+    out = runner.folder / "conformance-report"
     statement = json.loads((out / "statement.json").read_text(encoding="utf-8"))
     assert runner.run("predicate").outputs == {"type": statement["predicateType"]}
     assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == statement["predicate"]
@@ -178,9 +255,35 @@ def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested
     assert set(named) <= set(lines) or len(lines) > 6
 
 
-def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("many", [False, True], ids=["few files", "many files"])
+def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Path, many: bool) -> None:
+    """A statement names each of a few files; it has one digest for many, which the evidence names."""
+    digests = {"mine.py": "a" * 64, "lib\nmine.so": "b" * 64}
+    named = {"mine.py and 1 more": "c" * 64} if many else digests
+    subject = [{"name": name, "digest": {"sha256": digest}} for name, digest in named.items()]
+    statement = {"predicateType": "https://type.example/v1", "predicate": {"result": "PASSED"}, "subject": subject}
+    out = tmp_path / "conformance-report"
+    out.mkdir()
+    (out / "statement.json").write_text(json.dumps(statement), encoding="utf-8")
+    footer = {"rows": 1, **({"subject": digests} if many else {})}
+    (out / "results.jsonl").write_text(f'{{"rows": 0}}\n{json.dumps(footer)}\n', encoding="utf-8")
+    assert Runner(tmp_path, backend="numpy", attest="true").run("predicate").outputs == {
+        "type": "https://type.example/v1"
+    }
+    assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == {"result": "PASSED"}
+    lines = (out / "subjects.sha256").read_text(encoding="utf-8").splitlines()
+    assert lines == [f"{'a' * 64}  mine.py", f"{'b' * 64}  lib mine.so"]
+
+
+@pytest.mark.slow
+def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
+    assert_attested(Runner(tmp_path, backend="numpy", arguments=f"--cases {small.cases(tmp_path)}", attest="true"))
+
+
+def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="nunpy", attest="true")
-    runner.run("run")
+    rehearse(runner, "certify nunpy --out conformance-report")
+    assert runner.run("run").outputs["exit-code"] == "3"
     assert runner.run("predicate").outputs == {}
 
 
@@ -229,18 +332,41 @@ def snippet(title: str, language: str) -> str:
     return found[1]
 
 
-def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path) -> None:
+def hook(dialect: Path) -> list[str]:
+    """The words after `conformance` that the hook gives, for a dialect in place of the folder that the docs name."""
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
     (used,) = yaml.safe_load(block)["repos"][0]["hooks"]
     assert used["id"] == hook["id"]
-    dialect = ROOT / "examples" / "dialect"
+    assert re.search(hook["files"], "my/cases/a.yaml")
     words = [word.replace("my/", f"{dialect}/") for word in (*shlex.split(hook["entry"]), *used["args"])]
     assert words[0] == "conformance"
-    command = [sys.executable, "-m", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(hook["files"], "my/cases/a.yaml")
+    return words[1:]
+
+
+def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: small.Cli) -> None:
+    """The cases and the specification stand alone, so that the bundled ones are not checked again."""
+    tiny(tmp_path)
+    cases = small.cases(tmp_path, TWO_INFERS)
+    cli(*hook(tmp_path)).expect(1, out="few0.yaml:3: two-infers: the id is not in cases/ids.lock")
+    (cases / "ids.lock").write_text("two-infers\n", encoding="utf-8")
+    cli(*hook(tmp_path)).expect(0, text="cases 1")
+
+
+TWO_INFERS = """about: One.
+cases:
+  - {id: two-infers, rule: one-infer, src: "T[4]", shape: [-1, -1], special_zero: false, expect: reject}
+"""
+
+
+@pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/acme.yaml"])
+def test_the_hook_of_pre_commit_names_a_slip_in_the_folders_that_the_docs_name(
+    file: str, tmp_path: Path, cli: small.Cli
+) -> None:
+    shutil.copytree(ROOT / "examples" / "dialect", tmp_path / "mine")
+    slip = tmp_path / "mine" / file
+    slip.write_text(slip.read_text(encoding="utf-8").replace("  - id: ", "  - idd: ", 1), encoding="utf-8")
+    cli(*hook(tmp_path / "mine")).expect(1, text="'idd'", out=f"{slip.name}:")
 
 
 def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has() -> None:
@@ -259,15 +385,16 @@ SCRIPTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) -> None:
-    """But for installing, which needs an index: pip and the environment are stood in for."""
+    """But for installing, which needs an index: pip and the environment are stood in for. And of few cases."""
     runner = Runner(tmp_path)
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "mine.py").write_text(
         UNTRUE.replace("def check(self, node, type_):\n        pass", "pass"), "utf-8"
     )
-    for stand_in in ("pip", "python3"):
-        (tmp_path / "bin" / stand_in).write_text("#!/bin/sh\n", encoding="utf-8")
-        (tmp_path / "bin" / stand_in).chmod(0o755)
+    few = shlex.quote(str(small.cases(tmp_path)))
+    runner.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --hunt 0')
+    for command in ("pip", "python3"):
+        runner.stand_in(command)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "activate").write_text("", encoding="utf-8")
     done = runner.bash(["-e", "-c", SCRIPTS[name]()])
