@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -19,7 +18,6 @@ import yaml
 
 import conformance
 from conformance.tests import small
-from conformance.tests.folders import tiny
 
 ROOT = Path(conformance.__file__).parents[1]
 ACTION = ROOT / "action.yml"
@@ -330,43 +328,6 @@ def snippet(title: str, language: str) -> str:
     found = re.search(rf"```{language}\n(.*?)```", part, re.DOTALL)
     assert found
     return found[1]
-
-
-def hook(dialect: Path) -> list[str]:
-    """The words after `conformance` that the hook gives, for a dialect in place of the folder that the docs name."""
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-    (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
-    (used,) = yaml.safe_load(block)["repos"][0]["hooks"]
-    assert used["id"] == hook["id"]
-    assert re.search(hook["files"], "my/cases/a.yaml")
-    words = [word.replace("my/", f"{dialect}/") for word in (*shlex.split(hook["entry"]), *used["args"])]
-    assert words[0] == "conformance"
-    return words[1:]
-
-
-def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: small.Cli) -> None:
-    """The cases and the specification stand alone, so that the bundled ones are not checked again."""
-    tiny(tmp_path)
-    cases = small.cases(tmp_path, TWO_INFERS)
-    cli(*hook(tmp_path)).expect(1, out="few0.yaml:3: two-infers: the id is not in cases/ids.lock")
-    (cases / "ids.lock").write_text("two-infers\n", encoding="utf-8")
-    cli(*hook(tmp_path)).expect(0, text="cases 1")
-
-
-TWO_INFERS = """about: One.
-cases:
-  - {id: two-infers, rule: one-infer, src: "T[4]", shape: [-1, -1], special_zero: false, expect: reject}
-"""
-
-
-@pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/acme.yaml"])
-def test_the_hook_of_pre_commit_names_a_slip_in_the_folders_that_the_docs_name(
-    file: str, tmp_path: Path, cli: small.Cli
-) -> None:
-    shutil.copytree(ROOT / "examples" / "dialect", tmp_path / "mine")
-    slip = tmp_path / "mine" / file
-    slip.write_text(slip.read_text(encoding="utf-8").replace("  - id: ", "  - idd: ", 1), encoding="utf-8")
-    cli(*hook(tmp_path / "mine")).expect(1, text="'idd'", out=f"{slip.name}:")
 
 
 def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has() -> None:

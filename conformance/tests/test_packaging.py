@@ -395,24 +395,3 @@ def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(t
     printed = run(sys.executable, "make.py", "report", cwd=tree, timeout=900, HOME=str(home))
     assert "\nexit 0: the whole target conforms\nreport: build/numpy/report.html\n" in printed
     assert (tree / "build" / "numpy" / "report.html").is_file()
-
-
-# ── README ────────────────────────────────────────────────────────────────────────────────────────
-def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 250
-    local = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
-    assert [link for link in local if not (ROOT / link).exists()] == []
-
-
-def test_the_readme_shows_commands_that_there_are() -> None:
-    from conformance.cli.options import commands_and_options
-
-    known = commands_and_options()
-    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
-    shown = re.findall(r"(?:^ {4,6}(?:\$ )?|`|run: )conformance ([a-z][a-z-]+)([^\n`]*)", text, re.MULTILINE)
-    assert len(shown) > 10
-    for command, rest in shown:
-        assert command in known, command
-        for option in re.findall(r" (--[a-z-]+)", rest.partition("#")[0]):
-            assert option in known[command][1], f"conformance {command} {option}"

@@ -1,0 +1,32 @@
+"""README is short, and its links and commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.cli.options import commands_and_options
+
+ROOT = Path(conformance.__file__).parents[1]
+pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="README stays in the clone")
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 250
+    local = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in local if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_shows_commands_that_there_are() -> None:
+    known = commands_and_options()
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    shown = re.findall(r"(?:^ {4,6}(?:\$ )?|`|run: )conformance ([a-z][a-z-]+)([^\n`]*)", text, re.MULTILINE)
+    assert len(shown) > 10
+    for command, rest in shown:
+        assert command in known, command
+        for option in re.findall(r" (--[a-z-]+)", rest.partition("#")[0]):
+            assert option in known[command][1], f"conformance {command} {option}"
