@@ -122,12 +122,15 @@ def test_contract_and_reference_agree_on_every_call_of_the_domain(spec: Spec, wh
 
 def test_the_domain_holds_every_call_once() -> None:
     seen = 0
-    highest: dict[str, int] = {}
+    sources: set[Lengths] = set()
+    shapes: set[Lengths] = set()
     for src, shape, _ in calls(FULL):
         seen += 1
-        bounds = {"rank": len(src), "dim": max(src, default=0), "entries": len(shape), "entry": max(shape, default=0)}
-        bounds |= {"-entry": -min(shape, default=0)}
-        highest = {key: max(value, highest.get(key, 0)) for key, value in bounds.items()}
+        sources.add(src)
+        shapes.add(shape)
+    dims, entries = (list(itertools.chain(*lengths)) for lengths in (sources, shapes))
+    highest = {"rank": max(map(len, sources)), "dim": max(dims), "entries": max(map(len, shapes))}
+    highest |= {"entry": max(entries), "-entry": -min(entries)}
     assert seen == FULL.size == EVERY_CALL
     assert highest == {"rank": 3, "dim": 4, "entries": 4, "entry": 4, "-entry": 2}
     small = list(calls(SMALL))
