@@ -46,7 +46,7 @@ class Limits(NamedTuple):
     memory: int = 16 << 30
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
-    """To end after a request to stop."""
+    """To end after a request to stop, or after it closed its output."""
     budget: float = 1800.0
     """Seconds that calls may spend on timeouts, in one process and those started in its place."""
     maxhang: int = 3

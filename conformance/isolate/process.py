@@ -90,10 +90,14 @@ class Process:
         """Write a request, and read meanwhile: the process may be blocked on a full pipe."""
         if self._unread:
             raise self.make_fault(f"it said {short(bytes(self._unread[:80]))} before {what} was asked of it")
-        for part in parts:
-            count = self._write(part)
-            if count < len(part):
-                self._send_rest(memoryview(part)[count:], deadline, what)
+        try:
+            for part in parts:
+                count = self._write(part)
+                if count < len(part):
+                    self._send_rest(memoryview(part)[count:], deadline, what)
+        except KeyboardInterrupt:  # the process may be busy already, and would not hear a request to stop
+            self.end()
+            raise
 
     def _send_rest(self, view: memoryview, deadline: float, what: str) -> None:
         while view:
@@ -239,7 +243,7 @@ class Process:
     def _describe_end(self, what: str) -> str:
         """Wait for the process to end, and say how it ended, with the last that it wrote to the standard error."""
         try:
-            code = self._child.wait(2.0)
+            code = self._child.wait(self.limits.stop_seconds)
         except subprocess.TimeoutExpired:
             self.end()
             return f"{what}: it closed its output without ending{self._stderr_tail()}"

@@ -3,7 +3,8 @@
 `result:{...}` and `beside:{...}` put into the result of a call, or beside it, what they hold; `shares:{...}` says that
 it shares memory, looks at none, and puts what it holds into the result of a call.
 
-It imports nothing of ours, as a stranger's would, and answers every call with src's elements as the dims of shape.
+It imports nothing of ours, as a stranger's would, and little else, because it is started often. It answers every call
+with src's elements as the dims of shape.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing these takes longer than all that this program does
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 FAULT = sys.argv[1] if len(sys.argv) > 1 else "none"
 PHASE = sys.argv[2] if len(sys.argv) > 2 else "run"
@@ -48,7 +49,7 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
                 sys.exit("no licence left")
             operations = ["StaticReshape"] if FAULT != "claims-nonsense" else ["Reshpae"]
             name = f"misbehaving-{count}" if FAULT == "another-name" else "misbehaving"
-            more = json.loads(Path(FAULT[10:]).read_text()) if FAULT.startswith("describes:") else {}
+            more = json.loads(read(FAULT[10:])) if FAULT.startswith("describes:") else {}
             return {"result": {"name": name, "version": "1", "operations": operations, **more}}, b""
         case "compile":
             programs[request["program"]] = request["graph"]["nodes"]
@@ -62,9 +63,14 @@ def answer(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[s
 
 def starts() -> int:
     """How often a program in this folder was started."""
-    with Path("starts").open("a") as file:
+    with open("starts", "a") as file:
         file.write(".")
-    return len(Path("starts").read_text())
+    return len(read("starts"))
+
+
+def read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
 
 
 def call(request: Mapping[str, Any], programs: dict[int, Any]) -> tuple[dict[str, Any], bytes]:
@@ -102,7 +108,7 @@ def misanswered(result: dict[str, Any], data: bytes, memory: bytes) -> tuple[dic
         "result": lambda: changed(json.loads(what)),
         "beside": lambda: ({**right, **json.loads(what)}, data),
         "shares": lambda: changed(json.loads(what), b""),
-        "dims-of": lambda: changed({"dims": json.loads(Path(what).read_text())}),
+        "dims-of": lambda: changed({"dims": json.loads(read(what))}),
         "sends-much-for-little": lambda: changed({"bytes": 2 << 20}, bytes(2 << 20)),
         "sends-as-much-as-it-likes": lambda: changed({"bytes": 128 << 20, "dims": [32 << 20]}, bytes(128 << 20)),
         "answers-with-more": lambda: changed({"bytes": 16 << 20, "dims": [4 << 20]}, bytes(16 << 20)),
@@ -169,14 +175,18 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
         case "exits" | "dies":
             sys.exit(0 if FAULT == "exits" else "out of licences")
         case "segfault":
+            import signal
+
             os.kill(os.getpid(), signal.SIGSEGV)
         case "child-holds-stdout":
-            subprocess.Popen(["sleep", "60"])
+            os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
             os._exit(3)
         case "child-leaves":
             middle = "import subprocess; print(subprocess.Popen(['sleep', '60'], start_new_session=True, stdout=2).pid)"
-            left = subprocess.run([sys.executable, "-S", "-c", middle], check=True, stdout=subprocess.PIPE)
-            Path("left").write_bytes(left.stdout)
+            import subprocess
+
+            with open("left", "w") as file:
+                subprocess.run([sys.executable, "-S", "-c", middle], check=True, stdout=file)
             write(line + payload)
         case "floods-stderr":
             sys.stderr.write(("x" * 1000 + "\n") * 4000)
