@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from . import memo
 
 memo.install()
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
 
 from .skips import describe_skips  # noqa: E402
 from .small import Cli  # noqa: E402

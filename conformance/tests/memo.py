@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certify import canary
+from conformance.isolate.launch import DEFAULT_LIMITS, Limits
 from conformance.load import cases as load_cases
 from conformance.load import spec as load_spec
 from conformance.load.folders import layers, spec_folder
@@ -212,15 +213,20 @@ def _listing(find: Callable[..., Iterable[Problem]], name: Callable[[Any], Any] 
 
 
 def _remembering_counts(run: Callable[..., int]) -> Callable[..., int]:
-    """Remember how often a planted backend failed on rows of the same cases, in the same kind of process."""
+    """Remember how often a planted backend failed on rows of the same cases, in the same kind of process.
+
+    The limits make no difference: none of them hangs, and what a test allows a backend of its own is short.
+    """
     memory = _Memory()
 
     @wraps(run)
-    def _run_planted_backend(plan: Plan, planted: Any, by_rule: dict[str, list[Row]], *how: Any) -> int:
+    def _run_planted_backend(
+        plan: Plan, planted: Any, by_rule: dict[str, list[Row]], isolation: str, limits: Limits, most: int
+    ) -> int:
         rows = [row for rule in planted.rules for row in by_rule.get(rule, ())]
-        key = id(plan.suite.spec), planted, tuple((row.id, id(row.case)) for row in rows), how
+        key = id(plan.suite.spec), planted, tuple((row.id, id(row.case)) for row in rows), isolation, most
         if key not in memory:
-            memory.keep(key, (plan, rows, run(plan, planted, by_rule, *how)))
+            memory.keep(key, (plan, rows, run(plan, planted, by_rule, isolation, DEFAULT_LIMITS, most)))
         failures: int = memory[key][2]
         return failures
 

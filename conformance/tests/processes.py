@@ -50,9 +50,11 @@ def children() -> set[int]:
     return found
 
 
-def run_command(*words: object, timeout: float = 120, **more: Any) -> subprocess.CompletedProcess[str]:
+def run_command(
+    *words: object, timeout: float = 120, module: str = "conformance", **more: Any
+) -> subprocess.CompletedProcess[str]:
     """`conformance` in a process of its own, to its end."""
-    command = [sys.executable, "-m", "conformance", *map(str, words)]
+    command = [sys.executable, "-m", module, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **more)
 
 

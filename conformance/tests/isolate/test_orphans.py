@@ -16,6 +16,7 @@ from ..processes import run_command, running, wait
 from ..small import cases
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
+QUICK = "conformance.tests.without_planted"
 LEAVES = """
 import os, signal, sys, time
 from pathlib import Path
@@ -60,20 +61,10 @@ def backend(folder: Path, act: str) -> tuple[str, Path]:
     return f"{path}:Leaves", pids
 
 
-def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
+def command(folder: Path, act: str, *words: str, which: str = "stays or flattens") -> tuple[list[str], Path]:
     name, pids = backend(folder, act)
-    only = [
-        "-k",
-        "stays or flattens",
-        "--type",
-        "f32",
-        "--operation",
-        "StaticReshape",
-        "--cases",
-        str(cases(folder)),
-        "--hunt",
-        "0",
-    ]
+    only = ["-k", which, "--type", "f32", "--operation", "StaticReshape"]
+    only += ["--cases", str(cases(folder)), "--hunt", "0"]
     return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
 
 
@@ -87,7 +78,7 @@ def left(pids: Path) -> list[int]:
 
 def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM, **more: Any) -> tuple[int, str]:
     """Terminate a command once its backend has left a process; its exit code, and what it said."""
-    command = [sys.executable, "-m", "conformance", *words]
+    command = [sys.executable, "-m", QUICK, *words]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=null, stderr=pipe, **more) as process:
         wait(lambda: pids.exists() and pids.read_text().split())
@@ -107,8 +98,8 @@ ACTS = {
 def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(
     tmp_path: Path, act: str, jobs: str
 ) -> None:
-    words, pids = command(tmp_path, ACTS[act], "--jobs", jobs)
-    done = run_command(*words)
+    words, pids = command(tmp_path, ACTS[act], "--jobs", jobs, which="stays" if jobs == "1" else "stays or flattens")
+    done = run_command(*words, module=QUICK if jobs == "1" else "conformance")
     assert done.returncode == (1 if "crashed" in act else 4), done.stderr
     assert len(pids.read_text().split()) >= 2
     assert not left(pids)
@@ -172,12 +163,12 @@ def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
     said = script(tmp_path, """
 adopt()
 with use_backend(one, "worker") as leaves:
-    for _ in range(5):
+    for _ in range(3):
         call(leaves)
         leaves.restart()
         print(len(Path(pids).read_text().split()), zombies())
 """)  # fmt: skip
-    assert said.splitlines() == [f"{number} []" for number in range(1, 6)]
+    assert said.splitlines() == [f"{number} []" for number in range(1, 4)]
 
 
 def test_a_terminated_run_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -> None:
@@ -199,13 +190,14 @@ def test_a_closed_terminal_ends_the_command_as_an_interrupt_does(tmp_path: Path)
 
 def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
     words, _ = command(tmp_path, "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
-    done = run_command(*words)
+    done = run_command(*words, module=QUICK)
     assert (done.returncode, done.stderr[:24]) == (143, "conformance: terminated;")
     assert not (tmp_path / "out" / "report.html").exists()
     assert not (tmp_path / "out" / "results.jsonl").exists()
     assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
 
 
+@pytest.mark.slow
 def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
     name, pids = backend(tmp_path, "leave(1); time.sleep(60)")
     words = ["sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2", "--out", str(tmp_path / "out")]

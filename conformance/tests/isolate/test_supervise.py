@@ -41,25 +41,44 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
     return process, int(path.read_text())
 
 
+ENDS = {
+    "os._exit(0)": 0, "ctypes.CDLL(None).exit(0)": 0, "ctypes.CDLL(None)._exit(0)": 0,
+    "os.kill(os.getpid(), signal.SIGKILL)": -9,
+}  # fmt: skip
+SCRIPT = """import ctypes, os, signal, sys
+from conformance.isolate.supervise import run_in_child
+def work():
+    {}
+    return 0
+print(run_in_child(work, lambda code: f"ended early with {{code}}"))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
-@pytest.mark.parametrize(
-    ("act", "how"),
-    [
-        ("os._exit(0)", "exit code 0"), ("ctypes.CDLL(None).exit(0)", "exit code 0"),
-        ("ctypes.CDLL(None)._exit(0)", "exit code 0"), ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
-    ],
-)  # fmt: skip
-def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str, how: str) -> None:
+@pytest.mark.parametrize("act", ENDS)
+def test_work_that_ends_its_process_does_not_give_the_code(act: str) -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT.format(act)], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"ended early with {ENDS[act]}\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
+@pytest.mark.parametrize("act", [next(iter(ENDS)), *(pytest.param(act, marks=pytest.mark.slow) for act in [*ENDS][1:])])
+def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str) -> None:
     done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == 4
+    how = "signal 9" if ENDS[act] else "exit code 0"
     assert f"ended with {how} before the command was done" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize(
-    ("act", "code"), [("pass", 4), ("os.fork()", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130)]
-)
+    ("act", "code"),
+    [
+        pytest.param("pass", 4, marks=pytest.mark.slow), ("os.fork()", 4),
+        pytest.param("raise KeyError", 1, marks=pytest.mark.slow), ("raise KeyboardInterrupt", 130),
+    ],
+)  # fmt: skip
 def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, act: str, code: int) -> None:
     done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == code
@@ -69,11 +88,16 @@ def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, end: signal.Signals) -> None:
+def test_nothing_is_left_of_a_command_that_is_killed_and_one_that_is_terminated_says_so(
+    tmp_path: Path, end: signal.Signals
+) -> None:
     command, backend = start(tmp_path)
     command.send_signal(end)
-    command.communicate(timeout=30)
+    _, said = command.communicate(timeout=30)
     processes.wait(lambda: not processes.running(backend), 5)
+    if end == signal.SIGTERM:
+        assert command.returncode == 143
+        assert "terminated; to go on, give --resume" in said
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
@@ -88,31 +112,18 @@ def test_a_backend_that_hangs_at_exit_keeps_no_command_from_ending(tmp_path: Pat
     assert time.monotonic() - began < 40
 
 
-CHILDREN = {
-    "forked": "self.forked = getattr(self, 'forked', 0) or os.fork() or (os.setsid(), time.sleep(600))",
-    "of its own": "self.began = getattr(self, 'began', 0) or subprocess.Popen("
-    "['sleep', '600'], env={}, start_new_session=True)",
-}
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are found in /proc")
-@pytest.mark.parametrize("what", CHILDREN)
-def test_children_of_a_backend_in_process_end_with_the_command(tmp_path: Path, what: str) -> None:
-    keep = f"open({str(tmp_path / 'pid')!r}, 'a').write(str(os.getpid()) + ' ')" if what == "forked" else "pass"
-    act = CHILDREN[what].replace("(os.setsid()", f"({keep}, os.setsid()")
-    if what != "forked":
-        act += f"; open({str(tmp_path / 'pid')!r}, 'w').write(str(self.began.pid))"
+def test_children_of_a_backend_in_process_end_with_the_command(tmp_path: Path) -> None:
+    keep = "open({!r}, 'a').write(f'{{{}}} ')"
+    forked = keep.format(str(tmp_path / "forked"), "os.getpid()")
+    own = keep.format(str(tmp_path / "own"), "self.own.pid")
+    act = (
+        "self.own = getattr(self, 'own', 0) or subprocess.Popen(['sleep', '600'], env={}, start_new_session=True); "
+        f"{own}; self.forked = getattr(self, 'forked', 0) or os.fork() or ({forked}, os.setsid(), time.sleep(600))"
+    )
     done = processes.run_command(*words(tmp_path, act), timeout=60)
     assert done.returncode == 4, done.stderr
-    pids = [int(pid) for pid in (tmp_path / "pid").read_text().split()]
-    assert pids
-    assert not any(processes.running(pid) for pid in pids)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
-def test_a_command_that_is_terminated_says_so(tmp_path: Path) -> None:
-    command, _ = start(tmp_path)
-    command.terminate()
-    _, said = command.communicate(timeout=30)
-    assert command.returncode == 143
-    assert "terminated; to go on, give --resume" in said
+    for name in ("forked", "own"):
+        pids = [int(pid) for pid in (tmp_path / name).read_text().split()]
+        assert pids
+        assert not any(processes.running(pid) for pid in pids)
