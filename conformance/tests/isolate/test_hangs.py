@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from conformance.isolate.backend import Isolation, run_rows, use_backend
+from conformance.adapter import load_adapter
+from conformance.certify.certify import note_after_hangs
+from conformance.isolate.backend import Isolation, process_notes, run_rows, use_backend
 from conformance.isolate.launch import Limits
-from conformance.plan.rows import Plan
+from conformance.model import Graph, Program, Result, TimedOut
+from conformance.plan.rows import Plan, Row
+from conformance.run.confirm import HangCounter
+from conformance.run.row import run
 
 from ..small import Command, command
+from ..small import plan as small_plan
+from . import faulty_program
 from .remote_backends import OPEN, plan, verdicts, write_backend
 
 __all__ = ["command", "plan"]
@@ -25,6 +33,69 @@ def _closed() -> Iterator[None]:
     while OPEN:
         OPEN[-1].close()
         assert OPEN.pop().bad_end is None
+    while faulty_program.OPEN:
+        faulty_program.OPEN.pop().close()
+
+
+class LostCalls:
+    """The reference; but calls time out at once where that is true of a graph. It is restarted like a process."""
+
+    def __init__(self, are_lost: Callable[[Graph], bool]) -> None:
+        self.are_lost, self.lost, self.reference = are_lost, 0, load_adapter("numpy")
+        self.identity, self.claims = self.reference.identity, self.reference.claims
+
+    def compile(self, graph: Graph) -> Program:
+        if self.are_lost(graph):
+            self.lost += 1
+            raise TimedOut("no answer")
+        return self.reference.compile(graph)
+
+    def restart(self) -> None:
+        """There is no process."""
+
+
+def kinds_of(results: Iterable[Result], operation: str) -> list[str]:
+    return [str(result.outcome.kind) for result in results if f"[{operation}-" in result.row]
+
+
+def two_cases(plan: Plan) -> list[Row]:
+    return [row for row in plan.rows if row.case.id in ("two-infers", "two-infers-around-a-length")]
+
+
+@pytest.mark.parametrize("most", [1, 2, 0])
+def test_at_most_so_many_rows_of_a_case_and_operation_that_hang_are_called(plan: Plan, most: int) -> None:
+    adapter = LostCalls(lambda graph: graph.nodes[0].operation == "Reshape-1")
+    results = list(run(two_cases(plan), adapter, hangs=HangCounter(most)))
+    called = most or 12
+    assert kinds_of(results, "StaticReshape") == kinds_of(results, "DynamicReshape-1") == ["rejected"] * 6
+    assert kinds_of(results, "Reshape-1") == 2 * (["timeout"] * called + ["none"] * (12 - called))
+    assert adapter.lost == 2 * (called + 1), "the first row of a case is called twice"
+    assert verdicts(result for result in results if result.outcome.kind == "none") <= {"not run"}
+
+
+def test_what_hangs_now_and_then_is_called_every_time(plan: Plan) -> None:
+    asked = [row for row in two_cases(plan) if row.operation == "Reshape-1"][:6]
+    results = list(run(asked, LostCalls(lambda graph: graph.src.type == "bf16"), hangs=HangCounter(2)))
+    assert [result.outcome.kind for result in results] == ["rejected", "timeout", "rejected"] * 2
+
+
+def test_a_note_says_how_many_rows_were_not_called_and_how_to_call_them() -> None:
+    assert not list(note_after_hangs(Counter(), Limits()))
+    uncalled = Counter({"a-case": 10, "another": 2, "a-third": 2, "a-fourth": 1})
+    assert list(note_after_hangs(uncalled, Limits(seconds=20, maxhang=2))) == [
+        "not called: 15 rows of a-case, another, a-third and 1 more, because 2 rows of the same case and operation "
+        "hung; that saved up to 5 min, and --maxhang 0 calls them"
+    ]
+
+
+def test_rows_after_a_budget_is_spent_on_calls_that_hang_are_not_run(tmp_path: Path) -> None:
+    limits = faulty_program.LIMITS._replace(seconds=0.3, budget=0.2)
+    remote = faulty_program.remote("silent", "run", "second", limits=limits)
+    asked = [row for row in small_plan(tmp_path).rows if row.case.id == "eight"][:5]
+    results = list(run_rows(asked, remote, remote.claims, "worker"))
+    assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
+    assert verdicts(results[2:]) == {"not run"}
+    assert "more than --budget 0.2; give a larger one to go on" in process_notes(remote)[0]
 
 
 HANGS_WHERE = """
@@ -48,24 +119,23 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     return write_backend(tmp_path, HANGS_WHERE.format(calls=str(calls), when=when), "Hangs"), calls
 
 
-@pytest.mark.parametrize(("isolation", "most"), [("worker", 1), pytest.param("case", 2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("case", 2)])
 def test_rows_after_those_that_hang_alike_are_not_run(
     tmp_path: Path, plan: Plan, isolation: Isolation, most: int
 ) -> None:
-    asked = [row for row in plan.rows if row.case.id in ("two-infers", "two-infers-around-a-length")]
+    asked = [row for row in two_cases(plan) if row.operation == "Reshape-1" or row.type == "f32"]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     with use_backend(backend, "worker", Limits(seconds=0.5, maxhang=most)) as remote:
         results = list(run_rows(asked, remote, remote.claims, isolation))
-    kinds = {
-        name: [str(result.outcome.kind) for result in results if f"[{name}" in result.row]
-        for name in ("StaticReshape", "DynamicReshape-1", "Reshape-1")
-    }
-    assert kinds["StaticReshape"] == kinds["DynamicReshape-1"] == ["rejected"] * 6, "another operation is called"
-    assert kinds["Reshape-1"] == 2 * (["timeout"] * most + ["none"] * (12 - most))
+    for operation in ("StaticReshape", "DynamicReshape-1"):
+        assert kinds_of(results, operation) == ["rejected"] * 2, "another operation is called"
+    assert kinds_of(results, "Reshape-1") == 2 * (["timeout"] * most + ["none"] * (12 - most))
     assert calls.read_text().split().count("Reshape-1") >= 2 * (most + 1), "the first row of a case is called twice"
     assert verdicts(result for result in results if result.outcome.kind == "none") == {"not run"}
 
 
+@pytest.mark.slow
 def test_a_run_says_how_many_rows_it_did_not_call_and_how_to_call_them(command: Command, tmp_path: Path) -> None:
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     said = command.run(backend, "--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--maxhang", "2")
@@ -84,15 +154,8 @@ def test_without_a_limit_every_row_that_hangs_is_called(command: Command, tmp_pa
     assert calls.read_text().split().count("Reshape-1") == Limits().maxhang + 1 + 1, "and the first one twice"
 
 
-def test_what_hangs_now_and_then_is_called_every_time(tmp_path: Path, plan: Plan) -> None:
-    asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "Reshape-1"][:6]
-    backend, _ = hangs_where(tmp_path, "graph.src.type == 'bf16'")
-    with use_backend(backend, "worker", Limits(seconds=0.5, maxhang=2)) as remote:
-        results = list(run_rows(asked, remote, remote.claims, "worker"))
-    assert [result.outcome.kind for result in results] == ["rejected", "timeout", "rejected"] * 2
-
-
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_loses_its_budget_to_calls_that_hang_ends_with_rows_not_run(
     command: Command, tmp_path: Path, jobs: int
 ) -> None:
