@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -60,14 +60,44 @@ class Odd(NumpyReference):
                 return run(program.run, *given)
         return Program()
     def run(self, go, src, shapes, may_overwrite):
-        odd = src.dims == (13,)
 """
 
 
 def odd(folder: Path, act: str, share: bool = True, limits: Limits = LIMITS) -> Remote:
     """A backend that acts so before each run; `odd` is true for a src of 13 elements, `go` runs a right backend."""
-    text = f"{ODD}        {act}\n        return go(src, shapes, may_overwrite)\n"
+    text = f"{ODD}        odd = src.dims == (13,)\n        {act}\n        return go(src, shapes, may_overwrite)\n"
     return start(write_backend(folder, text, "Odd"), limits, share)
+
+
+OBEYS = """        scope = {{**globals(), "go": go, "src": src, "shapes": shapes, "may_overwrite": may_overwrite}}
+        exec(open({path!r}).read(), scope)
+        return scope["answer"]()
+"""
+
+
+class Obedient:
+    """Backends that act as `odd` does, in processes that several tests share: these must leave it alive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.act, self.remotes = folder / "act", dict[bool, Remote]()
+        self.backend = write_backend(folder, ODD + OBEYS.format(path=str(self.act)), "Odd")
+
+    def __call__(self, act: str, share: bool = True) -> Remote:
+        body = f"    odd = src.dims == (13,)\n    {act}\n    return go(src, shapes, may_overwrite)\n"
+        self.act.write_text(f"def answer():\n{body}")
+        if share not in self.remotes:
+            self.remotes[share] = worker(self.backend, LIMITS, share)
+        assert self.remotes[share].generation == 1
+        return self.remotes[share]
+
+
+@pytest.fixture(scope="module")
+def obedient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obedient]:
+    obedient = Obedient(tmp_path_factory.mktemp("obedient"))
+    yield obedient
+    for remote in obedient.remotes.values():
+        remote.close()
+        assert remote.bad_end is None
 
 
 def run_in_both(backend: str, rows: Sequence[Row], limits: Limits = LIMITS) -> tuple[list[Result], list[Result]]:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,9 +23,9 @@ from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Plan
 
 from ..processes import running, wait
-from .remote_backends import LIMITS, OPEN, called, odd, plan, reshape, write_backend
+from .remote_backends import LIMITS, OPEN, Obedient, called, obedient, odd, plan, reshape, write_backend
 
-__all__ = ["plan"]
+__all__ = ["obedient", "plan"]
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 
@@ -54,8 +53,8 @@ RAISED = {
 
 
 @pytest.mark.parametrize("act", RAISED)
-def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(tmp_path: Path, act: str) -> None:
-    remote = odd(tmp_path, f"if odd: {act}")
+def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(obedient: Obedient, act: str) -> None:
+    remote = obedient(f"if odd: {act}")
     for _ in range(2):
         with pytest.raises(Exception, match=re.escape(RAISED[act])):
             called(remote, (13,))
@@ -142,11 +141,15 @@ def test_a_backend_that_cannot_be_imported_says_so_and_leaves_nothing(tmp_path: 
     assert main(["run", "cmd:/nowhere/at-all", "--out", str(tmp_path / "out")]) == 3
 
 
-HANGS = """import ctypes, time
+HANGS = """import ctypes
+from pathlib import Path
 from conformance.adapters.numpy_reference import NumpyReference
 class Hangs(NumpyReference):
     def compile(self, graph):
-        ctypes.PyDLL(None).sleep(60)  # and nothing else of Python runs meanwhile
+        Path({called!r}).touch()
+        if {hangs}:
+            ctypes.PyDLL(None).sleep(60)  # and nothing else of Python runs meanwhile
+        return super().compile(graph)
 """
 
 
@@ -154,7 +157,8 @@ class Hangs(NumpyReference):
     "hangs", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason=""))]
 )
 def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> None:
-    backend = write_backend(tmp_path, HANGS, "Hangs") if hangs else "numpy"
+    in_the_call = tmp_path / "called"
+    backend = write_backend(tmp_path, HANGS.format(called=str(in_the_call), hangs=hangs), "Hangs")
     script = (
         "import time\nfrom conformance.isolate.remote import worker\n"
         "from conformance.tests.isolate.remote_backends import called\n"
@@ -164,7 +168,7 @@ def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> 
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
         assert parent.stdout is not None
         group = int(parent.stdout.readline())
-        time.sleep(0.5)  # until it is in the call
+        wait(in_the_call.exists)
         parent.send_signal(signal.SIGKILL)
     wait(lambda: not running(group=group), 5)
 

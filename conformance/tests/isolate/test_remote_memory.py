@@ -8,16 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.launch import Limits
 from conformance.isolate.remote import worker
 from conformance.isolate.session import SHARED_FROM
 from conformance.model import Result
 from conformance.plan.memory import Source, image_of
 
 from .. import miniatures, small
-from .remote_backends import LIMITS, OPEN, called, odd, plan, reshape, run_in_both, start, verdicts, write_backend
+from .remote_backends import (
+    LIMITS,
+    OPEN,
+    Obedient,
+    called,
+    obedient,
+    plan,
+    reshape,
+    run_in_both,
+    start,
+    verdicts,
+    write_backend,
+)
 
-__all__ = ["plan"]
+__all__ = ["obedient", "plan"]
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +42,8 @@ def _closed() -> Iterator[None]:
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("count", [5, SHARED_FROM // 4 + 1])
-def test_a_changed_src_is_seen_through_pipe_and_shared_memory(tmp_path: Path, share: bool, count: int) -> None:
-    remote = odd(tmp_path, "src.array()[-1] = 0", share)
+def test_a_changed_src_is_seen_through_pipe_and_shared_memory(obedient: Obedient, share: bool, count: int) -> None:
+    remote = obedient("src.array()[-1] = 0", share)
     image = image_of(Source("f32", (count,)))
     answer = remote.compile(reshape((count,), (count, 1))).run(image.tensor, (), False)
     assert image.touched
@@ -94,7 +105,7 @@ INNOCENT = "leaves all as it was", "answers by a view"
 def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path: Path, deed: str) -> None:
     backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
     rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows
-    here, there = run_in_both(backend, rows, Limits(seconds=1.0))
+    here, there = run_in_both(backend, rows)
 
     def seen(result: Result) -> tuple[object, ...]:
         outcome = result.outcome
@@ -130,8 +141,8 @@ def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path) -> N
     assert not {"pass", "observed"} & verdicts(there)
 
 
-def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(tmp_path: Path) -> None:
-    remote = odd(tmp_path, "return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
+def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(obedient: Obedient) -> None:
+    remote = obedient("return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
     image = image_of(Source("f32", (2, 3)))
     answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
     assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
@@ -139,8 +150,8 @@ def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(tmp_path: Pat
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("times", [2, 40])
-def test_an_answer_larger_than_src_comes_whole(tmp_path: Path, share: bool, times: int) -> None:
-    remote = odd(tmp_path, f"return np.tile(src.array(), {times})", share)
+def test_an_answer_larger_than_src_comes_whole(obedient: Obedient, share: bool, times: int) -> None:
+    remote = obedient(f"return np.tile(src.array(), {times})", share)
     image = image_of(Source("f32", (SHARED_FROM,)))
     for _ in range(2):
         answer = remote.compile(reshape((SHARED_FROM,), (SHARED_FROM,))).run(image.tensor, (), False)
@@ -151,8 +162,8 @@ def test_an_answer_larger_than_src_comes_whole(tmp_path: Path, share: bool, time
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("size", [SHARED_FROM // 4, (1 << 20) + 3, 1 << 22])
-def test_large_tensors_come_back_as_they_are(share: bool, size: int) -> None:
-    remote = start("numpy", LIMITS, share)
+def test_large_tensors_come_back_as_they_are(obedient: Obedient, share: bool, size: int) -> None:
+    remote = obedient("pass", share)
     for _ in range(2):
         image = image_of(Source("f32", (size,)))
         answer = remote.compile(reshape((size,), (1, size))).run(image.tensor, (), False)
