@@ -7,8 +7,10 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -114,22 +116,22 @@ def test_a_process_from_nothing_imports_it_again(stand: Stand) -> None:
     assert stand.imports == 3
 
 
-@pytest.mark.parametrize(
-    ("dims", "kind", "words"),
-    [
+def test_an_end_is_told_as_of_any_process(stand: Stand) -> None:
+    remote = stand.remote()
+    ends: list[tuple[tuple[int, ...], type[Exception], str]] = [
         ((13, 1), Crashed, "run: the process died of SIGABRT"),
-        ((13, 2), Crashed, "run: the process ended with exit code 7"),
-        ((13, 3), TimedOut, "no answer within 1 s to run"),
+        ((13, 3), TimedOut, r"no answer within 0\.3 s to run"),
         ((13, 4), MemoryError, "MemoryError"),
-    ],
-)
-def test_an_end_is_told_as_of_any_process(
-    stand: Stand, dims: tuple[int, ...], kind: type[Exception], words: str
-) -> None:
-    remote = stand.remote(limits=SHORT if kind is TimedOut else LIMITS)
-    renewed(remote, 1)
-    with pytest.raises(kind, match=words):
-        called(remote, dims)
+        ((13, 2), Crashed, "run: the process ended with exit code 7"),
+    ]
+    for dims, kind, words in ends:
+        renewed(remote, 1)
+        assert stand.imports == 2, "it is a copy"
+        if kind is TimedOut:
+            process = remote.session().process
+            process.limits = process.limits._replace(seconds=0.3)
+        with pytest.raises(kind, match=words):
+            called(remote, dims)
     renewed(remote, 1)
 
 
@@ -143,28 +145,34 @@ def test_a_process_that_came_to_an_end_of_its_own_is_the_last_copy(stand: Stand)
     assert stand.imports == 2 + 3
 
 
-@pytest.mark.parametrize(
-    "on_import",
-    [
-        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-        "subprocess.Popen(['sleep', '60'])",
-        "subprocess.Popen(['/bin/sleep', '60'], env={})",
-        "subprocess.run('sleep 60 >/dev/null 2>&1 &', shell=True, start_new_session=True)",
-        "sys.exit(0) if len((HERE / 'imported').read_text()) == 2 else None",
-        "os.kill(os.getpid(), signal.SIGKILL) if len((HERE / 'imported').read_text()) == 2 else None",
-    ],
-    ids=["a thread", "a child", "a child without a mark", "a child of a child", "an end", "a death"],
-)
-def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(stand: Stand, on_import: str) -> None:
-    remote = stand.remote(on_import)
+IMPORTS = {
+    "a thread": "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "a child": "subprocess.Popen(['sleep', '60'])",
+    "a child without a mark": "subprocess.Popen(['/bin/sleep', '60'], env={})",
+    "a child of a child": "subprocess.run('sleep 60 >/dev/null 2>&1 &', shell=True, start_new_session=True)",
+    "an end": "sys.exit(0) if len((HERE / 'imported').read_text()) == 2 else None",
+    "a death": "os.kill(os.getpid(), signal.SIGKILL) if len((HERE / 'imported').read_text()) == 2 else None",
+}
+
+
+def some_slow(every: Iterable[str], *fast: str) -> list[Any]:
+    """All of them, of which these are fast: each imports the library four times."""
+    return [each if each in fast else pytest.param(each, marks=pytest.mark.slow) for each in every]
+
+
+@pytest.mark.parametrize("what", some_slow(IMPORTS, "a thread", "a child of a child"))
+def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(stand: Stand, what: str) -> None:
+    remote = stand.remote(IMPORTS[what])
     renewed(remote, 2)
     assert (remote.generation, stand.imports) == (3, 4)
 
 
-@pytest.mark.parametrize(
-    "in_a_copy",
-    ["os.abort()", "raise ValueError('not in a copy')", "time.sleep(60)", "return src.reshape(shape) + 1", "1 / 0"],
-)
+CALLS = (
+    "os.abort()", "raise ValueError('not in a copy')", "time.sleep(60)", "return src.reshape(shape) + 1", "1 / 0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("in_a_copy", some_slow(CALLS, "os.abort()", "return src.reshape(shape) + 1"))
 def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_copy: str) -> None:
     limits = SHORT if "sleep" in in_a_copy else LIMITS
     remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}", limits=limits)
@@ -172,7 +180,7 @@ def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_cop
     assert stand.imports == 4
 
 
-@pytest.mark.parametrize("act", ["os.abort()", "1 / 0", "Copied.version = '2'"])
+@pytest.mark.parametrize("act", some_slow(["os.abort()", "1 / 0", "Copied.version = '2'"], "1 / 0"))
 def test_one_that_cannot_start_in_a_copy_is_started_from_nothing(stand: Stand, act: str) -> None:
     remote = stand.remote(on_start=f"if os.getpid() != IMPORTED_BY: {act}")
     renewed(remote, 2)
@@ -232,7 +240,7 @@ def test_nothing_is_left_once_it_is_closed(stand: Stand) -> None:
     assert not running(group=copy)
 
 
-@pytest.mark.parametrize("hangs", ["pass", "ctypes.PyDLL(None).sleep(60)"])
+@pytest.mark.parametrize("hangs", some_slow(["pass", "ctypes.PyDLL(None).sleep(60)"], "ctypes.PyDLL(None).sleep(60)"))
 def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: Stand, hangs: str) -> None:
     backend = stand.backend(
         "import ctypes; (HERE / 'prefork').write_text(str(os.getpid()))",
@@ -281,7 +289,7 @@ def test_a_prefork_process_that_goes_first_takes_its_copy_along(stand: Stand) ->
 
 def test_each_row_in_a_process_of_its_own_needs_one_import_more(stand: Stand) -> None:
     stand.remotes.append(remote := worker(stand.backend(), LIMITS))
-    rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:12]
+    rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
     list(run_rows(rows, remote, remote.claims, "case"))
     assert remote.generation == 1 + len(rows)
     assert stand.imports < len(rows) // 2
