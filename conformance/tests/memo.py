@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certify import canary
+from conformance.cli import sweep as cli_sweep
+from conformance.explore.blocks import Order
 from conformance.isolate.launch import DEFAULT_LIMITS, Limits
 from conformance.load import cases as load_cases
 from conformance.load import spec as load_spec
@@ -39,6 +41,7 @@ def install() -> None:
         (plan_rows, "plan_of", _remembering_rows),
         (plan_challenge, "fresh_cases", _remembering_fresh),
         (canary, "_run_planted_backend", _remembering_counts),
+        (cli_sweep, "_count_failures", _remembering_swept),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
         (prove_mutants, "reference_mutants", lambda find: cache(lambda: tuple(find()))),
         (check_cases, "problems_with_expectations", _listing),
@@ -231,3 +234,16 @@ def _remembering_counts(run: Callable[..., int]) -> Callable[..., int]:
         return failures
 
     return _run_planted_backend
+
+
+def _remembering_swept(count: Callable[[Order, str], int]) -> Callable[[Order, str], int]:
+    """Remember how often a planted backend failed in the few calls that every sweep makes of it."""
+    memory = _Memory()
+
+    @wraps(count)
+    def _count_failures(order: Order, name: str) -> int:
+        key = name, order.ways[:1], order.spec, order.digest, order.version
+        failures: int = memory[key] if key in memory else memory.keep(key, count(order, name))
+        return failures
+
+    return _count_failures

@@ -215,7 +215,7 @@ def test_all_kinds_of_calls_are_tried(spec: Spec) -> None:
     lengths: set[int] = set()
     rules: Counter[str] = Counter()
     compiled = contracts(spec)
-    for case in invented(4000):
+    for case in invented(2000):
         for step in case.steps:
             lengths |= {*step.src, *(abs(entry) for shape in step.shapes for entry in shape)}
         for row in rows_of([case], spec, compiled):

@@ -181,6 +181,7 @@ def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> No
     assert {diagnosis for _, diagnosis in total.failures} == {"timeout"}
 
 
+@pytest.mark.slow
 def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
     tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,6 +180,14 @@ def test_an_end_in_each_phase_names_the_phase(fault: str, phase: str) -> None:
     assert phase in (bad.message or "")
 
 
+def test_the_very_first_call_may_take_as_long_as_the_start_and_no_other() -> None:
+    backend = remote("silent")
+    for allowed in ("0.6", "0.2"):
+        process = backend.session().process
+        process.limits = process.limits._replace(seconds=0.2, start_seconds=0.6)
+        assert_outcome(outcome(backend), "timeout", f"no answer within {allowed} s to run")
+
+
 def test_a_fault_at_the_start_is_named() -> None:
     with pytest.raises(CannotStart, match="it speaks 'reshape-conformance/99'"):
         remote("wrong-version")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,15 +136,15 @@ def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
 def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
     dying = "conformance.adapters.broken.process:DiesRatherThanRefuse"
     first, other = "two-infers", "two-infers-around-a-length"
-    asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"]
-    assert [row.case.id for row in asked] == [first] * 3 + [other] * 3
+    asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"][:5]
+    assert [row.case.id for row in asked] == [first] * 3 + [other] * 2
     with use_backend(dying, "worker", LIMITS) as remote:
         results = list(run(asked, remote))
         assert isinstance(remote, Remote)
-        assert remote.generation == 6 + 2, "one process a row, and one for the second try of the first of either case"
+        assert remote.generation == 5 + 2, "one process a row, and one for the second try of the first of either case"
     again, alike = (f"(deterministic: {how})" for how in AGAIN)
-    assert [str(result.outcome.message).endswith(again) for result in results] == [True, False, False] * 2
-    assert [str(result.outcome.message).endswith(alike) for result in results] == [False, True, True] * 2
+    assert [str(result.outcome.message).endswith(again) for result in results] == [True, False, False, True, False]
+    assert [str(result.outcome.message).endswith(alike) for result in results] == [False, True, True, False, True]
     assert verdicts(results) == {"fail"}
 
 
@@ -166,23 +165,15 @@ def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(tmp_
             assert verdicts(run(asked, remote)) == {verdict}
 
 
-def assert_hang_ends(remote: Remote, seconds: float) -> None:
-    began = time.monotonic()
-    with pytest.raises(Exception, match=re.escape(f"no answer within {seconds} s to run")):
-        called(remote, (13,))
-    assert time.monotonic() - began < seconds + 5
-
-
 def test_a_hang_ends_within_its_limit(tmp_path: Path) -> None:
-    remote = odd(tmp_path, "odd and time.sleep(60)", limits=Limits(seconds=0.5))
-    called(remote, (2, 3))  # the very first call may take longer
-    assert_hang_ends(remote, 0.5)
-
-
-def test_the_very_first_call_may_take_as_long_as_the_start(tmp_path: Path) -> None:
-    remote = odd(tmp_path, "odd and time.sleep(60)", limits=Limits(seconds=0.5, start_seconds=1.5))
-    assert_hang_ends(remote, 1.5)
-    assert_hang_ends(remote, 0.5)  # the first after it may not
+    remote = odd(tmp_path, "odd and time.sleep(60)")
+    called(remote, (2, 3))
+    process = remote.session().process
+    process.limits = process.limits._replace(seconds=0.3)
+    began = time.monotonic()
+    with pytest.raises(Exception, match=r"no answer within 0\.3 s to run"):
+        called(remote, (13,))
+    assert time.monotonic() - began < 5
 
 
 def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
