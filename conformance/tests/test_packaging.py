@@ -344,6 +344,7 @@ def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Enviro
     ]
 
 
+@pytest.mark.slow
 def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
     printed = run(guest.python, "-m", "pytest", "--help", cwd=tmp_path)
     for option in ("--adapter", "--operation", "--document", "--type", "--conformance-out"):

@@ -276,7 +276,9 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "many keys")) for name in HOSTILE]
+)
 def test_hostile_yaml_is_refused_in_short_lines(tmp_path: Path, limited: Cli, name: str) -> None:
     folder = tmp_path / "cases"
     folder.mkdir()

@@ -106,6 +106,7 @@ def test_nothing_is_left_of_a_sweep_that_is_killed(begun: Sweep, end: signal.Sig
     wait(lambda: not find_marked_pids(begun.mark), 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [("--isolation", "worker")], indirect=True)
 def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None:
     begun.wait_for_blocks()

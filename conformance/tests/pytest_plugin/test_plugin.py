@@ -207,7 +207,8 @@ def test_what_a_call_warns_of_is_listed_as_for_any_test(few: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize("name", ["Differs", pytest.param("DiffersInClaims", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])
 def test_workers_that_differ_are_refused(few: Path, backend: str, name: str) -> None:
     done = Done(few, *FEW, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
     done.says("ERROR: gw", "give all workers")

@@ -93,7 +93,9 @@ SAME = {"waivers": "waivers.yaml", "claims": "claims.yaml", "timeout": "7", "mem
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize("way", ["options", "configuration", "xdist", pytest.param("jobs", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "way", ["options", "configuration", *[pytest.param(way, marks=pytest.mark.slow) for way in ("xdist", "jobs")]]
+)
 def test_the_evidence_equals_that_of_a_run_with_the_same_settings(
     complete: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
@@ -169,9 +171,10 @@ def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
     Done(here, *QUIET, "--conformance-timeout", "9", "cases/few0.yaml::stays", adapter="numpy").expect(4, "passed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operations", "types"),
-    [(["Reshape-1"], F32), pytest.param(["DynamicReshape-1", "Reshape-1"], (), marks=pytest.mark.slow)],
+    [(["Reshape-1"], F32), (["DynamicReshape-1", "Reshape-1"], ())],
     ids=["one operation", "two"],
 )
 def test_the_rows_after_three_hangs_of_a_case_and_operation_are_not_called_and_the_reason_says_so(
