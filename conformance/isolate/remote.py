@@ -179,7 +179,6 @@ class Remote:
             return session
         if self.given_up is not None:
             raise CannotStart(self.given_up)
-        began = time.monotonic()
         try:
             session = self._start_session()
             if session.description != (self.identity, self.claims):
@@ -190,19 +189,21 @@ class Remote:
                 self.given_up = f"given up after {self._failures} starts that failed, the last one so: {error}"
                 raise CannotStart(self.given_up) from None
             raise
-        finally:
-            self.seconds_starting += time.monotonic() - began
         self._failures = 0
         return session
 
     def _start_session(self) -> Session:
         self.renew()
         self.generation += 1
-        if self.copies is not None and not self._next_is_fresh:
-            self._session = self.copies.session(self._shared, (self.identity, self.claims))
-        if self._session is None:
-            process = Process(start(self.command, self.limits, self.env), self.limits)
-            self._session = Session(process, self._shared, patient=self.generation == 1)
+        began = time.monotonic()
+        try:
+            if self.copies is not None and not self._next_is_fresh:
+                self._session = self.copies.session(self._shared, (self.identity, self.claims))
+            if self._session is None:
+                process = Process(start(self.command, self.limits, self.env), self.limits)
+                self._session = Session(process, self._shared, patient=self.generation == 1)
+        finally:
+            self.seconds_starting += time.monotonic() - began
         self._next_is_fresh = False
         return self._session
 

@@ -32,11 +32,13 @@ class Timings:
         self.seconds_of_rows = self.seconds_writing = 0.0
         self.calls_alone = True
         self._adapter: CountsSeconds = self
+        self._before = 0.0
+        """Seconds of starts before the first row."""
 
     def watch(self, adapter: Adapter) -> Adapter:
         """Return an adapter whose calls are measured."""
         if isinstance(adapter, CountsSeconds):
-            self._adapter, adapter.calls_alone = adapter, True
+            self._adapter, self._before, adapter.calls_alone = adapter, adapter.seconds_starting, True
             return adapter
         return _Watched(adapter, self)
 
@@ -69,7 +71,7 @@ class Timings:
         parts = {
             "start": adapter.seconds_starting, "compile": adapter.seconds_compiling, "run": adapter.seconds_running,
         }  # fmt: skip
-        compare = max(0.0, self.seconds_of_rows - sum(parts.values()))
+        compare = max(0.0, self.seconds_of_rows + self._before - sum(parts.values()))
         return {**parts, "compare": compare, "write": self.seconds_writing}
 
     def __str__(self) -> str:
