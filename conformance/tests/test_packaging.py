@@ -322,6 +322,7 @@ def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, strang
     assert "1 passed" in printed
 
 
+@pytest.mark.slow
 def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
     guest: Environment, stranger: Path
 ) -> None:

@@ -17,8 +17,8 @@ from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 
 from ..forged import rewrite
-from ..pytest_plugin.done import Done
-from ..small import Command, Said, command, mini, reporting
+from ..pytest_plugin.done import FEW, Done
+from ..small import Command, Said, cases, command, mini, reporting
 from .readers import merge, read_by, reading, remove, verify
 
 __all__ = ["command", "reading", "reporting"]
@@ -34,7 +34,8 @@ def conforming(folder: Path) -> None:
 
 def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
-    Done(tmp_path, "--conformance-out", "out", adapter="no-such-backend").expect(4)
+    cases(tmp_path)
+    Done(tmp_path, *FEW, "--conformance-out", "out", adapter="no-such-backend").expect(4)
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -24,6 +24,7 @@ def spec(tmp_path: Path) -> Path:
 
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_check_ends_with_a_summary_and_what_to_type_next(run: Cli) -> None:
     out = run("check").expect(0, lines=0).out
     assert all(name in out for name in DOCUMENTS)
@@ -32,6 +33,7 @@ def test_check_ends_with_a_summary_and_what_to_type_next(run: Cli) -> None:
     assert out.splitlines()[-1].startswith("next: conformance ")
 
 
+@pytest.mark.slow
 def test_check_holds_the_specification_against_the_documents(run: Cli) -> None:
     sources = ROOT.parent / "shared" / "seeds"
     if not sources.is_dir():
@@ -41,10 +43,12 @@ def test_check_holds_the_specification_against_the_documents(run: Cli) -> None:
     assert all(each["uncovered"] == 0 for each in answer(run, "check", "--sources", str(sources))["coverage"].values())
 
 
+@pytest.mark.slow
 def test_check_reports_documents_that_are_not_there(run: Cli, tmp_path: Path) -> None:
     run("check", "--sources", tmp_path).expect(1, out=["sources.yaml:", "5 problems"])
 
 
+@pytest.mark.slow
 def test_check_counts_for_machines(run: Cli) -> None:
     data = answer(run, "check")
     assert data["ok"] is True

@@ -66,7 +66,9 @@ def test_a_c_program_with_any_elements_has_no_function_that_it_does_not_use(bits
 
 
 @every_node
-@pytest.mark.parametrize("type_", ["s64", "s32", "bool", "f32", "string"])
+@pytest.mark.parametrize(
+    "type_", ["s64", "f32", *[pytest.param(name, marks=pytest.mark.slow) for name in ("s32", "bool", "string")]]
+)
 def test_a_number_is_that_number_or_not_written_at_all(script: Script, type_: str) -> None:
     programs = []
     for value in (*NUMBERS, *FLOATS):

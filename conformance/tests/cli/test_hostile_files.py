@@ -62,7 +62,10 @@ IN_C_TOO = ('"', "*/ int x; /*", "*\\\n/ int x; /*", IN_C, f"*/ int f(void) {{ {
 @pytest.mark.parametrize(
     ("script", "compile_all"),
     [
-        *(pytest.param(script, False, id=named(script)) for script in WRITERS),
+        *(
+            pytest.param(script, False, id=named(script), marks=[pytest.mark.slow] * bool(number))
+            for number, script in enumerate(WRITERS)
+        ),
         *(pytest.param(script, True, id="all in c", marks=pytest.mark.slow) for script in WRITERS if script.in_c),
     ],
 )

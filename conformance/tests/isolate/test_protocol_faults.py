@@ -20,7 +20,9 @@ from conformance.run.contain import remove_places
 
 from ..processes import running, wait
 from .faulty_program import (
+    CONTRADICTIONS,
     FAULTS,
+    IN_A_CALL,
     LIMITS,
     OPEN,
     assert_outcome,
@@ -41,7 +43,12 @@ def group_of(backend: Remote) -> int:
     return backend.session().process._child.pid
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+FIRST = {*IN_A_CALL, *(faults[0] for faults in CONTRADICTIONS.values())}
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=[pytest.mark.slow] * (fault not in FIRST)) for fault in FAULTS]
+)
 def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) -> None:
     backend = remote(fault, "run", "second")
     first_group = group_of(backend)

@@ -39,6 +39,7 @@ def test_a_file_that_differs_from_the_checked_one_is_checked(tmp_path: Path) -> 
     assert "did you mean 'attribute'" in str(read_file(path, "operations")[1])
 
 
+@pytest.mark.slow
 def test_a_run_of_the_bundled_suite_need_not_wait_for_jsonschema(tmp_path: Path) -> None:
     code = (
         "import sys; from conformance.cli.main import main; "

@@ -28,6 +28,7 @@ def call_of(case: Case) -> object:
     return step.src, step.shapes[0], step.special_zero[0]
 
 
+@pytest.mark.slow
 def test_the_suite_and_the_nonce_alone_decide_the_plan(plan: Plan) -> None:
     again = challenge(plan_of(load_suite()), ONE)
     assert [(row.id, row.case) for row in challenge(plan, ONE).rows] == [(row.id, row.case) for row in again.rows]
@@ -41,6 +42,7 @@ def test_the_first_calls_of_a_nonce_are_the_same_for_ever(plan: Plan) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_nonce_changes_the_elements_of_each_case_but_written_bit_patterns(plan: Plan) -> None:
     sources = [
         {row.id: row.steps[0].source for row in each.rows[::7] if not is_fresh(row.id)}

@@ -136,7 +136,9 @@ def test_bits_are_taken_as_written_and_all_is_all() -> None:
     assert image_of(Source("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout", [pytest.param(layout, marks=[pytest.mark.slow] * (layout == "far")) for layout in LAYOUTS]
+)
 def test_every_byte_is_watched_and_put_back(layout: Layout) -> None:
     image = image_of(Source("f16", (2, 3), layout))
     for at in range(len(image.before)):

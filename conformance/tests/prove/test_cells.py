@@ -54,6 +54,7 @@ def filled(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...
 
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_a_cell_whose_only_case_is_removed_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -233,7 +233,7 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("fault", "phase", "words"),
     [
-        ("silent", "stop", "stop: no answer"),
+        pytest.param("silent", "stop", "stop: no answer", marks=pytest.mark.slow),
         ("wrong-byte-order", "run", "wrong order"),
         ("changed-input", "run", "src changed"),
         (

@@ -41,6 +41,7 @@ pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="need
 # ── the way of a certificate ──────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_certificate_that_was_run_again_is_at_level_three(lab: Lab) -> None:
     checked = check_certificate(lab.folder, lab.plan, lab.trust())
     assert (checked.level, checked.signer, checked.issuer) == ("re-run", "vendor@example.com", "lab@example.com")

@@ -130,6 +130,7 @@ def test_the_reports_hold_no_command_and_no_control_character(runs: Path) -> Non
             assert not re.search(r"^\s*::|[\0-\x08\x0b-\x1f]", text, re.MULTILINE), path
 
 
+@pytest.mark.slow
 def test_pytest_prints_no_name_message_output_or_warning_of_a_backend_as_it_is(tmp_path: Path, runs: Path) -> None:
     adapter = tmp_path / "mine.py"
     adapter.write_text(
