@@ -16,6 +16,7 @@ from ..adapter import digest_of_adapter
 from ..model import IDLE, VERDICTS, Claims, Differing, Identity, Outcome, Result, Suite
 from ..plan.rows import drawn_number
 from ..system.files import read_bytes
+from ..system.terminal import count_noun
 from . import journal
 from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
 from .machine import environment
@@ -389,6 +390,6 @@ def complete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path
         raise Refused(f"{path}: is of a suite with digest {theirs}, this one has {digest[:12]}; run again")
     wanted, present = list(row_ids), {result.row for result in evidence.results}
     if missing := [row for row in wanted if row not in present]:
-        raise Refused(f"{path}: lacks {len(missing)} rows of the suite, first {missing[0]}")
+        raise Refused(f"{path}: lacks {count_noun(len(missing), 'row')} of the suite, first {missing[0]}")
     if foreign := present - set(wanted):
         raise Refused(f"{path}: has rows that the suite does not, such as {min(foreign)}")

@@ -146,7 +146,7 @@ def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshow
 def describe_gap(standing: Standing) -> str:
     """Say what keeps a standing from `conforms`."""
     if not_run := standing.counts.get(NOT_RUN):
-        return f"{not_run} rows not run"
+        return f"{not_run} {'row' if not_run == 1 else 'rows'} not run"
     if standing.word == "nothing shown":
         return "nothing passed"
     if standing.unshown:

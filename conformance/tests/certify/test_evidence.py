@@ -229,7 +229,7 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
     complete(evidence, ROWS, digest, path)
     for rows, suite, words in (
         (ROWS, "0" * 64, "is of a suite with digest"),
-        ([*ROWS, "new"], digest, "lacks 1 rows of the suite, first new"),
+        ([*ROWS, "new"], digest, "lacks 1 row of the suite, first new"),
         (ROWS[1:], digest, "has rows that the suite does not, such as row-0"),
     ):
         with pytest.raises(Refused, match=words):

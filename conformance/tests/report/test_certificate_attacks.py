@@ -153,7 +153,7 @@ def forge(name: str, act: Callable[[Records], object], words: str) -> None:
 
 
 forge("has a verdict that does not follow", flatter_one, "where")
-forge("lacks a row", drop_row, "lacks 1 rows of the suite")
+forge("lacks a row", drop_row, "lacks 1 row of the suite")
 forge("has the answers of other calls", swap_content, "makes it fail")
 
 

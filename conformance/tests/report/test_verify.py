@@ -110,7 +110,7 @@ def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) ->
 
 def test_rows_that_the_suite_has_and_the_evidence_lacks_are_found(plan: Plan, tmp_path: Path) -> None:
     finished(plan, Right(), tmp_path, lambda results: results[:-1])
-    assert "lacks 1 rows of the suite" in find_mismatches(tmp_path, plan)
+    assert "lacks 1 row of the suite" in find_mismatches(tmp_path, plan)
 
 
 def flatter(records: Records) -> None:
