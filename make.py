@@ -30,12 +30,9 @@ PYTHON = str(VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
 STAMP = VENV / "made-by-make.py"
 """Says what is installed. If this file exists, make.py made the environment and may remove it."""
 
-WORKERS = str((os.cpu_count() or 1) + 1)
-"""Processes of the tests: many tests wait for other processes most of the time."""
-
 JOBS = {
     "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
-    "test": [["pytest", "-m", "not slow", "-n", WORKERS, "--dist", "worksteal"]],
+    "test": [["pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"]],
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
     "bench": [["benchmarks"]],
 }
