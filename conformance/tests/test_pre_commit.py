@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-import conformance
 from conformance.tests import small
 from conformance.tests.folders import tiny
+from conformance.tests.small import ROOT
 
-ROOT = Path(conformance.__file__).parents[1]
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 pytestmark = pytest.mark.skipif(not HOOKS.is_file(), reason="the hook stays in the clone")
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-import conformance
 from conformance.cli.options import commands_and_options
+from conformance.tests.small import ROOT
 
-ROOT = Path(conformance.__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="README stays in the clone")
 
 

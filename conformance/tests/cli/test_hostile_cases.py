@@ -15,6 +15,7 @@ from conformance.model import Declared, Node, Operand, Unsupported
 from conformance.plan.steps import RowStep
 
 from ..adapters.test_repro import writer
+from ..some_slow import some_slow
 from .hostile import (
     CC,
     IN_PYTHON,
@@ -66,9 +67,7 @@ def test_a_c_program_with_any_elements_has_no_function_that_it_does_not_use(bits
 
 
 @every_node
-@pytest.mark.parametrize(
-    "type_", ["s64", "f32", *[pytest.param(name, marks=pytest.mark.slow) for name in ("s32", "bool", "string")]]
-)
+@pytest.mark.parametrize("type_", some_slow(("s64", "s32", "bool", "f32", "string"), ("s64", "f32")))
 def test_a_number_is_that_number_or_not_written_at_all(script: Script, type_: str) -> None:
     programs = []
     for value in (*NUMBERS, *FLOATS):

@@ -7,10 +7,8 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
 
@@ -22,6 +20,8 @@ from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
 
 from ..processes import running, wait
+from ..some_slow import some_slow
+from .faulty_program import hurry
 from .remote_backends import called
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
@@ -128,8 +128,7 @@ def test_an_end_is_told_as_of_any_process(stand: Stand) -> None:
         renewed(remote, 1)
         assert stand.imports == 2, "it is a copy"
         if kind is TimedOut:
-            process = remote.session().process
-            process.limits = process.limits._replace(seconds=0.3)
+            hurry(remote)
         with pytest.raises(kind, match=words):
             called(remote, dims)
     renewed(remote, 1)
@@ -155,12 +154,7 @@ IMPORTS = {
 }
 
 
-def some_slow(every: Iterable[str], *fast: str) -> list[Any]:
-    """All of them, of which these are fast: each imports the library four times."""
-    return [each if each in fast else pytest.param(each, marks=pytest.mark.slow) for each in every]
-
-
-@pytest.mark.parametrize("what", some_slow(IMPORTS, "a thread", "a child of a child"))
+@pytest.mark.parametrize("what", some_slow(IMPORTS, ("a thread", "a child of a child")))
 def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(stand: Stand, what: str) -> None:
     remote = stand.remote(IMPORTS[what])
     renewed(remote, 2)
@@ -172,7 +166,7 @@ CALLS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("in_a_copy", some_slow(CALLS, "os.abort()", "return src.reshape(shape) + 1"))
+@pytest.mark.parametrize("in_a_copy", some_slow(CALLS, ("os.abort()", "return src.reshape(shape) + 1")))
 def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_copy: str) -> None:
     limits = SHORT if "sleep" in in_a_copy else LIMITS
     remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}", limits=limits)
@@ -180,7 +174,7 @@ def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_cop
     assert stand.imports == 4
 
 
-@pytest.mark.parametrize("act", some_slow(["os.abort()", "1 / 0", "Copied.version = '2'"], "1 / 0"))
+@pytest.mark.parametrize("act", some_slow(["os.abort()", "1 / 0", "Copied.version = '2'"], ("1 / 0",)))
 def test_one_that_cannot_start_in_a_copy_is_started_from_nothing(stand: Stand, act: str) -> None:
     remote = stand.remote(on_start=f"if os.getpid() != IMPORTED_BY: {act}")
     renewed(remote, 2)
@@ -240,7 +234,9 @@ def test_nothing_is_left_once_it_is_closed(stand: Stand) -> None:
     assert not running(group=copy)
 
 
-@pytest.mark.parametrize("hangs", some_slow(["pass", "ctypes.PyDLL(None).sleep(60)"], "ctypes.PyDLL(None).sleep(60)"))
+@pytest.mark.parametrize(
+    "hangs", some_slow(["pass", "ctypes.PyDLL(None).sleep(60)"], ("ctypes.PyDLL(None).sleep(60)",))
+)
 def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: Stand, hangs: str) -> None:
     backend = stand.backend(
         "import ctypes; (HERE / 'prefork').write_text(str(os.getpid()))",

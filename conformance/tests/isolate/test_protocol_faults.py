@@ -19,6 +19,7 @@ from conformance.load import load_spec
 from conformance.run.contain import remove_places
 
 from ..processes import running, wait
+from ..some_slow import some_slow
 from .faulty_program import (
     CONTRADICTIONS,
     FAULTS,
@@ -46,9 +47,7 @@ def group_of(backend: Remote) -> int:
 FIRST = {*IN_A_CALL, *(faults[0] for faults in CONTRADICTIONS.values())}
 
 
-@pytest.mark.parametrize(
-    "fault", [pytest.param(fault, marks=[pytest.mark.slow] * (fault not in FIRST)) for fault in FAULTS]
-)
+@pytest.mark.parametrize("fault", some_slow(FAULTS, FIRST))
 def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) -> None:
     backend = remote(fault, "run", "second")
     first_group = group_of(backend)

@@ -16,6 +16,7 @@ from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Plan, Row
 from conformance.run.row import run
 
+from .faulty_program import hurry
 from .remote_backends import LIMITS, OPEN, called, odd, plan, reshape, run_in_both, start, verdicts, write_backend
 
 __all__ = ["plan"]
@@ -168,8 +169,7 @@ def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(tmp_
 def test_a_hang_ends_within_its_limit(tmp_path: Path) -> None:
     remote = odd(tmp_path, "odd and time.sleep(60)")
     called(remote, (2, 3))
-    process = remote.session().process
-    process.limits = process.limits._replace(seconds=0.3)
+    hurry(remote)
     began = time.monotonic()
     with pytest.raises(Exception, match=r"no answer within 0\.3 s to run"):
         called(remote, (13,))

@@ -14,6 +14,7 @@ from conformance.model import Result
 from conformance.plan.memory import Source, image_of
 
 from .. import miniatures, small
+from ..some_slow import some_slow
 from .remote_backends import (
     LIMITS,
     OPEN,
@@ -104,7 +105,7 @@ INNOCENT = "leaves all as it was", "answers by a view"
 OFTEN = (*INNOCENT, "writes into src", "writes into shape", "changes earlier answers", "cuts src off")
 
 
-@pytest.mark.parametrize("deed", [pytest.param(deed, marks=[pytest.mark.slow] * (deed not in OFTEN)) for deed in DEEDS])
+@pytest.mark.parametrize("deed", some_slow(DEEDS, OFTEN))
 def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path: Path, deed: str) -> None:
     backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
     rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from .. import processes, small
+from ..some_slow import some_slow
 
 BACKEND = """import atexit, ctypes, os, signal, subprocess, sys, time
 from conformance.adapters.numpy_reference import NumpyReference
@@ -62,7 +63,7 @@ def test_work_that_ends_its_process_does_not_give_the_code(act: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
-@pytest.mark.parametrize("act", [next(iter(ENDS)), *(pytest.param(act, marks=pytest.mark.slow) for act in [*ENDS][1:])])
+@pytest.mark.parametrize("act", some_slow(ENDS, ("os._exit(0)",)))
 def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str) -> None:
     done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == 4

@@ -27,6 +27,7 @@ from conformance.run.call import elements_of
 from conformance.run.row import run, run_row
 
 from .. import miniatures, small
+from ..some_slow import some_slow
 
 TYPES = ("f32", "f16", "bf16", "s8", "u64", "bool")
 DIMS = [(), (1,), (5,), (2, 3), (3, 1, 4), (2, 3, 4), (0,), (2, 0, 3)]
@@ -136,9 +137,7 @@ def test_bits_are_taken_as_written_and_all_is_all() -> None:
     assert image_of(Source("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
-@pytest.mark.parametrize(
-    "layout", [pytest.param(layout, marks=[pytest.mark.slow] * (layout == "far")) for layout in LAYOUTS]
-)
+@pytest.mark.parametrize("layout", some_slow(LAYOUTS, {*LAYOUTS} - {"far"}))
 def test_every_byte_is_watched_and_put_back(layout: Layout) -> None:
     image = image_of(Source("f16", (2, 3), layout))
     for at in range(len(image.before)):

@@ -12,6 +12,7 @@ import pytest
 
 from conformance.tests.pytest_plugin.done import HERE, Done
 from conformance.tests.small import CASES, Cli, cases
+from conformance.tests.some_slow import some_slow
 
 BACKENDS = """import time
 from conformance.adapter import FunctionAdapter
@@ -93,9 +94,7 @@ SAME = {"waivers": "waivers.yaml", "claims": "claims.yaml", "timeout": "7", "mem
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize(
-    "way", ["options", "configuration", *[pytest.param(way, marks=pytest.mark.slow) for way in ("xdist", "jobs")]]
-)
+@pytest.mark.parametrize("way", some_slow(("options", "configuration", "xdist", "jobs"), ("options", "configuration")))
 def test_the_evidence_equals_that_of_a_run_with_the_same_settings(
     complete: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
