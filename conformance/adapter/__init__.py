@@ -2,7 +2,7 @@
 
 from .bundled import Bundled, bundled_backends, bundled_folder
 from .check import FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
-from .digest import digest_of_adapter
+from .digest import digest_of_adapter, modules_of_adapter
 from .find import import_adapter, is_own, load_adapter, name_and_device, place_in
 from .function import (
     FunctionAdapter,
@@ -31,6 +31,7 @@ __all__ = [
     "import_adapter",
     "is_own",
     "load_adapter",
+    "modules_of_adapter",
     "name_and_device",
     "node_calls",
     "place_in",

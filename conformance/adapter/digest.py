@@ -1,9 +1,10 @@
-"""The digest of an adapter and of the files it imports."""
+"""The digest of an adapter and of the files it imports, and the modules that these import from elsewhere."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,11 +14,23 @@ from .find import file_of
 
 def digest_of_adapter(backend: str) -> str | None:
     """Return the sha256 of an adapter or program, its files one after another; None if there is no such file."""
+    files = _files_of_adapter(backend)
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest() if files else None
+
+
+def modules_of_adapter(backend: str) -> frozenset[str]:
+    """Return the first names of the modules that an adapter and its files import, without those of Python itself."""
+    files = [file for file in _files_of_adapter(backend) if file.suffix == ".py"]
+    names = {name for file in files for level, name in _imported_names(file.read_bytes()) if not level}
+    return frozenset(names - sys.stdlib_module_names)
+
+
+def _files_of_adapter(backend: str) -> list[Path]:
     path = file_of(backend)
     if path is None or not path.is_file():
-        return None
+        return []
     own = ".py:" in backend  # its folder is on the path of imports
-    return hashlib.sha256(b"".join(file.read_bytes() for file in _with_imports(path, own))).hexdigest()
+    return _with_imports(path, own)
 
 
 def _with_imports(path: Path, own: bool) -> list[Path]:

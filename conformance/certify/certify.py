@@ -13,7 +13,7 @@ from itertools import chain, compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..adapter import CannotStart, resolve_claims
+from ..adapter import CannotStart, modules_of_adapter, resolve_claims
 from ..isolate.backend import Isolation, as_remote, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..model import NOT_RUN, Adapter, Claims, Result, fails
@@ -131,7 +131,7 @@ def certify(
                 for row in order.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
         notes.extend(note_after_hangs(+uncalled, order.limits))
-        subject = read_subject_of(adapter) if order.with_subject else NO_SUBJECT
+        subject = read_subject_of(adapter, order.backend) if order.with_subject else NO_SUBJECT
         process = process_notes(adapter)
     all_notes = (*setup.notes, *notes, *map(remove_places, process))
     return writer.close(
@@ -139,11 +139,11 @@ def certify(
     )
 
 
-def read_subject_of(adapter: Adapter) -> Subject:
+def read_subject_of(adapter: Adapter, backend: str) -> Subject:
     """Name the files under test of a running backend; none if its process ended and does not start again."""
     try:
         remote = as_remote(adapter)
-        return read_subject(remote.session().process.pid if remote else os.getpid())
+        return read_subject(remote.session().process.pid if remote else os.getpid(), modules_of_adapter(backend))
     except CannotStart:
         return NO_SUBJECT
 

@@ -45,7 +45,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_rows(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
-        subject = read_subject_of(adapter)
+        subject = read_subject_of(adapter, backend)
     return Repetition(backend, len(rows), differences, subject)
 
 

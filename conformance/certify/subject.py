@@ -1,4 +1,4 @@
-"""The files under test: the shared libraries that the backend's processes have mapped, with their SHA-256."""
+"""The files under test: shared libraries that the backend's processes have mapped, and packages that it imports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,7 @@ _RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|g
 _NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
 """Memory that has a name and is no file, as compilers and shared memory make it."""
 _OF_SUITE = ("ml_dtypes/", "yaml/")
+_MODULES_OF_SUITE = {"conformance", "ml_dtypes", "yaml"}
 _LOADING = ("bz2", "ctypes", "dbm", "lzma", "readline", "sqlite3", "ssl", "uuid", "zlib")
 """The modules of the standard library that load libraries of the system."""
 _PACKAGES = ("site-packages", "dist-packages")
@@ -51,12 +53,13 @@ class Subject(NamedTuple):
 NO_SUBJECT = Subject({}, False, {})
 
 
-def read_subject(pid: int) -> Subject:
-    """Return the files under test of a process.
+def read_subject(pid: int, modules: Iterable[str] = ()) -> Subject:
+    """Return the files under test of a process, whose backend imports some modules.
 
     These are the files with code that a process and its children have mapped, without those that belong to Python, to
     the system or to the suite. The packages that this process has loaded make no difference. Of a package the file
-    RECORD is among them, which lists all its files with their digests; the Python files are compared with it. Empty
+    RECORD is among them, which lists all its files with their digests; the Python files are compared with it. So is
+    the RECORD of each package that has one of the modules, since Python files are not mapped. Without mapped files
     where the system has no /proc.
     """
     processes = list(_with_children(pid))
@@ -69,7 +72,7 @@ def read_subject(pid: int) -> Subject:
     }
     names: dict[str, str] = {}
     listed: dict[str, Listed] = {}
-    for path in sorted({*tested, *_records(tested)}):
+    for path in sorted({*tested, *_records(tested), *_records_of_modules(modules)}):
         name = _free_name(_in_package(path) or path.name, names)
         names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
         if path.name == "RECORD":
@@ -155,6 +158,14 @@ def _records(paths: Iterable[Path]) -> Iterator[Path]:
         for record in folder.glob("*.dist-info/RECORD"):
             if names & {name for name, _ in _lines_of(record)}:
                 yield record
+
+
+def _records_of_modules(modules: Iterable[str]) -> Iterator[Path]:
+    """Yield the RECORD of each package that has one of these modules, but for those of the suite."""
+    packages = metadata.packages_distributions()
+    for name in sorted({name for module in {*modules} - _MODULES_OF_SUITE for name in packages.get(module, ())}):
+        files = metadata.distribution(name).files or ()
+        yield from (Path(str(file.locate())).resolve() for file in files if file.match("*.dist-info/RECORD"))
 
 
 def _lines_of(record: Path) -> Iterator[tuple[str, str]]:

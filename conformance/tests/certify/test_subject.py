@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.adapter import modules_of_adapter
 from conformance.certify.subject import read_subject
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the map of memory of Linux")
@@ -55,3 +57,14 @@ def test_a_package_is_under_test_whatever_this_process_has_loaded(tmp_path: Path
     shutil.copy(compiled, library)
     files = files_of(f"import ctypes, numpy; ctypes.CDLL({str(library)!r})")
     assert {"libmine.so", "numpy/_core/" + Path(compiled).name} < files
+
+
+def test_a_package_of_python_files_is_under_test_if_the_adapter_imports_it(tmp_path: Path) -> None:
+    """No process maps Python files, so the adapter says which packages it uses."""
+    (tmp_path / "beside.py").write_text("import json\n\nfrom jinja2 import Template\n")
+    (tmp_path / "mine.py").write_text("import os, yaml\n\ndef load():\n    import beside, iniconfig.exceptions\n")
+    modules = modules_of_adapter(f"{tmp_path / 'mine.py'}:Mine")
+    assert modules == {"beside", "iniconfig", "jinja2", "yaml"}
+    records = {name.partition("-")[0] for name in read_subject(os.getpid(), modules).files if name.endswith("RECORD")}
+    assert {"iniconfig", "jinja2"} <= records
+    assert not {"pyyaml", "PyYAML"} & records, "it belongs to the suite"
