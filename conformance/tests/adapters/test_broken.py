@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from collections import Counter
 from collections.abc import Mapping
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -41,21 +42,26 @@ def by_size() -> tuple[Row, ...]:
 
 
 @functools.cache
-def drawn() -> tuple[Row, ...]:
-    return tuple(drawn_rows(load_suite()))
+def written_and_drawn() -> tuple[Row, ...]:
+    """Rows of few elements first, and the first rows of every case before further ones, which rarely notice more."""
+    seen: Counter[str] = Counter()
+    costs: dict[Row, int] = {}
+    for row in (*rows(), *drawn_rows(load_suite())):
+        seen[row.case.id] += 1
+        costs[row] = seen[row.case.id] ** 3 * sum(10_000 + volume_of(step.src) for step in row.case.steps)
+    return tuple(sorted(costs, key=costs.__getitem__))
 
 
 @functools.cache
 def of_rule(rule: str) -> list[Row]:
-    return [row for row in rows() if row.case.rule == rule]
+    return [row for row in written_and_drawn() if row.case.rule == rule]
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
     backend = BROKEN[name]
     adapter = backend()
-    by_chance = (row for row in drawn() if row.case.rule == backend.breaks)
-    assert any(is_noticed(row, adapter) for row in chain(of_rule(backend.breaks), by_chance)), backend.__doc__
+    assert any(is_noticed(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
 
 
 @pytest.mark.slow
