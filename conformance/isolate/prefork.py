@@ -138,7 +138,9 @@ def _send(control: socket.socket, number: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Import the backend, then fork at each request; in the copy, run the worker."""
+    """Import the backend, then fork at each request; in the copy, run the worker, which is imported only once too."""
+    from .worker import main as serve
+
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -151,7 +153,8 @@ def main(arguments: Sequence[str]) -> int:
         pid = os.fork()
         if not pid:
             control.close()
-            return _serve_copy(descriptors, arguments)
+            _take_streams(descriptors)
+            return serve(arguments)
         with contextlib.suppress(OSError):  # the copy did so itself
             os.setpgid(pid, pid)
         for descriptor in descriptors:
@@ -176,12 +179,9 @@ def _has_children() -> bool:
     return True
 
 
-def _serve_copy(descriptors: Sequence[int], arguments: Sequence[str]) -> int:
-    """Run the worker in the copy; the last descriptor, the lifeline, stays open."""
-    from .worker import main as serve
-
+def _take_streams(descriptors: Sequence[int]) -> None:
+    """In the copy, make these the standard streams; the last descriptor, the lifeline, stays open."""
     os.setpgid(0, 0)
     for stream, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, stream)
         os.close(descriptor)
-    return serve(arguments)
