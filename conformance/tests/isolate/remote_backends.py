@@ -100,6 +100,54 @@ def obedient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obedient]:
         assert remote.bad_end is None
 
 
+STANDS_IN = """
+from pathlib import Path
+from conformance.adapter import load_adapter
+from conformance.adapters.numpy_reference import NumpyReference
+
+class StandsIn(NumpyReference):
+    own = None
+
+    def compile(self, graph):
+        if self.own is None:
+            self.own = load_adapter(Path({file!r}).read_text())
+        return self.own.compile(graph)
+"""
+
+
+class Fresh:
+    """One backend after another, each in a fresh process: a copy of one that has imported all that they need.
+
+    They have the identity and the claims of the reference. One that ends its process with an exit code is not for this:
+    from then on no process would be a copy.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "backend"
+        self.file.write_text("numpy")
+        self.remote = worker(write_backend(folder, STANDS_IN.format(file=str(self.file)), "StandsIn"), LIMITS)
+        called(self.remote, (2, 3))  # so that there can be copies
+
+    def __call__(self, backend: str, limits: Limits = LIMITS) -> Remote:
+        remote = self.remote
+        self.file.write_text("numpy")  # which is what the first copy must be
+        remote.renew()
+        remote.calls_alone, remote.seconds_late, remote.given_up = False, 0.0, None
+        remote.session().process.limits = remote.limits = limits
+        assert remote.copies is not None
+        remote.copies.limits, remote.generation = limits, 1
+        self.file.write_text(backend)
+        return remote
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fresh]:
+    fresh = Fresh(tmp_path_factory.mktemp("fresh"))
+    yield fresh
+    fresh.remote.close()
+    assert fresh.remote.bad_end is None
+
+
 def run_in_both(backend: str, rows: Sequence[Row], limits: Limits = LIMITS) -> tuple[list[Result], list[Result]]:
     """The results of rows in this process, and in one of the backend's own that is not started anew."""
     with use_backend(backend, "none") as here, use_backend(backend, "worker", limits) as there:
