@@ -11,10 +11,11 @@ from conformance.isolate.backend import use_backend
 from conformance.isolate.launch import Limits
 from conformance.isolate.remote import Remote, worker
 from conformance.load.cases import load_suite
-from conformance.model import Declared, Graph, Node, Operand, Result, Tensor
-from conformance.plan.memory import Source, image_of
+from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
+
+from .calls import called
 
 LIMITS = Limits(seconds=3.0)
 
@@ -22,11 +23,6 @@ LIMITS = Limits(seconds=3.0)
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return plan_of(load_suite())
-
-
-def reshape(dims: tuple[int, ...], shape: tuple[int, ...], type_: str = "f32") -> Graph:
-    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
-    return Graph(Declared(type_, dims), (node,))
 
 
 OPEN: list[Remote] = []
@@ -63,10 +59,10 @@ class Odd(NumpyReference):
 """
 
 
-def odd(folder: Path, act: str, share: bool = True, limits: Limits = LIMITS) -> Remote:
+def write_odd(folder: Path, act: str) -> str:
     """A backend that acts so before each run; `odd` is true for a src of 13 elements, `go` runs a right backend."""
     text = f"{ODD}        odd = src.dims == (13,)\n        {act}\n        return go(src, shapes, may_overwrite)\n"
-    return start(write_backend(folder, text, "Odd"), limits, share)
+    return write_backend(folder, text, "Odd")
 
 
 OBEYS = """        scope = {{**globals(), "go": go, "src": src, "shapes": shapes, "may_overwrite": may_overwrite}}
@@ -76,7 +72,7 @@ OBEYS = """        scope = {{**globals(), "go": go, "src": src, "shapes": shapes
 
 
 class Obedient:
-    """Backends that act as `odd` does, in processes that several tests share: these must leave it alive."""
+    """Backends that act as those of `write_odd`, in processes that several tests share: these must leave it alive."""
 
     def __init__(self, folder: Path) -> None:
         self.act, self.remotes = folder / "act", dict[bool, Remote]()
@@ -148,22 +144,13 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fresh]:
     assert fresh.remote.bad_end is None
 
 
-def run_in_both(backend: str, rows: Sequence[Row], limits: Limits = LIMITS) -> tuple[list[Result], list[Result]]:
+def run_in_both(backend: str, rows: Sequence[Row], there: Remote) -> tuple[list[Result], list[Result]]:
     """The results of rows in this process, and in one of the backend's own that is not started anew."""
-    with use_backend(backend, "none") as here, use_backend(backend, "worker", limits) as there:
+    with use_backend(backend, "none") as here:
         results = list(run(rows, here)), list(run(rows, there))
-        assert isinstance(there, Remote)
-        assert there.generation == 1
+    assert there.generation == 1
     return results
 
 
 def verdicts(results: Iterable[Result]) -> set[str]:
     return {verdict for result in results for verdict in result.verdicts.values()}
-
-
-def called(remote: Remote, dims: tuple[int, ...], type_: str = "f32", may_overwrite: bool = False) -> Tensor:
-    src = image_of(Source(type_, dims)).tensor
-    count = 1
-    for length in dims:
-        count *= length
-    return remote.compile(reshape(dims, (count,), type_)).run(src, (), may_overwrite)

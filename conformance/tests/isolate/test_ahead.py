@@ -17,7 +17,8 @@ from conformance.isolate.session import Session
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row
 
-from .remote_backends import Fresh, called, fresh, plan, write_backend
+from .calls import called
+from .remote_backends import Fresh, fresh, plan, write_backend
 
 __all__ = ["fresh", "plan"]
 LIMITS, CASE = Limits(seconds=0.6), "there-and-back"
@@ -58,9 +59,7 @@ def assert_no_reply_is_left(remote: Remote) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "broken:stride-zero-is-unset", "broken:strides-ignored"])
-def test_every_result_is_as_if_each_call_had_been_sent_alone(
-    plan: Plan, fresh: Fresh, backend: str
-) -> None:
+def test_every_result_is_as_if_each_call_had_been_sent_alone(plan: Plan, fresh: Fresh, backend: str) -> None:
     rows = [row for row in plan.rows if not row.case.large and not row.case.generated]
     alone, ahead = run_alone_and_ahead(fresh, backend, rows[::90], Limits())
     assert ahead == alone
@@ -176,18 +175,14 @@ def test_a_run_that_is_given_up_leaves_no_call_for_the_next(plan: Plan, fresh: F
     assert_no_reply_is_left(remote)
 
 
-def test_a_request_of_another_kind_does_not_meet_the_replies_to_calls_ahead(
-    plan: Plan, fresh: Fresh
-) -> None:
+def test_a_request_of_another_kind_does_not_meet_the_replies_to_calls_ahead(plan: Plan, fresh: Fresh) -> None:
     remote = fresh("numpy", LIMITS)
     assert len(list(islice(run_rows(rows_of(plan, CASE), remote, remote.claims, "worker"), 3))) == 3
     assert remote.ahead
     remote.session().compile(RemoteProgram(remote, rows_of(plan, CASE)[0].steps[0].graph))
 
 
-def test_only_what_the_pipe_has_room_for_is_sent_ahead(
-    plan: Plan, fresh: Fresh, sent: Counter[str]
-) -> None:
+def test_only_what_the_pipe_has_room_for_is_sent_ahead(plan: Plan, fresh: Fresh, sent: Counter[str]) -> None:
     rows, remote = rows_of(plan, CASE), fresh("numpy", Limits())
     remote.session().process.room = 4096
     results = list(run_rows(rows, remote, remote.claims, "worker"))

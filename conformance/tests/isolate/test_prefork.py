@@ -21,8 +21,8 @@ from conformance.plan.rows import plan_of
 
 from ..processes import running, wait
 from ..some_slow import some_slow
+from .calls import called
 from .faulty_program import hurry
-from .remote_backends import called
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
 LIMITS = Limits(seconds=3, start_seconds=60, stop_seconds=5)
@@ -244,7 +244,7 @@ def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: St
     )
     script = (
         "import time\nfrom conformance.isolate.remote import worker\n"
-        "from conformance.tests.isolate.remote_backends import called\n"
+        "from conformance.tests.isolate.calls import called\n"
         f"w = worker({backend!r})\ncalled(w, (2, 3))\nw.renew()\ncalled(w, (2, 3))\n"
         "print(w.session().process.pid, flush=True)\ncalled(w, (4, 5))\ntime.sleep(60)\n"
     )

@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from conformance.isolate.backend import run_in_parallel, use_backend
-from conformance.isolate.launch import Limits
-from conformance.isolate.remote import Remote
 from conformance.model import Result
 from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Plan, Row
 from conformance.run.row import run
 
+from .calls import called, reshape
 from .faulty_program import hurry
-from .remote_backends import LIMITS, OPEN, called, odd, plan, reshape, run_in_both, start, verdicts, write_backend
+from .remote_backends import LIMITS, OPEN, Fresh, fresh, plan, run_in_both, start, verdicts, write_backend, write_odd
 
-__all__ = ["plan"]
+__all__ = ["fresh", "plan"]
 AGAIN = "again alone in a fresh process", "alone in a fresh process, like the row before"
 SOMETIMES = """
 import os
@@ -88,7 +87,7 @@ def _closed() -> Iterator[None]:
 def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan, step: int) -> None:
     rows = some(plan, step)
     for name in ("numpy", "numpy-raw"):
-        here, there = run_in_both(name, rows)
+        here, there = run_in_both(name, rows, start(name))
         assert [(r.row, r.verdicts, r.diagnosis) for r in here] == [(r.row, r.verdicts, r.diagnosis) for r in there]
 
 
@@ -108,15 +107,15 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
         return []
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", take)
-    with use_backend("numpy", "worker", LIMITS) as first:
-        assert not list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
+    with use_backend("numpy", "none") as first:
+        assert not list(run_in_parallel(rows, first, first.claims, "numpy", "none", LIMITS, 2))
     assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
     assert len(taken) > 10
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})
 
 
-def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(tmp_path: Path) -> None:
-    remote = odd(tmp_path, "odd and os.abort()")
+def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(tmp_path: Path, fresh: Fresh) -> None:
+    remote = fresh(write_odd(tmp_path, "odd and os.abort()"))
     with pytest.raises(Exception, match="run: the process died of SIGABRT"):
         called(remote, (13,))
     assert called(remote, (2, 3)).dims == (6,)
@@ -134,40 +133,42 @@ def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
     assert remote.generation == 4
 
 
-def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan) -> None:
+def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan, fresh: Fresh) -> None:
     dying = "conformance.adapters.broken.process:DiesRatherThanRefuse"
     first, other = "two-infers", "two-infers-around-a-length"
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"][:5]
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 2
-    with use_backend(dying, "worker", LIMITS) as remote:
-        results = list(run(asked, remote))
-        assert isinstance(remote, Remote)
-        assert remote.generation == 5 + 2, "one process a row, and one for the second try of the first of either case"
+    remote = fresh(dying)
+    results = list(run(asked, remote))
+    assert remote.generation == 5 + 2, "one process a row, and one for the second try of the first of either case"
     again, alike = (f"(deterministic: {how})" for how in AGAIN)
     assert [str(result.outcome.message).endswith(again) for result in results] == [True, False, False, True, False]
     assert [str(result.outcome.message).endswith(alike) for result in results] == [False, True, True, False, True]
     assert verdicts(results) == {"fail"}
 
 
-def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(tmp_path: Path, plan: Plan) -> None:
+def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(
+    tmp_path: Path, plan: Plan, fresh: Fresh
+) -> None:
     backend = write_backend(tmp_path, SOMETIMES.format(state=str(tmp_path / "state")), "Sometimes")
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
-    with use_backend(backend, "worker", LIMITS) as remote:
-        results = list(run(asked, remote))
+    results = list(run(asked, fresh(backend)))
     messages = [str(result.outcome.message) for result in results]
     assert ["flaky" in message for message in messages] == [True, False, False]
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in messages] == [False, True, False]
 
 
-def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(tmp_path: Path, plan: Plan) -> None:
+def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(
+    tmp_path: Path, plan: Plan, fresh: Fresh
+) -> None:
     asked = [row for row in plan.rows if row.case.id == "memory-is-used-again-for-other-elements"]
     for name, verdict in (("ByAddress", "fail"), ("View", "pass"), ("ViewOfTheLibrarys", "pass")):
-        with use_backend(write_backend(tmp_path, BY_ADDRESS, name), "worker", LIMITS) as remote:
-            assert verdicts(run(asked, remote)) == {verdict}
+        remote = fresh(write_backend(tmp_path, BY_ADDRESS, name))
+        assert verdicts(run(asked, remote)) == {verdict}
 
 
-def test_a_hang_ends_within_its_limit(tmp_path: Path) -> None:
-    remote = odd(tmp_path, "odd and time.sleep(60)")
+def test_a_hang_ends_within_its_limit(tmp_path: Path, fresh: Fresh) -> None:
+    remote = fresh(write_odd(tmp_path, "odd and time.sleep(60)"))
     called(remote, (2, 3))
     hurry(remote)
     began = time.monotonic()
@@ -176,8 +177,8 @@ def test_a_hang_ends_within_its_limit(tmp_path: Path) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
-    remote = odd(tmp_path, "np.empty(1 << 40, np.uint8)", limits=Limits(memory=4 << 30))
+def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path, fresh: Fresh) -> None:
+    remote = fresh(write_odd(tmp_path, f"np.empty({2 * LIMITS.memory}, np.uint8)"))
     with pytest.raises(MemoryError):
         called(remote, (13,))
     assert remote.generation == 1

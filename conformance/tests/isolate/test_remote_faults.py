@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,20 +22,12 @@ from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Plan
 
 from ..processes import running, wait
-from .remote_backends import LIMITS, OPEN, Obedient, called, obedient, odd, plan, reshape, write_backend
+from .calls import called, reshape
+from .remote_backends import LIMITS, Obedient, obedient, plan, write_backend
 
 __all__ = ["obedient", "plan"]
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Close what `start` started, and find that no process came to a bad end."""
-    yield
-    while OPEN:
-        OPEN[-1].close()
-        assert OPEN.pop().bad_end is None
 
 
 RAISED = {
@@ -63,34 +54,42 @@ def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(obedien
 
 
 @pytest.mark.parametrize("first", ["parent", "copy"])
-def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(tmp_path: Path, first: str) -> None:
-    wait = f"__import__('time').sleep(0.1 if pid and {first == 'copy'} or not pid and {first == 'parent'} else 0)"
-    remote = odd(tmp_path, f"pid = os.fork(); {wait}")
+def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(obedient: Obedient, first: str) -> None:
+    wait = f"time.sleep(0.1 if pid and {first == 'copy'} or not pid and {first == 'parent'} else 0)"
+    remote = obedient(f"pid = os.fork(); {wait}")
     for _ in range(4):
         assert called(remote, (2, 3)).dims == (6,)
     assert remote.generation == 1
 
 
 @pytest.mark.parametrize(
-    "act",
+    "acts",
     [
-        "[os.close(fd) for fd in (0, 1, 2) if os.path.exists(f'/dev/fd/{fd}')]",
-        "import sys; sys.stdout = sys.stderr = None",
-        "import tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)",
-        "import json; json.loads = json.dumps = json.JSONEncoder = json.JSONDecoder = None",
-        "np.array_equal = np.asarray = np.may_share_memory = None",
-        "import signal; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 10, 13, 14, 15)]",
-        "import sys; sys.setrecursionlimit(40)",
-        "import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",
-        "os.write(1, b'junk'); print('junk')",
+        (
+            "os.write(1, b'junk'); print('junk')",
+            "import json; json.loads = json.dumps = json.JSONEncoder = json.JSONDecoder = None",
+            "np.array_equal = np.asarray = np.may_share_memory = None",
+            "import signal; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 10, 13, 14, 15)]",
+            "import tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)",
+            "[os.close(fd) for fd in (0, 1, 2) if os.path.exists(f'/dev/fd/{fd}')]",
+            "import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",
+            "import sys; sys.setrecursionlimit(40)",
+        ),
+        ("import sys; sys.stdout = sys.stderr = None",),
     ],
+    ids=["one after another", "streams"],
 )
-def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path, act: str) -> None:
-    remote = odd(tmp_path, act)
-    for _ in range(3):
-        image = image_of(Source("f32", (2, 3)))
-        answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
-        assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
+def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path, acts: tuple[str, ...]) -> None:
+    """None of the acts hides what a later one does, nor how the process ends."""
+    obedient = Obedient(tmp_path)
+    for act in acts:
+        remote = obedient(act)
+        for _ in range(3):
+            image = image_of(Source("f32", (2, 3)))
+            answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+            assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements), act
+    remote.close()
+    assert remote.bad_end is None
 
 
 ENDS = """
@@ -161,7 +160,7 @@ def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> 
     backend = write_backend(tmp_path, HANGS.format(called=str(in_the_call), hangs=hangs), "Hangs")
     script = (
         "import time\nfrom conformance.isolate.remote import worker\n"
-        "from conformance.tests.isolate.remote_backends import called\n"
+        "from conformance.tests.isolate.calls import called\n"
         f"w = worker({backend!r})\nprint(w.session().process.pid, flush=True)\ncalled(w, (2, 3))\ntime.sleep(60)\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,30 +14,10 @@ from conformance.plan.memory import Source, image_of
 
 from .. import miniatures, small
 from ..some_slow import some_slow
-from .remote_backends import (
-    LIMITS,
-    OPEN,
-    Obedient,
-    called,
-    obedient,
-    plan,
-    reshape,
-    run_in_both,
-    start,
-    verdicts,
-    write_backend,
-)
+from .calls import called, reshape
+from .remote_backends import LIMITS, Fresh, Obedient, fresh, obedient, run_in_both, verdicts, write_backend
 
-__all__ = ["obedient", "plan"]
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Close what `start` started, and find that no process came to a bad end."""
-    yield
-    while OPEN:
-        OPEN[-1].close()
-        assert OPEN.pop().bad_end is None
+__all__ = ["fresh", "obedient"]
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -106,10 +85,12 @@ OFTEN = (*INNOCENT, "writes into src", "writes into shape", "changes earlier ans
 
 
 @pytest.mark.parametrize("deed", some_slow(DEEDS, OFTEN))
-def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(tmp_path: Path, deed: str) -> None:
+def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(
+    tmp_path: Path, fresh: Fresh, deed: str
+) -> None:
     backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
     rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows
-    here, there = run_in_both(backend, rows)
+    here, there = run_in_both(backend, rows, fresh(backend))
 
     def seen(result: Result) -> tuple[object, ...]:
         outcome = result.outcome
@@ -135,10 +116,11 @@ class InTurn(miniatures.Bent):
 """
 
 
-def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path) -> None:
+def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path, fresh: Fresh) -> None:
     row = next(row for row in small.plan(tmp_path).rows if row.case.id == "flattens")
     rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
-    here, there = run_in_both(write_backend(tmp_path, IN_TURN, "InTurn"), rows)
+    backend = write_backend(tmp_path, IN_TURN, "InTurn")
+    here, there = run_in_both(backend, rows, fresh(backend))
     for one, other in zip(here, there, strict=True):
         assert (one.verdicts, one.diagnosis) == (other.verdicts, other.diagnosis), (one.outcome, other.outcome)
         assert one.outcome[:3] == other.outcome[:3]
@@ -186,8 +168,8 @@ def test_a_working_directory_that_hides_modules_hides_none_from_a_worker(
     worker("numpy", LIMITS).close()
 
 
-def test_programs_that_nobody_has_any_more_are_closed() -> None:
-    remote = start("numpy")
+def test_programs_that_nobody_has_any_more_are_closed(fresh: Fresh) -> None:
+    remote = fresh("numpy")
     for _ in range(40):
         called(remote, (2, 3))
     gc.collect()
