@@ -15,6 +15,7 @@ from conformance.run.row import run
 
 from .. import miniatures
 from ..small import Command, command, mini, reporting
+from ..without_planted import count_failures
 from .adapters import backend, plan
 
 __all__ = ["backend", "command", "plan", "reporting"]
@@ -125,7 +126,10 @@ def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: 
 
 
 @pytest.mark.parametrize("body", ["return np.reshap(src, shape)", "return np.reshape(src, 'x')"])
-def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, body: str) -> None:
+def test_an_error_of_the_adapter_says_where(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    monkeypatch.setattr("conformance.certify.canary.count_failures", count_failures)
     path = tmp_path / "mine.py"
     path.write_text(
         "import numpy as np\nfrom conformance.adapter import FunctionAdapter\n\n\nclass It(FunctionAdapter):\n"

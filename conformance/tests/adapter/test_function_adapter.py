@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from conformance.run.contain import contain
 from conformance.run.row import run
 
 from .. import miniatures, small
+from ..processes import run_command
 from ..small import Command, command, mini
 from .adapters import backend, plan
 
@@ -122,10 +120,8 @@ def test_a_class_is_checked_and_not_only_its_looks(part: object) -> None:
 
 
 def test_the_command_says_it_from_a_shell(tmp_path: Path) -> None:
-    done = subprocess.run(
-        shlex.split(f"{shlex.quote(sys.executable)} -m conformance run nmupy --out {shlex.quote(str(tmp_path))}"),
-        capture_output=True, text=True, check=False, timeout=60, cwd=small.ROOT,
-    )  # fmt: skip
+    few = ["--cases", small.cases(tmp_path), "--isolation", "none"]
+    done = run_command("run", "nmupy", *few, "--out", tmp_path / "out", cwd=small.ROOT)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give ")
     assert len(done.stderr.splitlines()) == 1

@@ -53,6 +53,9 @@ def with_rows(*languages: str, often: str, part: list[str]) -> list[Any]:
     ]
 
 
+(JS_WRITES,) = (each for each in PLANTED if (each.language, each.fault) == ("javascript", "writes into src"))
+
+
 def few_often(planted: Iterable[Planted], often: Callable[[Planted], bool]) -> list[Any]:
     """Return programs as parameters; those that take long to build are slow, but for a few."""
     return [
@@ -179,11 +182,20 @@ def test_a_run_under_the_sanitizers_finds_nothing(
 
 @pytest.mark.parametrize(
     "planted",
-    few_often(PLANTED, lambda planted: planted.language == "c" or planted.fault == "writes into src"),
+    few_often(PLANTED, lambda planted: planted.language == "c" or planted == JS_WRITES),
 )
 def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: Workshop, planted: Planted) -> None:
     backend = workshop.build(planted.language, planted=planted)
     assert is_caught(plan, backend, planted.rule), f"no case of {planted.rule} notices it"
+
+
+@pytest.mark.parametrize("planted", [*PLANTED, *PRINTS], ids=lambda planted: f"{planted.language} {planted.fault}")
+def test_a_planted_fault_finds_its_lines_in_the_template(tmp_path: Path, planted: Planted) -> None:
+    (template,) = (bundled_folder() / planted.language).rglob("main.rs" if planted.language == "rust" else "reshape.*")
+    source = tmp_path / template.name
+    source.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+    planted.plant(source)
+    assert source.read_text(encoding="utf-8") != template.read_text(encoding="utf-8")
 
 
 def test_cases_of_a_rule_that_a_planted_fault_does_not_break_pass(plan: Plan, workshop: Workshop) -> None:
