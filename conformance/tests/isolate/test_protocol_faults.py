@@ -44,7 +44,12 @@ def group_of(backend: Remote) -> int:
     return backend.session().process._child.pid
 
 
-FIRST = {*IN_A_CALL, *(faults[0] for faults in CONTRADICTIONS.values())}
+ALIKE = "'result' is [", "result, unsupported", "lies at 4096", "f32[3, 3]", "f32[0, 6]", "the tensor None"
+"""Contradictions that are seen where another is."""
+FIRST = {
+    *IN_A_CALL,
+    *(faults[0] for words, faults in CONTRADICTIONS.items() if not any(alike in words for alike in ALIKE)),
+}
 
 
 @pytest.mark.parametrize("fault", some_slow(FAULTS, FIRST))
