@@ -21,11 +21,11 @@ def running(pid: int = -1, group: int = -1) -> bool:
 
 def _all() -> Iterator[tuple[int, int, str]]:
     """Process, group and state of each."""
-    if Path("/proc/self/stat").exists():
-        for folder in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # it has ended since
-                state, _, group = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
-                yield int(folder.name), int(group), state
+    if os.path.exists("/proc/self/stat"):
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError), open(f"/proc/{name}/stat", errors="replace") as file:  # it may have ended since
+                state, _, group = file.read().rpartition(")")[2].split()[:3]
+                yield int(name), int(group), state
         return
     listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], check=True, capture_output=True, text=True).stdout
     for one, its, state in map(str.split, listed.splitlines()):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,11 +77,11 @@ def left(pids: Path) -> list[int]:
     return alive
 
 
-def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM, **more: Any) -> tuple[int, str]:
+def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM) -> tuple[int, str]:
     """Terminate a command once its backend has left a process; its exit code, and what it said."""
     command = [sys.executable, "-m", QUICK, *words]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(command, text=True, stdout=null, stderr=pipe, **more) as process:
+    with subprocess.Popen(command, text=True, stdout=null, stderr=pipe) as process:
         wait(lambda: pids.exists() and pids.read_text().split())
         process.send_signal(number)
         _, said = process.communicate(timeout=100)
@@ -170,14 +169,17 @@ with use_backend(one, "worker") as leaves:
     assert said.splitlines() == [f"{number} []" for number in (1, 2)]
 
 
-def test_a_terminated_run_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_run_that_its_backend_terminates_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    words, pids = command(tmp_path, "leave(2); time.sleep(60)")
-    said = terminate(words, pids, env={**os.environ, "TMPDIR": str(temporary)})
-    assert said == (143, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
+    words, pids = command(tmp_path, "leave(2); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
+    done = run_command(*words, module=QUICK, env={**os.environ, "TMPDIR": str(temporary)})
+    said = f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n"
+    assert (done.returncode, done.stderr) == (143, said)
     assert not left(pids)
     assert not list(temporary.iterdir())
+    assert os.listdir(tmp_path / "out") == ["results.jsonl.part"]
+    assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
 
 
 def test_a_closed_terminal_ends_the_command_as_an_interrupt_does(tmp_path: Path) -> None:
@@ -185,15 +187,6 @@ def test_a_closed_terminal_ends_the_command_as_an_interrupt_does(tmp_path: Path)
     said = terminate(words, pids, signal.SIGHUP)
     assert said == (129, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
     assert not left(pids)
-
-
-def test_a_backend_that_terminates_the_command_is_told(tmp_path: Path) -> None:
-    words, _ = command(tmp_path, "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
-    done = run_command(*words, module=QUICK)
-    assert (done.returncode, done.stderr[:24]) == (143, "conformance: terminated;")
-    assert not (tmp_path / "out" / "report.html").exists()
-    assert not (tmp_path / "out" / "results.jsonl").exists()
-    assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
 
 
 @pytest.mark.slow
