@@ -93,6 +93,8 @@ class Contract:
         of_answer = (*clauses.gives, *clauses.volumes, *clauses.agreements, *clauses.bounds)
         self.of_answer = frozenset(clause.rule for clause in of_answer)
         """The rules that look at single lengths of src or at dst, and not at the call alone."""
+        self.of_entries = frozenset(clause.rule for clause in clauses.gives)
+        """The rules that `entries` may name."""
         names: dict[str, object] = {
             "product": product, "agrees": agrees, "is_solvable": is_solvable, "narrow": narrow, "is_within": is_within,
             "Meaning": Meaning, "types": types, "shape_types": shape_types,

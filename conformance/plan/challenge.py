@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import count
@@ -60,13 +61,13 @@ class _NonceDraw(Draw):
 def _fractions(nonce: str) -> Iterator[float]:
     """Yield numbers from 0 up to 1, 53 bits each."""
     for number in count():
-        block = hashlib.sha256(f"{nonce} {number}".encode()).digest()
-        yield from ((int.from_bytes(block[at : at + 8], "big") >> 11) / 2**53 for at in range(0, 32, 8))
+        for word in struct.unpack(">4Q", hashlib.sha256(f"{nonce} {number}".encode()).digest()):
+            yield (word >> 11) / 2**53
 
 
 def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
     """Draw calls that stand in no case: as many as are needed to meet each rule so often, as far as draws meet it."""
-    draw, met, number = _NonceDraw(nonce), Counter[str](), 0
+    draw, met, full, number = _NonceDraw(nonce), Counter[str](), set[str](), 0
     known = {
         (step.src, shape, special_zero)
         for case in suite.cases.values()
@@ -78,21 +79,22 @@ def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
         call = any_call(draw)
         if call in known or math.prod(call.src) > _MOST_ELEMENTS:
             continue
-        wanted = [rule for rule in dict.fromkeys(_rules_met(call, distinct)) if met[rule] < _EACH]
+        wanted = [rule for rule in dict.fromkeys(_rules_met(call, distinct, full)) if rule not in full]
         if wanted:
             known.add(call)
             met.update(wanted)
+            full.update(rule for rule in wanted if met[rule] == _EACH)
             number += 1
             yield _case(call, wanted[0], f"fresh-{nonce[:8]}-{number}", _start(nonce, str(number)))
 
 
-def _rules_met(call: Plain, distinct: Iterable[Contract]) -> Iterator[str]:
-    """Yield the rules that a call breaks alone in a document, or that fix an entry of a legal dst."""
+def _rules_met(call: Plain, distinct: Iterable[Contract], full: Set[str]) -> Iterator[str]:
+    """Yield rules that a call breaks alone in a document, or that fix an entry of a legal dst, unless all are full."""
     for contract in distinct:
         meaning = contract.meaning(*call)
         if meaning.kind == "illegal" and len(meaning.rules) == 1:
             yield meaning.rules[0]
-        elif meaning.kind == "legal":
+        elif meaning.kind == "legal" and not contract.of_entries <= full:
             yield from (entry.rule for entry in contract.entries(*call) if entry.rule is not None)
 
 
