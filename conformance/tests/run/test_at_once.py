@@ -11,6 +11,7 @@ from conformance.adapter import load_adapter
 from conformance.certify.blame import Blamer
 from conformance.isolate.remote import program, worker
 from conformance.load.cases import load_suite
+from conformance.model import Adapter
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
 
@@ -61,25 +62,33 @@ def test_two_programs_run_at_the_same_time(adapters: Path, isolated: bool) -> No
     assert len(row("programs-run-at-the-same-time").steps) > 2
 
 
+@pytest.fixture(scope="module", params=["in this process", "in a worker"])
+def reference(request: pytest.FixtureRequest) -> Adapter:
+    return worker("numpy") if request.param == "in a worker" else load_adapter("numpy")
+
+
 @pytest.mark.parametrize("way", ["StaticReshape-bf16", "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-constant"])
-@pytest.mark.parametrize("isolated", [False, True])
-def test_the_reference_is_right_on_every_row(isolated: bool, way: str) -> None:
-    adapter = worker("numpy") if isolated else load_adapter("numpy")
+def test_the_reference_is_right_on_every_row(reference: Adapter, way: str) -> None:
     rows = [row for row in ROWS.values() if f"[{way}]" in row.id]
     assert rows
-    for result in run(rows, adapter):
+    for result in run(rows, reference):
         assert set(result.verdicts.values()) == {"pass"}, result
 
 
-@pytest.mark.parametrize("isolated", [False, True])
-def test_a_rejection_and_an_answer_at_the_same_time_are_told_apart(isolated: bool) -> None:
-    adapter = worker("numpy") if isolated else load_adapter("numpy")
-    (result,) = run([row("a-call-at-the-same-time-as-a-forbidden-one")], adapter)
+def test_a_rejection_and_an_answer_at_the_same_time_are_told_apart(reference: Adapter) -> None:
+    (result,) = run([row("a-call-at-the-same-time-as-a-forbidden-one")], reference)
     assert [outcome.kind for outcome in result.outcomes] == ["tensor", "rejected"]
 
 
-@pytest.mark.parametrize("isolated", [False, True])
-@pytest.mark.parametrize("name", ["OneBufferForAllThreads", "OneSrcForAllThreads"])
+@pytest.mark.parametrize(
+    ("name", "isolated"),
+    [
+        ("OneBufferForAllThreads", False),
+        ("OneBufferForAllThreads", True),
+        ("OneSrcForAllThreads", False),
+        pytest.param("OneSrcForAllThreads", True, marks=pytest.mark.slow),
+    ],
+)
 def test_what_threads_share_is_found_and_held_against_no_text(name: str, isolated: bool) -> None:
     backend = f"conformance.adapters.broken:{name}"
     adapter = worker(backend) if isolated else load_adapter(backend)

@@ -9,10 +9,11 @@ import pytest
 
 from conformance.certify.evidence import read
 from conformance.model import Result, fails
-from conformance.tests.small import Command, command, mini
+from conformance.tests.small import Command, command, mini, spare_planted
 
 __all__ = ["command"]
 FLUSHES = mini("Flushes")
+HERE = ("--isolation", "none")
 
 
 def failed_rows(folder: Path) -> list[str]:
@@ -35,7 +36,7 @@ def test_lf_runs_the_rows_that_failed_and_no_other(command: Command) -> None:
 
 def test_lf_takes_the_file_of_the_results_too(command: Command) -> None:
     command.run(FLUSHES)
-    said = command("run", FLUSHES, "--cases", command.cases, "--lf", command.out / "results.jsonl")
+    said = command("run", FLUSHES, *HERE, "--cases", command.cases, "--lf", command.out / "results.jsonl")
     assert said.code == 1
 
 
@@ -73,13 +74,18 @@ def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
 
 
 # ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_no_row_is_called_after_maxfail_rows_failed(command: Command, jobs: str) -> None:
+@pytest.mark.parametrize(
+    ("jobs", "isolation"), [("1", "none"), pytest.param("1", "worker", marks=pytest.mark.slow), ("2", "worker")]
+)
+def test_no_row_is_called_after_maxfail_rows_failed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, jobs: str, isolation: str
+) -> None:
+    spare_planted(monkeypatch)
     command.run(FLUSHES)
     whole = [result.row for result in rows_run(command.out)]
     second = failed_rows(command.out)[1]
     stopped = command.folder / "stopped"
-    said = command.run(FLUSHES, "--maxfail", "2", "--jobs", jobs, "--isolation", "worker", out=stopped)
+    said = command.run(FLUSHES, "--maxfail", "2", "--jobs", jobs, "--isolation", isolation, out=stopped)
     assert said.code == 1
     assert [result.row for result in rows_run(stopped)] == whole[: whole.index(second) + 1]
     assert len(read(stopped / "results.jsonl").results) > len(rows_run(stopped))
@@ -130,7 +136,7 @@ def test_one_case_prints_what_it_prints_beside_all_others(
     command: Command, monkeypatch: pytest.MonkeyPatch, select: str
 ) -> None:
     """Neither the other cases nor their rows are looked at, which nobody may notice."""
-    asked = ("run", FLUSHES, "--cases", command.cases, "-k", select)
+    asked = ("run", FLUSHES, *HERE, "--cases", command.cases, "-k", select)
     alone = command(*asked)
     with monkeypatch.context() as patch:
         patch.setattr("conformance.cli.run.plan_of", None)  # nobody calls it

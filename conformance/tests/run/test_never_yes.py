@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify import canary, planted
 from conformance.certify.evidence import read
 from conformance.model import Claims
 
@@ -37,8 +36,10 @@ def test_a_claim_of_nothing_is_incomplete(command: Command, name: str) -> None:
 def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     limited = (
         "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
-        "from conformance.cli.main import main\nraise SystemExit(main('run numpy --type f32 --out out'.split()))"
+        "from conformance.cli.main import main\n"
+        "raise SystemExit(main('run numpy --cases cases --hunt 0 --out out'.split()))"
     )
+    small.cases(tmp_path)
     done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"conformance: {tmp_path}/out/results.jsonl.part: File too large\n")
 
@@ -60,7 +61,7 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
     text = head + scalar.splitlines()[0] + "\n"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+        small.spare_planted(patch)
         said = command.run("numpy", "--json")
     never_conforms(said)
     assert words(said) == {"nothing shown"}

@@ -21,7 +21,7 @@ from conformance.plan.rows import plan_of
 from conformance.run.row import run_row
 
 from .. import miniatures, small
-from ..small import DOCUMENTS, Cli, Command, command, mini, reporting
+from ..small import DOCUMENTS, Cli, Command, command, mini, reporting, spare_planted
 from .run_output import TYPES, sentences, words
 
 __all__ = ["command", "reporting"]
@@ -127,7 +127,10 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
     assert not list(Path().iterdir())
 
 
-def test_the_command_that_repeats_a_row_has_the_options_of_the_run(command: Command) -> None:
+def test_the_command_that_repeats_a_row_has_the_options_of_the_run(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spare_planted(monkeypatch)
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
     said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
     assert f"conformance run broken:one-nan --cases {command.cases} {' '.join(options)} -k " in said.out

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify import canary, planted
+from conformance.certify import canary
 from conformance.certify.conclude import conclude_evidence
 from conformance.certify.evidence import read
 from conformance.plan.rows import plan_of
@@ -18,7 +18,7 @@ from conformance.system.progress import Progress
 
 from .. import small
 from ..certify.test_waive import waivers
-from ..small import Command, command, mini, reporting
+from ..small import Command, command, mini, reporting, spare_planted
 from .run_output import never_conforms
 
 __all__ = ["command", "reporting"]
@@ -146,7 +146,7 @@ for line in sys.stdin:
 def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+    spare_planted(monkeypatch)
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
     said = command.run(backend, "--isolation", "worker", "--json").expect(1)

@@ -102,7 +102,8 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
 def chosen(expression: str, folder: Path) -> set[str]:
     """The cases of the rows that an expression chooses."""
     rows = small.plan(folder).rows
-    return {row.case.id for row in rows if parse_selection(expression, ids(rows))(row)}
+    chooses = parse_selection(expression, ids(rows))
+    return {row.case.id for row in rows if chooses(row)}
 
 
 @pytest.mark.parametrize(

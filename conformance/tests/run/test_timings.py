@@ -24,10 +24,10 @@ from conformance.adapters.numpy_reference import NumpyReference, ReferenceProgra
 
 class Slow(NumpyReference):
     def compile(self, graph):
-        time.sleep({compiling})
+        time.sleep(0.1)
         program = super().compile(graph)
         plain = program.run
-        program.run = lambda *tensors: (time.sleep({running}), plain(*tensors))[1]
+        program.run = lambda *tensors: (time.sleep(0.05), plain(*tensors))[1]
         return program
 """
 DIES = """
@@ -52,11 +52,8 @@ def slowly(results: Iterable[Result]) -> Iterator[Result]:
 
 
 @pytest.mark.parametrize("isolation", ["none", "worker"])
-@pytest.mark.parametrize(("compiling", "running"), [(0.05, 0.0), (0.0, 0.05)])
-def test_sleep_counts_where_the_backend_sleeps(
-    tmp_path: Path, isolation: Isolation, compiling: float, running: float
-) -> None:
-    (tmp_path / "slow.py").write_text(SLOW.format(compiling=compiling, running=running), encoding="utf-8")
+def test_sleep_counts_where_the_backend_sleeps(tmp_path: Path, isolation: Isolation) -> None:
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
     timings = Timings()
     (row,) = [row for row in small.plan(tmp_path).rows if row.id == "stays[StaticReshape-f32]"]
     with use_backend(f"{tmp_path / 'slow.py'}:Slow", isolation) as adapter:
@@ -65,9 +62,8 @@ def test_sleep_counts_where_the_backend_sleeps(
             time.sleep(0.02)
     split = timings.split
     assert list(split) == PARTS
-    slept = "compile" if compiling else "run"
-    assert split[slept] >= 0.15
-    assert split[slept] > split["run" if compiling else "compile"]
+    assert split["compile"] >= 0.3
+    assert 0.15 <= split["run"] < split["compile"]
     assert split["write"] >= 0.06
     assert split["compare"] >= 0
 
