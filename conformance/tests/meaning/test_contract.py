@@ -6,6 +6,7 @@ import ast
 import itertools
 import time
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -69,12 +70,18 @@ def test_time_grows_with_the_rank_and_not_faster(spec: Spec) -> None:
     assert took(40_000) < 40 * took(4_000), "ten times the rank takes more than forty times as long"
 
 
+@cache
+def every_so_manieth_call() -> list[Any]:
+    """Calls with both flags also in each third of the list, for its length and the step are odd."""
+    return list(itertools.islice(calls(FULL), 0, None, 31))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_a_definite_breach_is_never_excused_by_a_silence(spec: Spec, document: str) -> None:
     rules = binding(spec, document)
     loud = Contract([each for each in rules if each.level != "silent"])
     mute = Contract([*rules, rule("everything", "silent", when="len(src) >= 0")])
-    for src, shape, zero in itertools.islice(calls(FULL), 0, None, 31):
+    for src, shape, zero in every_so_manieth_call()[DOCUMENTS.index(document) % 3 :: 3]:
         without = loud.meaning(src, shape, zero)
         with_ = mute.meaning(src, shape, zero)
         if without.kind == "illegal":
