@@ -14,7 +14,7 @@ from conformance.load.cases import load_cases
 from conformance.load.entries import split_entries
 from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.spec import load_spec
-from conformance.model import Malformed
+from conformance.model import Case, Malformed
 
 SPEC = load_spec()
 FILES = sorted(cases_folder().glob("*.yaml"))
@@ -36,11 +36,19 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return read
 
 
-def test_each_bundled_case_is_the_same_read_alone_as_with_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Case]:
+    """The bundled cases, read at once with their files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "_is_as_checked", lambda spec: False)
+        return dict(load_cases(cases_folder(), SPEC))
+
+
+def test_each_bundled_case_is_the_same_read_alone_as_with_its_file(
+    whole: dict[str, Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
     read = count_reads(monkeypatch)
     alone = load_cases(cases_folder(), SPEC)
-    monkeypatch.setattr(loading, "_is_as_checked", lambda spec: False)
-    whole = load_cases(cases_folder(), SPEC)
     assert list(alone) == list(whole)
     for name, case in whole.items():
         assert alone[name] == case
@@ -58,13 +66,13 @@ def test_one_case_is_read_without_the_others(monkeypatch: pytest.MonkeyPatch) ->
     assert read == ["there-and-back"]
 
 
-def test_the_cases_about_a_rule_are_those_that_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cases_about_a_rule_are_those_that_say_so(whole: dict[str, Case], monkeypatch: pytest.MonkeyPatch) -> None:
     read = count_reads(monkeypatch)
     cases = load_cases(cases_folder(), SPEC)
     about = list(cases.about(["one-infer", "same-content"]))
     assert sorted(read) == sorted(case.id for case in about)
     assert about == [
-        case for case in cases.values() if case.rule in ("one-infer", "same-content") and not case.generated
+        case for case in whole.values() if case.rule in ("one-infer", "same-content") and not case.generated
     ]
 
 

@@ -7,8 +7,9 @@ from collections import Counter
 import pytest
 
 from conformance.load.cases import load_suite
+from conformance.meaning.contract import contracts
 from conformance.model import Case
-from conformance.plan.challenge import challenge, is_fresh
+from conformance.plan.challenge import challenge, fresh_cases, is_fresh
 from conformance.plan.rows import Plan, plan_of
 
 ONE, TWO = "ab" * 32, "cd" * 32
@@ -19,7 +20,7 @@ def plan() -> Plan:
     return plan_of(load_suite())
 
 
-def fresh_cases(plan: Plan) -> list[Case]:
+def fresh_cases_of(plan: Plan) -> list[Case]:
     return list({row.case.id: row.case for row in plan.rows if is_fresh(row.id)}.values())
 
 
@@ -35,7 +36,7 @@ def test_the_suite_and_the_nonce_alone_decide_the_plan(plan: Plan) -> None:
 
 
 def test_the_first_calls_of_a_nonce_are_the_same_for_ever(plan: Plan) -> None:
-    assert [call_of(case) for case in fresh_cases(challenge(plan, ONE))[:3]] == [
+    assert [call_of(case) for case in fresh_cases_of(challenge(plan, ONE))[:3]] == [
         ((5, 2, 1, 1), (1, 1, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2), True),
         ((3, 3, 7, 3), (3, 3, 1, 0, 1, 1, -1, 1, 7, 1), True),
         ((1, 1, 1, 577), (1, 1, 577, 1, 1, 1, 1, 1), False),
@@ -62,7 +63,8 @@ def test_each_nonce_draws_a_hundred_calls_that_stand_in_no_case(plan: Plan) -> N
         for step in case.steps
         for shape, zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    drawn = [{call_of(case) for case in fresh_cases(challenge(plan, nonce))} for nonce in (ONE, TWO)]
+    of_two = fresh_cases(plan.suite, contracts(plan.suite.spec), TWO)
+    drawn = [{call_of(case) for case in fresh} for fresh in (fresh_cases_of(challenge(plan, ONE)), of_two)]
     assert all(len(calls) >= 100 for calls in drawn)
     assert not written & (drawn[0] | drawn[1])
     assert len(drawn[0] & drawn[1]) < 10

@@ -46,7 +46,8 @@ def test_two_million_elements_of_a_wide_type_are_all_different(type_: str) -> No
     words = default_words(type_, 77, 1 << 21)
     assert (np.diff(np.sort(words)) != 0).all()  # np.unique would take seconds
     if type_ in FLOATS:
-        assert set(exponents(type_, words).tolist()) == set(range(1, EXPONENT[type_][1]))
+        found = np.bincount(exponents(type_, words).astype(np.int64))
+        assert np.flatnonzero(found).tolist() == list(range(1, EXPONENT[type_][1]))
         assert 0.49 < signs(type_, words).mean() < 0.51
 
 

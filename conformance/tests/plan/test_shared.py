@@ -26,12 +26,13 @@ about: "One case."
 cases:
   - id: mine
     rule: nodes-compose
-    src: T[2, 3]
-    shape: [3, 2]
+    src: T[17, 19]
+    shape: [19, 17]
     special_zero: false
     {more}
-    expect: T[3, 2]
+    expect: T[19, 17]
 """
+"""A case with lengths that no bundled case has, so that it is compared with none of them."""
 
 
 def row(id_: str) -> Row:
@@ -109,7 +110,7 @@ def test_a_column_has_its_entries_along_the_first_dimension() -> None:
     [
         ("shared_src: true", "one node shares nothing; write a `chain`"),
         ("shared_shape: true", "one node shares nothing; write a `chain`"),
-        ("chain: [{shape: [2, 3], special_zero: false}]\n    shared_shape: true",
+        ("chain: [{shape: [17, 19], special_zero: false}]\n    shared_shape: true",
          "`shared_shape: true` needs equal shapes in all nodes of the chain"),
         ("at_once: 2", "`at_once: 2` needs as many `steps`; there is 1"),
         ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),

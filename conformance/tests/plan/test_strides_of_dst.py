@@ -22,13 +22,14 @@ about: "One case."
 cases:
   - id: mine
     rule: layout-is-no-content
-    src: T[2, 3]
-    shape: [3, 2]
+    src: T[17, 19]
+    shape: [19, 17]
     special_zero: false
     declared: {declared}
     dst_strides: "{strides}"
-    expect: T[3, 2]
+    expect: T[19, 17]
 """
+"""A case with lengths that no bundled case has, so that it is compared with none of them."""
 
 
 def row(case: str, type_: str = "f32") -> Row:
@@ -90,7 +91,7 @@ def test_elements_that_overlap_are_wrong_and_break_no_text() -> None:
     assert {each.blame for each in blamed if each} == {"breaks only our ruling"}
 
 
-@pytest.mark.parametrize(("declared", "strides"), [("[3, null]", "1 3"), ("[3, 2]", "1"), ("unknown", "1 3")])
+@pytest.mark.parametrize(("declared", "strides"), [("[19, null]", "1 19"), ("[19, 17]", "1"), ("unknown", "1 19")])
 def test_strides_without_a_length_for_each_are_a_problem(declared: str, strides: str, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.yaml").write_text(CASE.format(declared=declared, strides=strides), encoding="utf-8")
     said = cli("check", "--cases", tmp_path, "--lock").expect(1)
