@@ -99,4 +99,8 @@ class CaseRow(pytest.Item):
         report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return excinfo.value.failure if isinstance(excinfo.value, RowFailed) else super().repr_failure(excinfo, style)
+        if isinstance(excinfo.value, RowFailed):
+            return excinfo.value.failure
+        if isinstance(excinfo.value, pytest.xfail.Exception):  # waived: a traceback says nothing, and takes a while
+            return Failure(reason := str(excinfo.value), reason)
+        return super().repr_failure(excinfo, style)
