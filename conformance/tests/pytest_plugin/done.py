@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -23,7 +23,9 @@ from typing import Any, NoReturn
 from _pytest.config import default_plugins
 
 import conformance
+from conformance.certify.planted import PlantedBackend
 from conformance.isolate.backend import Isolation
+from conformance.plan.rows import Plan
 
 ROOT = Path(conformance.__file__).parents[1]
 CAN_COPY = sys.platform == "linux"
@@ -35,6 +37,10 @@ FEW = ("--conformance-cases", "cases")
 """The options of a session on the few cases of the fixture `few`."""
 HERE = ("--conformance-isolation", "none")
 """The option that spares a process, where it does not matter in which one the backend runs."""
+STATIC = ("--type", "f32", "--operation", "StaticReshape")
+"""The options of one row for each case, where it does not matter how many there are."""
+PRELOADED = ("_pytest._argcomplete", "execnet", "faulthandler", "pdb", "xdist.looponfail", "xdist.plugin")
+"""Modules beside the plugins of pytest that each session imports, if they are there."""
 FILE = "cases/few0.yaml"
 ROW = f"{FILE}::stays[StaticReshape-f32]"
 
@@ -43,13 +49,15 @@ class Done:
     """A pytest that has ended. It starts anew without an adapter, and with a variable that Python itself reads."""
 
     copied = CAN_COPY
+    anew_without_adapter = True
 
     def __init__(self, cwd: Path, *arguments: str, adapter: str | None = "numpy", **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
         clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
         named = [] if adapter is None else ["--adapter", adapter]
         words = [*_entry(), *named, *arguments]
-        copied = self.copied and adapter and not any(name.startswith("PYTHON") for name in environment)
+        anew = adapter is None and self.anew_without_adapter
+        copied = self.copied and not anew and not any(name.startswith("PYTHON") for name in environment)
         self.code, self.text = (_copies().run if copied else _start)(cwd, clean, words)
 
     def says(self, *words: str) -> None:
@@ -68,6 +76,12 @@ class DoneAnew(Done):
     """A pytest that started anew, because modules that are there already would change what is tested."""
 
     copied = False
+
+
+class DoneInCopy(Done):
+    """A pytest without an adapter that did not start anew, because it ends before modules matter."""
+
+    anew_without_adapter = not CAN_COPY
 
 
 @cache
@@ -120,9 +134,9 @@ def main() -> None:
     from conformance.tests import memo
 
     memo.install()
-    import_module("execnet")
-    for name in default_plugins:
-        import_module(f"_pytest.{name}")
+    for name in (*(f"_pytest.{plugin}" for plugin in default_plugins), *PRELOADED):
+        with suppress(ImportError):
+            import_module(name)
     from conformance.certify import canary
     from conformance.cli.main import main as call_command
     from conformance.isolate.launch import Limits
@@ -130,15 +144,17 @@ def main() -> None:
     from conformance.plan.rows import plan_of
     from conformance.tests.small import cases
 
+    plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         few = str(cases(Path(folder)))  # they are remembered by the texts and names of their files
         call_command(["run", "numpy", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"])  # compiles templates
+        spare_processes(canary)
         for isolation in ISOLATIONS:
             canary.count_failures(plan_of(load_suite(None, Path(few))), isolation, Limits())
-    plan_of(load_suite())
-    import conformance.pytest_plugin.hooks
-
-    conformance.__doc__ = "PYTEST_DONT_REWRITE"  # else pytest warns that it is imported already
+    import_module("conformance.pytest_plugin.hooks")
+    for name, module in sys.modules.items():
+        if name == "conformance" or name.partition(".")[0] == "xdist":
+            module.__doc__ = "PYTEST_DONT_REWRITE"  # else pytest warns that it is imported already
     gc.freeze()  # a copy that collects garbage would write to, and so get, all of the memory
     answers = os.dup(1)
     os.dup2(2, 1)
@@ -149,6 +165,17 @@ def main() -> None:
             _pytest(json.loads(line))
         _, status = os.waitpid(child, 0)
         os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(status))
+
+
+def spare_processes(canary: Any) -> None:
+    """Let the planted backends fail in this process, but for those that end theirs."""
+    run = canary._run_planted_backend
+
+    def _run_planted_backend(plan: Plan, planted: PlantedBackend, rows: Any, isolation: Isolation, *more: Any) -> int:
+        failures: int = run(plan, planted, rows, isolation if planted.ends_process else "none", *more)
+        return failures
+
+    canary._run_planted_backend = _run_planted_backend
 
 
 def _pytest(request: dict[str, Any]) -> NoReturn:

@@ -10,8 +10,9 @@ import pytest
 from conformance.certify.evidence import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from conformance.tests.pytest_plugin.done import FEW, FILE, HERE, ROOT, ROW, Done, DoneAnew
+from conformance.tests.pytest_plugin.done import FEW, FILE, HERE, ROOT, ROW, STATIC, Done, DoneAnew, DoneInCopy
 from conformance.tests.small import CASES, cases, plan
+from conformance.tests.some_slow import some_slow
 
 BUNDLED = "cases/zero.yaml"
 
@@ -38,10 +39,10 @@ def test_node_ids_are_the_same_everywhere(here: Path) -> None:
     assert lists[0] == lists[1] == [row.node_id for row in plan_of(load_suite()).rows if row.case.file == BUNDLED]
 
 
-def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) -> None:
-    unknown = Done(here, f"{BUNDLED}::meets-infr")
-    unknown.says(f"ERROR: {BUNDLED}: unknown case 'meets-infr'")
-    missing = Done(here, adapter="nowhere.at.all:Backend")
+def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(few: Path) -> None:
+    unknown = Done(few, *FEW, f"{FILE}::meets-infr")
+    unknown.says(f"ERROR: {FILE}: unknown case 'meets-infr'")
+    missing = Done(few, *FEW, adapter="nowhere.at.all:Backend")
     missing.says("ERROR: nowhere.at.all:Backend: cannot be imported")
     for done in (unknown, missing):
         assert done.code == 4
@@ -50,12 +51,8 @@ def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(here: Path) ->
 
 @pytest.mark.parametrize("option", ["--document=static-2022", "--conformance-out=out", "--large"])
 def test_an_option_of_ours_without_an_adapter_is_an_error(here: Path, option: str) -> None:
-    Done(here, option, adapter=None).expect(4, f"ERROR: {option.partition('=')[0]} needs --adapter BACKEND")
-
-
-def test_without_an_adapter_and_our_options_their_tests_run_alone(here: Path) -> None:
-    (here / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
-    Done(here, adapter=None).expect(0, "1 passed")
+    done = DoneAnew if option == "--large" else DoneInCopy
+    done(here, option, adapter=None).expect(4, f"ERROR: {option.partition('=')[0]} needs --adapter BACKEND")
 
 
 def test_two_adapters_are_an_error_and_one_named_twice_is_not(few: Path) -> None:
@@ -121,7 +118,7 @@ def private(here: Path) -> Path:
 def test_private_vectors_run_beside_the_bundled_ones_and_a_failure_names_their_folder(
     here: Path, private: Path, backend: str
 ) -> None:
-    options = ["--conformance-cases", "private", "--type", "f32"]
+    options = ["--conformance-cases", "private", *STATIC]
     listed = Done(here, *options, "--collect-only", "-q")
     listed.says("private/ours.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
     options += ["-q", "-p", "no:cacheprovider", *HERE]
@@ -140,7 +137,7 @@ def listed(done: Done) -> set[str]:
 
 
 def test_the_word_cases_means_all_of_them_unless_there_is_such_a_folder(here: Path) -> None:
-    options = "--collect-only", "-q", "--type", "f32", "--operation", "StaticReshape"
+    options = "--collect-only", "-q", *STATIC
     everything = listed(Done(here, *options))
     assert one_row() in everything
     for word in ("cases", "./cases/"):
@@ -151,17 +148,24 @@ def test_the_word_cases_means_all_of_them_unless_there_is_such_a_folder(here: Pa
     assert listed(Done(here, "cases", *options)) == {*everything, "cases/test_theirs.py::test_theirs"}
 
 
-def test_a_folder_of_vectors_or_a_file_in_it_is_named_by_any_path(here: Path, private: Path) -> None:
+PATHS = ("private", "./private/", "{here}/private", "private/ours.yaml", "other/../private/ours.yaml")
+WRONG_PATHS = ("other/ours.yaml", "private/others.yaml")
+
+
+@pytest.mark.parametrize(
+    "path",
+    some_slow((*PATHS, "{here}/private/ours.yaml", *WRONG_PATHS), ("./private/", PATHS[-1], "other/ours.yaml")),
+)
+def test_a_folder_of_vectors_or_a_file_in_it_is_named_by_any_path(here: Path, private: Path, path: str) -> None:
     (here / "other").mkdir()
     (here / "other" / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
-    options = "--conformance-cases", "private", "--type", "f32", "--collect-only", "-q"
-    ours = {name for name in listed(Done(here, *options)) if name.startswith("private/ours.yaml::our-batch-of-one[")}
-    assert ours
-    file = private / "ours.yaml"
-    for path in ("private", "./private/", private, "private/ours.yaml", "other/../private/ours.yaml", file):
-        assert listed(Done(here, str(path), *options)) == ours, path
-    for path in ("other/ours.yaml", "private/others.yaml"):
-        assert Done(here, path, *options).code == 4
+    done = Done(here, path.format(here=here), "--conformance-cases", "private", "--type", "f32", "--collect-only", "-q")
+    if path in WRONG_PATHS:
+        done.expect(4)
+    else:
+        rows = plan_of(load_suite(None, private)).rows
+        ours = {row.node_id for row in rows if row.case.id == "our-batch-of-one" and row.type == "f32"}
+        assert listed(done) == ours != set()
 
 
 @pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
@@ -190,7 +194,7 @@ def test_a_folder_that_is_none_and_vectors_that_are_wrong_are_one_line_each(here
 
 
 def test_what_was_only_to_be_listed_is_not_run(few: Path, backend: str) -> None:
-    done = Done(few, *FEW, FILE, "--collect-only", "-q", adapter=f"{backend}:Refuses")
+    done = Done(few, *FEW, *HERE, FILE, "--collect-only", "-q", adapter=f"{backend}:Refuses")
     done.expect(0, ROW, never="conform to")
     assert "failed" not in done.text.splitlines()[-1]
 
@@ -203,7 +207,7 @@ def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path, workers:
     (few / "pytest.ini").write_text("[pytest]\ntestpaths = theirs\n", encoding="utf-8")
     (few / "theirs").mkdir()
     (few / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
-    part = "--type", "f32", "--operation", "StaticReshape", "-k", "test_theirs or zero-meets-infer"
+    part = *STATIC, "-k", "test_theirs or zero-meets-infer"
     options = ("--conformance-cases", str(few / "cases"), *part, "-v", *(["-n", workers] if workers != "0" else []))
     alone, below = Done(few, *options), Done(few / "theirs", *options)
     named = Done(few, *options, "theirs")
@@ -239,7 +243,7 @@ def test_a_package_of_the_repository_with_our_name_does_not_stop_the_suite(
 ) -> None:
     name_package(few)
     (few / "conftest.py").write_text(conftest, encoding="utf-8")
-    done = DoneAnew(few, *FEW, FILE, "-q", "--type", "f32", "--operation", "StaticReshape", adapter=adapter)
+    done = DoneAnew(few, *FEW, FILE, "-q", *STATIC, adapter=adapter)
     done.says(" passed", "reshape conformance of numpy", "as far as 20 cases of another suite go")
     assert "ERROR" not in done.text
     assert done.code == (0 if adapter == "numpy" else 1)
@@ -271,7 +275,7 @@ def test_a_strangers_tests_run_beside_ours(few: Path) -> None:
 
 def test_a_file_of_theirs_that_cannot_be_read_stops_the_session_before_ours(few: Path, backend: str) -> None:
     (few / "test_theirs.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
-    done = Done(few, *FEW, ".", ROW, adapter=f"{backend}:Refuses")
+    done = Done(few, *FEW, *HERE, ".", ROW, adapter=f"{backend}:Refuses")
     done.expect(2, "1 error during collection", "not run", never="refused a legal call")
 
 
@@ -285,7 +289,7 @@ def test_a_file_of_theirs_that_cannot_be_read_stops_the_session_before_ours(few:
 )
 def test_what_a_conftest_removes_was_not_run(few: Path, body: str) -> None:
     (few / "conftest.py").write_text(f"def pytest_collection_modifyitems(items):\n{body}", encoding="utf-8")
-    done = Done(few, *FEW, FILE, "-q")
+    done = Done(few, *FEW, FILE, "-q", *STATIC)
     done.says("incomplete")
     assert done.code in (4, 5)
     assert "conforms to" not in done.text
@@ -297,7 +301,7 @@ def test_an_expected_failure_is_a_failure(few: Path, backend: str) -> None:
         "    [item.add_marker(pytest.mark.xfail) for item in items]\n",
         encoding="utf-8",
     )
-    done = Done(few, *FEW, *HERE, FILE, "-q", "--type", "f32", adapter=f"{backend}:Refuses")
+    done = Done(few, *FEW, *HERE, FILE, "-q", *STATIC, adapter=f"{backend}:Refuses")
     done.says("xfailed", "does not conform")
     assert " failed" not in done.text.splitlines()[-1]
     assert done.code == 1

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.tests.pytest_plugin.done import HERE, Done
+from conformance.tests.pytest_plugin.done import HERE, STATIC, Done
 from conformance.tests.small import Cli, cases
+from conformance.tests.some_slow import some_slow
 
 BACKEND = """from conformance.adapter import FunctionAdapter
 class Flat(FunctionAdapter):
@@ -18,7 +19,7 @@ class Flat(FunctionAdapter):
     def reshape(self, src, shape, special_zero):
         return src.reshape(-1).copy()
 """
-OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", "--type", "f32", *HERE)
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", *STATIC, *HERE)
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def lines_of_rows(text: str) -> list[str]:
 
 def test_failing_rows_are_grouped_as_a_run_groups_them(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(here)
-    words = ("--cases", "cases", "--type", "f32", "--hunt", "0", "--isolation", "none", "--out", "out")
+    words = ("--cases", "cases", *STATIC, "--hunt", "0", "--isolation", "none", "--out", "out")
     said = cli("run", "flat.py:Flat", *words).expect(1)
     done = call(here, "cases").expect(1, "failures:", never="= FAILURES =")
     assert kinds(done.text) == kinds(said.out)
@@ -64,7 +65,7 @@ def test_the_command_of_a_kind_repeats_its_failure_in_full(here: Path) -> None:
     again.expect(1, "= FAILURES =", "rule  ", "want  ", "got  ", "1 failed")
 
 
-@pytest.mark.parametrize("letters", ["-rf", "-ra", "-rfE"])
+@pytest.mark.parametrize("letters", some_slow(("-rf", "-ra", "-rfE"), ("-ra", "-rfE")))
 def test_who_asks_for_the_rows_in_the_short_summary_gets_them(here: Path, letters: str) -> None:
     done = call(here, letters, "cases")
     failed = int(done.text.split(" failed, ")[0].split()[-1])

@@ -27,8 +27,8 @@ def call(folder: Path, backend: str, *options: str) -> Done:
 
 
 def test_a_drawn_row_that_fails_is_shown_with_its_case_and_stands_in_the_evidence(tmp_path: Path) -> None:
-    done = call(tmp_path, "broken:eight-buffers-in-turn", "--hunt", "60")
-    done.says("a drawn row failed: drawn-0-", "answer changed later", "- id: answer-changed-later-each-call-alone")
+    done = call(tmp_path, "broken:zero-flag-ignored", "--hunt", "60")
+    done.says("a drawn row failed: drawn-0-", "refused a legal call", "- id: refused-a-legal-call-zero-copies")
     assert done.code != 0
     evidence = read(tmp_path / "out" / "results.jsonl")
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}

@@ -18,7 +18,7 @@ from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
 from ..small import plan
-from .done import FEW, FILE, HERE, ROW, Done
+from .done import FEW, FILE, HERE, ROW, STATIC, Done
 
 NAME = ROW.partition("[")[0]
 
@@ -35,8 +35,9 @@ def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conf
 # ── backends ──────────────────────────────────────────────────────────────────────────────────────
 def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> None:
     done = Done(
-        few, *FEW, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-2021", adapter=f"{backend}:Refuses"
-    )
+        few, *FEW, *HERE, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-2021",
+        adapter=f"{backend}:Refuses",
+    )  # fmt: skip
     assert done.code == 1
     for label in ("rule  ", "case  ", "call  ", "want  ", "got  ", "verdict  ", "diagnosis  "):
         done.says(label)
@@ -44,7 +45,7 @@ def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> No
     assert "Traceback" not in done.text
     assert "plugin.py" not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
-    repeated = Done(few, *FEW, again, adapter=f"{backend}:Refuses")
+    repeated = Done(few, *FEW, *HERE, again, adapter=f"{backend}:Refuses")
     repeated.says("1 failed")
 
 
@@ -55,19 +56,20 @@ def test_who_asks_to_stop_at_a_failure_gets_one(few: Path, backend: str, stop: s
     assert done.code in (1, 2)
 
 
-@pytest.mark.parametrize("name", ["Errs", "Exits"])
-def test_an_error_of_the_adapter_is_no_refusal(few: Path, backend: str, name: str) -> None:
-    Done(few, *FEW, ROW, adapter=f"{backend}:{name}").expect(1, "adapter error", "1 failed")
+@pytest.mark.parametrize(("name", "where"), [("Errs", HERE), ("Exits", ())])
+def test_an_error_of_the_adapter_is_no_refusal(few: Path, backend: str, name: str, where: tuple[str, ...]) -> None:
+    Done(few, *FEW, *where, ROW, adapter=f"{backend}:{name}").expect(1, "adapter error", "1 failed")
 
 
 def test_who_claims_nothing_shows_nothing(few: Path, backend: str) -> None:
-    done = Done(few, *FEW, "-q", "-rs", "--document", "static-2022", "--type", "f32", adapter=f"{backend}:Abstains")
+    part = "--document", "static-2022", "--type", "f32"
+    done = Done(few, *FEW, *HERE, "-q", "-rs", *part, adapter=f"{backend}:Abstains")
     done.expect(4, "skipped", "not claimed: StaticReshape", "incomplete")
 
 
 def test_noise_and_the_repositorys_warning_filters_change_no_verdict(few: Path, backend: str) -> None:
     (few / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
-    done = Done(few, *FEW, FILE, "-q", adapter=f"{backend}:Prints")
+    done = Done(few, *FEW, FILE, "-q", *STATIC, adapter=f"{backend}:Prints")
     assert "failed" not in done.text.splitlines()[-1]
     assert "babble" not in done.text
 
@@ -111,7 +113,7 @@ def test_a_name_that_the_locale_cannot_decode_is_one_line_under_xdist(here: Path
 
 def test_evidence_that_cannot_be_written_is_no_success(few: Path) -> None:
     (few / "taken").write_text("", encoding="utf-8")
-    part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")  # -k leaves nothing out
+    part = (*STATIC, "-k", "StaticReshape")  # -k leaves nothing out
     done = Done(few, *FEW, "-q", *part, "--conformance-out=taken/out")
     done.expect(4, "--conformance-out taken/out: Not a directory", never="the whole target conforms")
 
@@ -121,7 +123,7 @@ def test_a_full_disk_is_one_line_that_names_the_file_even_if_warnings_are_errors
     (few / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
     (few / "conftest.py").write_text(limit, encoding="utf-8")
-    part = ("--type", "f32", "--operation", "StaticReshape", "-p", "no:cacheprovider")
+    part = (*STATIC, "-p", "no:cacheprovider")
     done = Done(few, *FEW, "-q", *part, "--conformance-out=out")
     done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
 
@@ -129,7 +131,7 @@ def test_a_full_disk_is_one_line_that_names_the_file_even_if_warnings_are_errors
 def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(few: Path) -> None:
     text = "import os\ndef pytest_sessionfinish():\n    os.makedirs('out/results.jsonl/x')\n"
     (few / "conftest.py").write_text(text, encoding="utf-8")
-    part = ("--type", "f32", "--operation", "StaticReshape", "-k", "StaticReshape")
+    part = (*STATIC, "-k", "StaticReshape")
     done = Done(few, *FEW, "-q", *part, "--conformance-out=out")
     done.says("was changed while the run wrote it", "not shown: what was asked for as evidence was not written")
     assert "the whole target conforms" not in done.text
@@ -137,10 +139,7 @@ def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(few: Pa
 
 
 def test_junit_counts_and_the_evidence_agree_with_a_plain_run(few: Path, backend: str) -> None:
-    done = Done(
-        few, *FEW, "-q", "--junitxml=junit.xml", "--conformance-out=out",
-        "--type", "f32", "--operation", "StaticReshape", adapter=f"{backend}:Refuses",
-    )  # fmt: skip
+    done = Done(few, *FEW, "-q", "--junitxml=junit.xml", "--conformance-out=out", *STATIC, adapter=f"{backend}:Refuses")
     assert done.code == 1
     suite = plan(few)
     asked = [r for r in suite.rows if r.operation == "StaticReshape" and r.type == "f32" and "large" not in r.facets]
@@ -174,11 +173,9 @@ LISTENERS = {
 def test_who_listens_gets_what_there_is_and_changes_no_verdict(few: Path, backend: str, listens: str) -> None:
     (few / "conftest.py").write_text(f"import pytest\n\nSEEN = []\n\n{LISTENERS[listens]}", encoding="utf-8")
     (few / "test_theirs.py").write_text("def test_theirs():\n    pass\n", encoding="utf-8")
-    rows = [row for row in plan(few).rows if row.type == "f32"]
-    done = Done(
-        few, *FEW, *HERE, ".", FILE, "-q", "--type", "f32", "--tb=no", "--conformance-out=out",
-        adapter=f"{backend}:Refuses",
-    )  # fmt: skip
+    rows = [row for row in plan(few).rows if (row.type, row.operation) == ("f32", "StaticReshape")]
+    words = (".", FILE, "-q", *STATIC, "--tb=no", "--conformance-out=out")
+    done = Done(few, *FEW, *HERE, *words, adapter=f"{backend}:Refuses")
     wanted = {result.row: dict(result.verdicts) for result in run(rows, load_adapter(f"{backend}:Refuses"))}
     got = {result.row: dict(result.verdicts) for result in read(few / "out" / "results.jsonl").results}
     assert {row: got[row] for row in wanted} == wanted

@@ -124,7 +124,7 @@ def test_a_waived_row_is_an_expected_failure_whose_reason_is_shown(complete: Pat
 
 def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: Path) -> None:
     write_waivers(here, date.today() - timedelta(days=1))
-    Done(here, *WAIVED, adapter="mine.py:Keeps").expect(1, "expired on", never="xfailed")
+    Done(here, *WAIVED, *F32, adapter="mine.py:Keeps").expect(1, "expired on", never="xfailed")
     Done(here, *WAIVED, adapter="numpy").expect(6, "expired on")
     write_waivers(here, date.today() + timedelta(days=1))
     Done(here, *WAIVED, adapter="numpy").expect(6, "is stale, nothing that it is for fails")
