@@ -18,7 +18,7 @@ Lengths = tuple[int, ...]
 Plain = tuple[Lengths, Lengths, bool]
 
 EVERY_CALL = 873_912
-SLICE = 23
+SLICE = 47
 """Odd, so that both flags are met."""
 
 

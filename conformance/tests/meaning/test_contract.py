@@ -160,11 +160,11 @@ EXTREMES: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = [
 
 
 def candidates(domain: Any) -> Iterator[tuple[Any, ...]]:
-    """Calls of a domain as they are, some beyond it, and small ones in every form."""
-    for call in itertools.chain(calls(domain), EXTREMES):
-        yield (*call, None)
+    """Small calls in every form, calls of a domain as they are, and some beyond it."""
     for call, form in itertools.product(itertools.chain(calls(TINY), EXTREMES), forms()):
         yield (*call, form)
+    for call in itertools.chain(calls(domain), EXTREMES):
+        yield (*call, None)
 
 
 def witness(spec: Spec, name: str, domain: Any) -> tuple[str, tuple[Any, ...]] | None:
