@@ -18,6 +18,7 @@ from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
 from ..small import plan
+from ..some_slow import some_slow
 from .done import FEW, FILE, HERE, ROW, STATIC, Done
 
 NAME = ROW.partition("[")[0]
@@ -101,7 +102,7 @@ def test_of_several_runs_of_a_row_the_bad_one_counts(few: Path, backend: str, re
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
-@pytest.mark.parametrize("where", ["the folder", "an option"])
+@pytest.mark.parametrize("where", some_slow(("the folder", "an option"), ("an option",)))
 def test_a_name_that_the_locale_cannot_decode_is_one_line_under_xdist(here: Path, where: str) -> None:
     pytest.importorskip("xdist")
     (here / "\u00e9").mkdir()
