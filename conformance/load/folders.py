@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -11,8 +10,6 @@ from pathlib import Path
 from ..model import Malformed, Place, Problem
 from ..system.files import read_bytes
 from .strict_yaml import MOST
-
-_EXTENDS = re.compile(rb"^extends:", re.MULTILINE)
 
 
 def spec_folder() -> Path:
@@ -34,7 +31,7 @@ def layers(folder: Path | None, bundled: Path) -> list[Path]:
     """Return the folders to read: the bundled one, another in its place, or both if that says `extends: bundled`."""
     if folder is None:
         return [bundled]
-    extends = any(_EXTENDS.search(content_of(path)) for path in folder.glob("*.yaml"))
+    extends = any(b"\nextends:" in b"\n" + content_of(path) for path in folder.glob("*.yaml"))
     return [bundled, folder] if extends else [folder]
 
 

@@ -27,12 +27,12 @@ _WIDEST = 100
 
 def printable(text: str) -> str:
     """Return the text in one line, with escapes for characters that act on a terminal or on the reading order."""
-    return "".join(_inert(character) for character in text)
+    if text.isprintable():
+        return text
+    return "".join([character if character.isprintable() else _inert(character) for character in text])
 
 
 def _inert(character: str) -> str:
-    if character.isprintable():
-        return character
     if character == "\n":
         return "\\n"
     return f"\\x{ord(character):02x}" if ord(character) < 0x100 else f"\\u{ord(character):04x}"
