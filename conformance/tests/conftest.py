@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from . import memo
 
 memo.install()
+gc.set_threshold(100_000)  # as the command does: objects stay, and the collector would look at all of them again
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
 
 from .skips import describe_skips  # noqa: E402

@@ -13,18 +13,24 @@ from typing import Any
 
 from conformance.certify import canary
 from conformance.cli import sweep as cli_sweep
+from conformance.explore import hunt as explore_hunt
 from conformance.explore.blocks import Order
 from conformance.isolate.launch import DEFAULT_LIMITS, Limits
 from conformance.load import cases as load_cases
+from conformance.load import cells as load_cells
+from conformance.load import schema
 from conformance.load import spec as load_spec
 from conformance.load.folders import layers, spec_folder
+from conformance.load.strict_yaml import MOST as MOST_BYTES
 from conformance.model import Case, Malformed, Problem, Spec, Suite
 from conformance.model.cases import UnreadCase
 from conformance.plan import challenge as plan_challenge
 from conformance.plan import rows as plan_rows
+from conformance.plan.draw_calls import Draw
 from conformance.plan.rows import Plan, Row
 from conformance.prove import cells, check_cases
 from conformance.prove import mutants as prove_mutants
+from conformance.system.files import read_bytes
 
 MOST = 40
 """Values that are remembered of each function; the oldest goes first."""
@@ -32,7 +38,10 @@ MOST = 40
 
 def install() -> None:
     """Put the remembering functions in place, before other modules import them by name."""
+    read_file = _remembering_files(schema.read_file)
     for module, name, remember in (
+        (load_spec, "read_file", lambda _: read_file),
+        (load_cells, "read_file", lambda _: read_file),
         (load_spec, "load_spec", _remembering_spec),
         (load_cases, "load_spec", lambda _: load_spec.load_spec),
         (load_cases, "with_cases", _remembering_suite),
@@ -42,6 +51,9 @@ def install() -> None:
         (plan_challenge, "fresh_cases", _remembering_fresh),
         (canary, "_run_planted_backend", _remembering_counts),
         (cli_sweep, "_count_failures", _remembering_swept),
+        (explore_hunt, "Draw", lambda _: str),
+        (explore_hunt, "draw_case", _remembering_draws),
+        (explore_hunt, "rows_of", _remembering_hunted),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
         (prove_mutants, "reference_mutants", lambda find: cache(lambda: tuple(find()))),
         (check_cases, "problems_with_expectations", _listing),
@@ -72,6 +84,29 @@ def _contents(folders: Iterable[Path]) -> tuple[Any, ...]:
         (folder.name, tuple((path.name, path.read_bytes()) for path in sorted(folder.glob("*.yaml"))))
         for folder in folders
     )
+
+
+_Read = Callable[[Path, str], tuple[Any, list[Problem]]]
+
+
+def _remembering_files(read: _Read) -> _Read:
+    """Remember the content of a file without problems, which nobody changes: a test spoils one of several files."""
+    memory = _Memory()
+
+    @wraps(read)
+    def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
+        try:
+            key = path.parent.name, path.name, schema, read_bytes(path, MOST_BYTES)
+        except OSError:
+            return read(path, schema)
+        if key not in memory:
+            content, problems = read(path, schema)
+            if problems:
+                return content, problems
+            memory.keep(key, content)
+        return memory[key], []
+
+    return read_file
 
 
 def _remembering_spec(load: Callable[[Path | None], Spec]) -> Callable[[Path | None], Spec]:
@@ -192,6 +227,43 @@ def _remembering_fresh(draw: Callable[..., Iterable[Case]]) -> Callable[..., lis
         return cases
 
     return fresh_cases
+
+
+MOST_DRAWN = 1500
+_DRAWN: dict[int, Case] = {}
+"""The first cases that hunts drew, by their identity: other hunts of the same seed begin with the same."""
+
+
+def _remembering_draws(draw: Callable[[Draw, list[str]], Case]) -> Callable[[str, list[str]], Case]:
+    """Remember the cases that hunts draw first; a text stands for the draws from it."""
+    memory: dict[Any, Case] = {}
+
+    def draw_case(seed: str, types: list[str]) -> Case:
+        key = seed, tuple(types)
+        case = memory[key] if key in memory else draw(Draw(seed), types)
+        if len(memory) < MOST_DRAWN:
+            memory[key] = _DRAWN[id(case)] = case
+        return case
+
+    return draw_case
+
+
+def _remembering_hunted(rows: Callable[..., Iterable[Row]]) -> Callable[..., Iterable[Row]]:
+    """Remember the rows of these cases, but not of one that a hunt made smaller."""
+    memory = _Memory(2 * MOST_DRAWN)
+
+    @wraps(rows)
+    def rows_of(cases: list[Case], spec: Spec, compiled: Any) -> Iterable[Row]:
+        (case,) = cases
+        if id(case) not in _DRAWN:
+            return rows(cases, spec, compiled)
+        key = id(spec), id(case)
+        if key not in memory:
+            memory.keep(key, (spec, tuple(rows(cases, spec, compiled))))
+        found: tuple[Row, ...] = memory[key][1]
+        return found
+
+    return rows_of
 
 
 def _remembering_by_plan(function: Callable[..., Any], name: Callable[[Any], Any]) -> Callable[..., Any]:
