@@ -171,8 +171,8 @@ def test_the_same_seed_finds_the_same(name: str, scope: Scope) -> None:
 
 
 def test_other_seeds_try_other_calls(scope: Scope) -> None:
-    tried = {hunt(BROKEN["chains-fused"](), scope, 3000, seed).examples for seed in range(4)}
-    assert len(tried) > 1
+    first, *others = (hunt(BROKEN["chains-fused"](), scope, 3000, seed).examples for seed in range(2))
+    assert [first] != others
 
 
 class Moody:
@@ -218,8 +218,9 @@ def test_all_kinds_of_calls_are_tried(spec: Spec) -> None:
     for case in invented(2000):
         for step in case.steps:
             lengths |= {*step.src, *(abs(entry) for shape in step.shapes for entry in shape)}
-        for row in rows_of([case], spec, compiled):
-            facets.update(facet.partition(":")[0] for facet in row.facets)
+        rows = list(rows_of([case], spec, compiled))
+        facets.update(facet.partition(":")[0] for row in rows for facet in row.facets)
+        for row in {row.operation: row for row in rows}.values():  # the other ways to call it mean the same
             for task in row.steps:
                 meanings = [judged.meaning for judged in task.meanings]
                 kinds.update("open" if each.kind == "legal" and each.rules else each.kind for each in meanings)
