@@ -64,6 +64,8 @@ def named(script: Script) -> str:
 WRITERS = tuple(each for each in NODES if each.backend in ("onnxruntime", "openvino", "onednn"))
 """One of each module that writes such scripts."""
 every_script = pytest.mark.parametrize("script", SCRIPTS, ids=named)
+OF_EACH_MODULE = (*{writer(each.backend): each for each in reversed(SCRIPTS) if not each.in_c}.values(), SCRIPTS[-1])
+"""One of each module that writes scripts."""
 
 
 @cache
@@ -71,11 +73,16 @@ def spec() -> Any:
     return load_spec()
 
 
+@cache
+def compiled_spec() -> Any:
+    return contracts(spec())
+
+
 def row_of(attributes: Mapping[str, Operand | None], given: str = "attribute", bits: str | None = None) -> Row:
     """A row of a plain case with these attributes, made without the loader."""
     step = Step("f32", (2, 3), ((6,),), (False,), {"*": Expected("unspecified")}, bits=bits)
     case = Case("a-case", "cases/a.yaml", "extra-attributes", (step,), Place("cases/a.yaml", 1), attributes=attributes)
-    return next(row for row in rows_of([case], spec(), contracts(spec())) if row.given == given)
+    return next(row for row in rows_of([case], spec(), compiled_spec()) if row.given == given)
 
 
 def text(value: object) -> Operand:
@@ -103,6 +110,7 @@ TOKEN = re.compile(
 )
 
 
+@lru_cache(8)
 def tokens(program: str) -> list[tuple[str, str]]:
     """The tokens of a C program, as a compiler with trigraphs sees it."""
     program = program.replace("??/", "\\").replace("\\\n", "")
@@ -119,10 +127,30 @@ def shape(script: Script, program: str) -> object:
 
 
 @lru_cache(8)
-def _parts(program: str) -> tuple[str, list[object]]:
-    """What a program in Python does, and the values of its literals."""
-    shape = Shape()
-    return ast.dump(shape.visit(ast.parse(program))), shape.values
+def _parts(program: str) -> tuple[list[str], list[object]]:
+    """What each statement of a program in Python does, and the values of its literals.
+
+    Most statements stand in many programs, and are taken apart once; what is before a statement counts as its text.
+    """
+    assert program.isascii(), "columns are counted in bytes"
+    lines = re.split("\r\n|\r|\n", program)
+    shapes: list[str] = []
+    literals: list[object] = []
+    line, column = 0, 0
+    for node in ast.parse(program).body:
+        assert node.end_lineno
+        first, last = lines[line][column:], lines[line + 1 : node.end_lineno]
+        line, column = node.end_lineno - 1, node.end_col_offset or 0
+        source = "\n".join((first, *last, str(column)))
+        if source not in _STATEMENTS:
+            visitor = Shape()
+            _STATEMENTS[source] = ast.dump(visitor.visit(node)), visitor.values
+        shapes.append(_STATEMENTS[source][0])
+        literals += _STATEMENTS[source][1]
+    return shapes, literals
+
+
+_STATEMENTS: dict[str, tuple[str, list[object]]] = {}
 
 
 def bytes_of(literal: str) -> bytes:

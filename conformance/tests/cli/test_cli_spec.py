@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.load.folders import cases_folder, spec_folder
+from conformance.load.folders import cases_folder
 
+from ..folders import bundled
 from ..small import Cli
 from .spec_commands import DOCUMENTS, MEANING, ROOT, answer, run
 
@@ -18,9 +19,7 @@ __all__ = ["run"]
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """A copy of the specification that a test may spoil."""
-    folder = tmp_path / "spec"
-    shutil.copytree(spec_folder(), folder, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+    return bundled(tmp_path)
 
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
@@ -125,13 +124,32 @@ cases:
     run("check", "--cases", tmp_path).expect(1, out="holds no *.yaml")
 
 
-def test_check_locks_the_ids_of_new_cases_only_when_asked(run: Cli, tmp_path: Path) -> None:
-    folder = tmp_path / "cases"
-    shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
+ADDED = """\
+  - {id: added-two, rule: dst-has-shape-rank, src: "T[24]", shape: [1, 2, 1, 3, 1, 4, 1], special_zero: false,
+     expect: "T[1, 2, 1, 3, 1, 4, 1]"}
+  - {id: added-one, rule: same-volume, src: "T[24]", shape: [1, 2, 1, 3, 1, 5, 1], special_zero: false, expect: reject}
+"""
+
+
+def check_locks(run: Cli, folder: Path, ids: list[str]) -> None:
     run("check", "--cases", folder).expect(1, out="add --lock to lock it")
     assert not (folder / "ids.lock").exists()
-    assert run("check", "--cases", folder, "--lock")[0] == 0
-    assert run("check", "--cases", folder)[0] == 0
+    run("check", "--cases", folder, "--lock").expect(0)
+    assert (folder / "ids.lock").read_text(encoding="utf-8").split() == ids
+    run("check", "--cases", folder).expect(0)
+
+
+def test_check_locks_the_ids_of_new_cases_only_when_asked(run: Cli, tmp_path: Path) -> None:
+    """Of cases that a folder adds, which alone are checked and locked there."""
+    (tmp_path / "added.yaml").write_text(f"extends: bundled\nabout: Added.\ncases:\n{ADDED}", encoding="utf-8")
+    check_locks(run, tmp_path, ["added-one", "added-two"])
+
+
+@pytest.mark.slow
+def test_check_locks_the_ids_of_all_cases_of_a_folder_that_extends_none(run: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "cases"
+    shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
+    check_locks(run, folder, (cases_folder() / "ids.lock").read_text(encoding="utf-8").split())
 
 
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────

@@ -8,12 +8,14 @@ import sys
 from typing import Any
 
 import pytest
+from jinja2 import UndefinedError
 
 from conformance.cli.main import main
+from conformance.report.render import render_page
 from conformance.system import terminal
 
 from ..small import Cli
-from .spec_commands import MEANING, MISTYPED, ROOT, run
+from .spec_commands import MISTYPED, ROOT, run
 
 __all__ = ["run"]
 HELP_CPU = 0.15
@@ -78,6 +80,8 @@ def test_help_imports_nothing_slow_and_takes_no_time() -> None:
         *_, last = done.stdout.splitlines()
         assert "slow: []" in last
         best = min(best, float(last.rpartition(" ")[2]))
+        if best < HELP_CPU:
+            break
     assert best < HELP_CPU
 
 
@@ -86,27 +90,31 @@ def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
         "import sys\nimport conformance.pytest_plugin.hooks, conformance.report.publish, conformance.report.verify\n"
         "from conformance.report import compare_page, diff_report, junit, render, report_page\n"
         "from conformance.cli.main import main\nassert main(['list', 'rules']) == 0\n"
-        "print('early:', 'jinja2' in sys.modules)\nrender.render_page('diff.html')"
+        "print('early:', 'jinja2' in sys.modules)"
     )
     done = python("-c", code)
     assert done.stdout.splitlines()[-1] == "early: False"
-    assert "UndefinedError" in done.stderr, "a value that a page lacks is an error"
+
+
+def test_a_value_that_a_page_lacks_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        render_page("diff.html")
 
 
 def test_the_module_is_the_command() -> None:
-    done = python("-m", "conformance", *MEANING)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "[3, 20]" in done.stdout
-    assert "\x1b" not in done.stdout
-    done = python("-m", "conformance", "explain", "one-infre")
+    done = python("-m", "conformance", "list", "ruels")
     assert done.returncode == 2
-    assert done.stderr == "conformance: unknown name 'one-infre'; did you mean 'one-infer'?\n"
+    assert done.stderr.startswith("conformance: unknown list 'ruels'; did you mean 'rules'")
 
 
-def test_a_terminal_of_few_characters_gets_escapes() -> None:
-    done = python("-m", "conformance", "diff-documents", "static-2022", "static-2021", PYTHONIOENCODING="ascii")
+def test_a_terminal_of_few_characters_gets_escapes(run: Cli) -> None:
+    words = ("diff-documents", "static-2022", "static-2021")
+    assert "→" in run(*words).expect(0).out
+    done = python("-m", "conformance", *words, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
+    assert "static-2022 \\u2192 static-2021" in done.stdout
     assert done.stdout.isascii()
+    assert "\x1b" not in done.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")

@@ -11,13 +11,14 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.load.cells import DIMENSIONS, load_cells
-from conformance.load.folders import cases_folder, spec_folder
+from conformance.load.folders import cases_folder
 from conformance.load.schema import schema_of
 from conformance.model import Claims
 from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, plan_of
 from conformance.prove.cells import problems_with_cells, table_of
 
+from ..folders import bundled
 from ..small import Cli
 
 ARRANGEMENTS = DIMENSIONS["arrangement"]
@@ -26,7 +27,7 @@ ARRANGEMENTS = DIMENSIONS["arrangement"]
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """A copy of the specification that a test may change."""
-    return Path(shutil.copytree(spec_folder(), tmp_path / "spec", ignore=shutil.ignore_patterns("__pycache__")))
+    return bundled(tmp_path)
 
 
 def one_case(folder: Path, **keys: Any) -> Path:
