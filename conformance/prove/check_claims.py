@@ -64,9 +64,10 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]
     by_facet: dict[str, Row] = {}
     for row in rows:
         facet = f"rank:{len(row.case.steps[0].src)}"
-        claimed = row.operation in claims.operations and not any(map(claims.leaves, row.facets - {facet}))
-        if claimed and row.type == "f32" and facet in row.facets:
-            by_facet.setdefault(facet, row)
+        if row.type != "f32" or facet not in row.facets or facet in by_facet:
+            continue
+        if row.operation in claims.operations and not any(map(claims.leaves, row.facets - {facet})):
+            by_facet[facet] = row
     return by_facet.items()
 
 
