@@ -39,7 +39,7 @@ from conformance.run.row import run
 BROKEN = broken_backends()
 ENOUGH = 20_000
 """Examples within which each planted backend is found."""
-SOON = ("accepts-everything", "zero-flag-ignored", "last-infer-wins", "answers-from-memory", "counts-in-64-bits",
+SOON = ("accepts-everything", "zero-flag-ignored", "answers-from-memory", "counts-in-64-bits",
         "strides-ignored", "one-nan", "lengths-in-16-bits", "declaration-not-read")  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from conformance.meaning.clauses import compile_clauses
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
 from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
-from conformance.plan.rows import plan_of, row_of
+from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
 from conformance.tests.small import Cli
 
@@ -201,20 +201,30 @@ class Bent:
         return ANSWERS.get(self.how, lambda answer: answer)(answer)
 
 
+JUDGED = Domain(1, 2, 2, -2, 2)
+
+
+@pytest.fixture(scope="module")
+def judged(spec: Spec) -> list[Row]:
+    """Every call of a small domain as a row of a case."""
+    ways, compiled = ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
+    cases = [call_case("x", "same-volume", "f32", call) for call in calls(JUDGED)]
+    return [
+        row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)
+        for way in ways
+        for case in cases
+    ]
+
+
 @pytest.mark.parametrize("how", ["src", "guard", "shape", "empty dims", *ANSWERS, *REFUSALS])
-def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, how: str) -> None:
+def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, judged: list[Row], how: str) -> None:
     """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""
-    domain = Domain(1, 2, 2, -2, 2)
-    ways = ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"])
-    total = swept(spec, Off(how), domain, operations=["StaticReshape", "DynamicReshape-1"])
+    total = swept(spec, Off(how), JUDGED, operations=["StaticReshape", "DynamicReshape-1"])
     slow: dict[str, Counter[str]] = {}
-    compiled, adapter = contracts(spec), Off(how)
-    for way in ways:
-        for call in calls(domain):
-            case = call_case("x", "same-volume", "f32", call)
-            row = row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)
-            for document, verdict in run_row(row, adapter, False).verdicts.items():
-                slow.setdefault(document, Counter())[verdict] += 1
+    adapter = Off(how)
+    for row in judged:
+        for document, verdict in run_row(row, adapter, False).verdicts.items():
+            slow.setdefault(document, Counter())[verdict] += 1
     assert {document: +Counter(counts) for document, counts in total.verdicts.items()} == slow
     assert any(counts["fail"] + counts["error"] for counts in slow.values())
     assert total.failures
