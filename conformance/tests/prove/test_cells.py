@@ -92,13 +92,16 @@ def test_check_reports_an_exemption_of_a_cell_that_a_case_fills(cli: Cli, spec: 
         ("elements: [few]", "elements: [some]", "few"),
     ],
 )
-def test_check_names_the_line_of_a_mistake_in_cells(cli: Cli, spec: Path, old: str, new: str, said: str) -> None:
+def test_check_names_the_line_of_a_mistake_in_cells(
+    cli: Cli, spec: Path, tmp_path: Path, old: str, new: str, said: str
+) -> None:
     path = spec / "cells.yaml"
     lines = path.read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if old in text)
     path.write_text("\n".join(lines).replace(old, new), encoding="utf-8")
-    cli("check", "--spec", spec).expect(1, lines=0, out=[f"cells.yaml:{line}: ", said])
-    cli("list", "cells", "--spec", spec).expect(2, err="cells.yaml")
+    folders = ("--spec", spec, "--cases", one_case(tmp_path))
+    cli("check", *folders).expect(1, lines=0, out=[f"cells.yaml:{line}: ", said])
+    cli("list", "cells", *folders).expect(2, err="cells.yaml")
 
 
 def test_a_specification_without_cells_has_no_table(cli: Cli, spec: Path, tmp_path: Path) -> None:

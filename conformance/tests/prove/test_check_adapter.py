@@ -234,7 +234,7 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
     ("fault", "phase", "words"),
     [
         pytest.param("silent", "stop", "stop: no answer", marks=pytest.mark.slow),
-        ("wrong-byte-order", "run", "wrong order"),
+        pytest.param("wrong-byte-order", "run", "wrong order", marks=pytest.mark.slow),  # fast: "bytes swapped" above
         ("changed-input", "run", "src changed"),
         (
             "dies",

@@ -13,6 +13,8 @@ PACKAGE = Path(conformance.__file__).parent
 
 
 OPERATIONS = tuple(load_spec().operations)
+WORD = "Reshape"
+"""Stands in the name of every operation; a module without it need not be parsed."""
 
 
 def find_operation_names(text: str) -> Iterator[str]:
@@ -29,7 +31,11 @@ def find_operation_names(text: str) -> Iterator[str]:
 def test_no_module_of_the_suite_spells_an_operation() -> None:
     files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("tests", "adapters")]
     assert len(files) > 100
-    assert {path.name: names for path in files if (names := [*find_operation_names(path.read_text("utf-8"))])} == {}
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    assert all(WORD in operation for operation in OPERATIONS)
+    found = {path: [*find_operation_names(text)] for path, text in texts.items() if WORD in text}
+    assert found
+    assert {path.name: names for path, names in found.items() if names} == {}
 
 
 def test_an_operation_in_a_text_is_found_and_one_in_a_docstring_is_not() -> None:
