@@ -217,6 +217,12 @@ def test_private_vectors_need_no_specification(private: Path) -> None:
     assert load_suite(None, private).cases.keys() > load_suite().cases.keys()
 
 
+def test_a_file_that_only_mentions_extends_adds_to_nothing(private: Path) -> None:
+    assert load_suite(None, private).added
+    spoil(private / "acme.yaml", "extends: bundled\nabout: ", "# No extends: bundled here.\nabout: ")
+    assert not load_suite(None, private).added
+
+
 # ── what is added cannot change what is there ─────────────────────────────────────────────────────
 def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> None:
     plain, added = load_spec(), load_spec(DIALECT / "spec")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,9 +97,13 @@ def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
     assert done.stdout.splitlines()[-1] == "early: False"
 
 
-def test_a_value_that_a_page_lacks_is_an_error() -> None:
-    with pytest.raises(UndefinedError):
-        render_page("diff.html")
+def test_a_value_that_a_page_lacks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.report.render.FOLDER", tmp_path)
+    (tmp_path / "of-a-test.html").write_text("<p>{{ given }}", encoding="utf-8")
+    (tmp_path / "of-a-test.css").touch()
+    assert render_page("of-a-test.html", style="of-a-test.css", given="here") == "<p>here"
+    with pytest.raises(UndefinedError, match="given"):
+        render_page("of-a-test.html", style="of-a-test.css")
 
 
 def test_the_module_is_the_command() -> None:
