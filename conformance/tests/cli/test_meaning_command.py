@@ -111,7 +111,7 @@ def test_diff_documents_says_what_was_added_and_shows_it(run: Cli) -> None:
     run("diff-documents", "static-2022", "static-2021").expect(0, out=data["example"]["command"])
 
 
-@pytest.mark.parametrize(("a", "b"), combinations(DOCUMENTS, 2))
+@pytest.mark.parametrize(("a", "b"), list(combinations(DOCUMENTS, 2)))
 def test_the_example_of_a_diff_can_be_typed_and_parts_the_documents(run: Cli, a: str, b: str) -> None:
     example = answer(run, "diff-documents", a, b)["example"]
     assert (example is None) == ((a, b) == ("static-2021", "static-2020"))
