@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import repeat
 from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
@@ -54,47 +55,60 @@ class Misfit(NamedTuple):
     """`is 3`, `lacks record`, `has an unknown key "x"`."""
 
 
-def misfit(value: Any, form: Form, where: str = "") -> Misfit | None:
+def misfit(value: Any, form: Form) -> Misfit | None:
     """Compare a value with a form; None if it fits."""
+    wrong = _compare(value, form)
+    return wrong and wrong._replace(where=wrong.where.removeprefix("."))
+
+
+def _compare(value: Any, form: Form) -> Misfit | None:
+    if isinstance(form, type):
+        fits = type(value) is form
+    elif isinstance(form, frozenset):
+        fits = isinstance(value, str) and value in form
+    elif isinstance(form, OneOf):
+        fits = any(_compare(value, one) is None for one in form.forms)
+    elif isinstance(form, dict) and isinstance(value, dict):
+        return _compare_object(value, form)
+    elif isinstance(form, Named) and isinstance(value, dict):
+        return _compare_parts(value.items(), repeat(form.form))
+    elif isinstance(form, list) and isinstance(value, list):
+        return _compare_parts(enumerate(value), repeat(form[0]))
+    else:
+        fits = _fits(value, form)
+    return None if fits else Misfit("", f"is {short(value)}")
+
+
+def _fits(value: Any, form: Form) -> bool:
+    """True if a value fits a form that is not for parts of a value."""
     match form:
-        case OneOf():
-            fits = any(misfit(value, one) is None for one in form.forms)
-        case Named() if isinstance(value, dict):
-            return _first(misfit(inner, form.form, _inside(where, key)) for key, inner in value.items())
-        case dict() if isinstance(value, dict):
-            return _misfit_of_object(value, form, where)
-        case list() if isinstance(value, list):
-            return _first(misfit(inner, form[0], f"{where}[{at}]") for at, inner in enumerate(value))
         case re.Pattern():
-            fits = isinstance(value, str) and form.fullmatch(value) is not None
-        case frozenset():
-            fits = isinstance(value, str) and value in form
+            return isinstance(value, str) and form.fullmatch(value) is not None
         case range():
-            fits = type(value) is int and value in form
+            return type(value) is int and value in form
         case Number():
-            fits = type(value) in (int, float) and form.least <= value <= form.most
+            return type(value) in (int, float) and form.least <= value <= form.most
         case FunctionType():
-            fits = form(value)
-        case _:
-            fits = type(value) is form
-    return None if fits else Misfit(where, f"is {short(value)}")
+            return bool(form(value))
+    return False
 
 
-def _misfit_of_object(value: Mapping[str, Any], form: Mapping[str, Form], where: str) -> Misfit | None:
+def _compare_object(value: Mapping[str, Any], form: Mapping[str, Form]) -> Misfit | None:
     forms = {key.removesuffix("?"): inner for key, inner in form.items()}
-    if lacking := [key for key in form if not key.endswith("?") and key not in value]:
-        return Misfit(where, f"lacks {', '.join(lacking)}")
+    if lacking := [key for key in form if key not in value and not key.endswith("?")]:
+        return Misfit("", f"lacks {', '.join(lacking)}")
     if unknown := next((key for key in value if key not in forms), None):
-        return Misfit(where, f"has an unknown key {short(unknown)}")
-    return _first(misfit(inner, forms[key], _inside(where, key)) for key, inner in value.items())
+        return Misfit("", f"has an unknown key {short(unknown)}")
+    return _compare_parts(value.items(), map(forms.__getitem__, value))
 
 
-def _inside(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
-
-
-def _first(misfits: Iterable[Misfit | None]) -> Misfit | None:
-    return next(filter(None, misfits), None)
+def _compare_parts(parts: Iterable[tuple[Any, Any]], forms: Iterable[Form]) -> Misfit | None:
+    """Compare the parts of an object or a list, each with its key or number, with their forms."""
+    for (key, inner), form in zip(parts, forms, strict=False):
+        if wrong := _compare(inner, form):
+            place = f"[{key}]" if isinstance(key, int) else f".{key}"
+            return Misfit(place + wrong.where, wrong.what)
+    return None
 
 
 def short(value: Any) -> str:

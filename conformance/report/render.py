@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,8 +39,8 @@ def render_page(
     from markupsafe import Markup
 
     own = [name for name in files if name.endswith(".css")]
-    css = "".join(_shorten_style(_read(name)) for name in [style, *own]) + (_printed_foot(foot) if foot else "")
-    script = "".join(_shorten_script(_read(name)) for name in files if name not in own)
+    css = "".join(map(_read_style, [style, *own])) + (_printed_foot(foot) if foot else "")
+    script = "".join(_read_script(name) for name in files if name not in own)
     scripts = {"script": Markup(script), "script_digest": _digest(script)}
     page = _environment().get_template(template).render(
         style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), **scripts, **values
@@ -79,8 +79,10 @@ def _read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def _shorten_style(text: str) -> str:
+@cache
+def _read_style(name: str) -> str:
     """A style without the spaces that only its readers need; every published page holds it."""
+    text = _read(name)
     return re.sub(r"\s*([{};,>])\s*|(:)\s+", r"\1\2", text).replace(";}", "}") + "\n"
 
 
@@ -88,17 +90,20 @@ def _prune_style(css: str, page: str) -> str:
     """A style without the rules for classes that neither the elements of a page nor its scripts name."""
     names = {name for one, many in _CLASSES.findall(page) for name in (one or many).split()}
     names.update(re.findall(r"[\w-]+", "".join(_SCRIPTS.findall(page))))
-
-    def is_on_page(selector: str) -> bool:
-        plain = re.sub(r":not\([^)]*\)", "", selector)
-        return "(" in plain or names.issuperset(re.findall(r"\.([a-zA-Z][\w-]*)", plain))
-
-    return _RULES.sub(lambda rule: rule[0] if any(map(is_on_page, rule[1].split(","))) else "", css)
+    return _RULES.sub(lambda rule: rule[0] if any(map(names.issuperset, _classes_of(rule[1]))) else "", css)
 
 
-def _shorten_script(text: str) -> str:
+@cache
+def _classes_of(selectors: str) -> Sequence[Set[str]]:
+    """The classes that each selector of a rule needs on a page; none for one with parentheses, which always stays."""
+    plain = (re.sub(r":not\([^)]*\)", "", selector) for selector in selectors.split(","))
+    return [frozenset(() if "(" in each else re.findall(r"\.([a-zA-Z][\w-]*)", each)) for each in plain]
+
+
+@cache
+def _read_script(name: str) -> str:
     """A script without its indentation, and without comments that begin a line."""
-    return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?ms)^[ \t]*/\*.*?\*/\n", "", text))
+    return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?ms)^[ \t]*/\*.*?\*/\n", "", _read(name)))
 
 
 def _join_lines(template: str) -> str:
