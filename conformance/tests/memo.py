@@ -5,13 +5,18 @@ Reading files is not left out: a file counts by its bytes, so that a folder that
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any
 
+from conformance import report
 from conformance.certify import canary
+from conformance.certify.conclude import Conclusion
+from conformance.certify.evidence import Evidence
+from conformance.certify.folder import REPORTS
 from conformance.cli import sweep as cli_sweep
 from conformance.explore import hunt as explore_hunt
 from conformance.explore.blocks import Order
@@ -54,6 +59,7 @@ def install() -> None:
         (explore_hunt, "Draw", lambda _: str),
         (explore_hunt, "draw_case", _remembering_draws),
         (explore_hunt, "rows_of", _remembering_hunted),
+        (report, "texts", _remembering_reports),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
         (prove_mutants, "reference_mutants", lambda find: cache(lambda: tuple(find()))),
         (check_cases, "problems_with_expectations", _listing),
@@ -264,6 +270,27 @@ def _remembering_hunted(rows: Callable[..., Iterable[Row]]) -> Callable[..., Ite
         return found
 
     return rows_of
+
+
+_Texts = Callable[..., Mapping[str, str]]
+
+
+def _remembering_reports(write: _Texts) -> _Texts:
+    """Remember the reports of the same rows with equal evidence and an equal conclusion: verifying writes them again."""
+    memory = _Memory()
+
+    @wraps(write)
+    def texts(
+        plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
+    ) -> Mapping[str, str]:
+        results = hashlib.sha256(repr((evidence, conclusion)).encode("utf-8", "surrogatepass")).digest()
+        key = id(plan.suite), tuple(map(id, plan.rows)), results, brief
+        _, written = memory[key] if key in memory else memory.keep(key, (plan, {}))
+        if missing := [name for name in names if name not in written]:
+            written.update(write(plan, evidence, conclusion, missing, brief))
+        return {name: written[name] for name in names}
+
+    return texts
 
 
 def _remembering_by_plan(function: Callable[..., Any], name: Callable[[Any], Any]) -> Callable[..., Any]:
