@@ -16,6 +16,7 @@ from conformance.plan.rows import Plan, plan_of, plan_of_case
 
 from .. import small
 from ..small import Command, command, mini, reporting
+from ..some_slow import some_slow
 
 __all__ = ["command", "reporting"]
 NAMES = list(planted.names())
@@ -81,7 +82,7 @@ def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> Non
         assert 0 < failures < verdicts
 
 
-@pytest.mark.parametrize("isolation", ["none", "worker"])
+@pytest.mark.parametrize("isolation", some_slow(["none", "worker"], ["none"]))
 def test_a_run_without_evidence_catches_each_of_them_with_a_few_rows(isolation: Isolation) -> None:
     """It reads a few cases only, so that a person who repeats a failure need not wait."""
     suite = load_suite()

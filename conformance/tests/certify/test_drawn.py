@@ -46,6 +46,11 @@ def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
+def many() -> list[Row]:
+    return drawn_rows(500)
+
+
+@pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
     folder = tmp_path_factory.mktemp("ring")
     return folder, certified(folder, RING, 60)
@@ -165,9 +170,9 @@ def test_rows_are_drawn_within_the_claims() -> None:
     assert drawn_rows(10, Claims(())) == []
 
 
-def test_every_kind_of_call_is_drawn() -> None:
+def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     """Legal and illegal ones, of every facet, chain and rank; and long sequences, in which calls come again."""
-    rows = drawn_rows(500)
+    rows = many
     facets = Counter(facet.partition(":")[0] for row in rows for facet in row.facets)
     assert {"type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form"} <= set(facets)
     kinds = Counter(step.meanings[0].meaning.kind for row in rows for step in row.steps)
@@ -181,6 +186,6 @@ def test_every_kind_of_call_is_drawn() -> None:
     assert max(len(row.case.steps) for row in long) == 999
 
 
-def test_the_reference_passes_every_drawn_row() -> None:
+def test_the_reference_passes_every_drawn_row(many: list[Row]) -> None:
     reference = load_adapter("numpy")
-    assert [row.id for row in drawn_rows(500) if is_failure(next(run([row], reference)))] == []
+    assert [row.id for row in many if is_failure(next(run([row], reference)))] == []

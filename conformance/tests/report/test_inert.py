@@ -71,7 +71,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-F32 = ("--type", "f32")
+F32, ALONE = ("--type", "f32"), ("--isolation", "none")
 COMMANDS = {
     "verify": ("verify", "{a}", "--cases", "{cases}"),
     "verify of what fails": ("verify", "{b}", "--cases", "{cases}"),
@@ -84,18 +84,20 @@ COMMANDS = {
     "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
     "merge": ("merge", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
     "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
-    "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", "--isolation", "none", "--out", "{out}"),
+    "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
     "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),
     "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/run3"),
-    "sweep under that name": ("sweep", f"{__file__}:Hostile", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
-    "hunt under that name": ("hunt", f"{__file__}:Hostile", "--examples", "20"),
-    "check-adapter under that name": ("check-adapter", f"{__file__}:Hostile"),
-    "check-adapter": ("check-adapter", f"{__file__}:Turned", "--isolation", "none"),
+    "sweep under that name": (
+        "sweep", f"{__file__}:Hostile", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+    ),
+    "hunt under that name": ("hunt", f"{__file__}:Hostile", *ALONE, "--examples", "20"),
+    "check-adapter under that name": ("check-adapter", f"{__file__}:Hostile", *ALONE),
+    "check-adapter": ("check-adapter", f"{__file__}:Turned", *ALONE),
     "sweep": (
-        "sweep", f"{__file__}:Turned", "--isolation", "none", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+        "sweep", f"{__file__}:Turned", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),
     "sweep in processes": ("sweep", f"{__file__}:Turned", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
-    "hunt": ("hunt", f"{__file__}:Turned", "--isolation", "none", "--examples", "20"),
+    "hunt": ("hunt", f"{__file__}:Turned", *ALONE, "--examples", "20"),
     "hunt in a process": ("hunt", f"{__file__}:Turned", "--examples", "20"),
     "explain": ("explain", HOSTILE),
     "list": ("list", HOSTILE),
@@ -199,7 +201,10 @@ def test_json_holds_no_command_and_reads_the_same(capsys: pytest.CaptureFixture[
 
 def writes(path: Path) -> Iterator[str]:
     """The calls by which a module prints."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if not re.search(r"\bprint\b|std(out|err)|write_line", text):
+        return
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         name = ast.unparse(node.func)
