@@ -86,8 +86,10 @@ def carried() -> list[str]:
 
 def copy_of_the_clone(target: Path) -> Path:
     """The repository's files alone, so that nothing is left in the checkout; of the reports only the README."""
-    for name in (name for name in carried() if not name.startswith("reports/") or name == "reports/README.md"):
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
+    names = [name for name in carried() if not name.startswith("reports/") or name == "reports/README.md"]
+    for folder in {(target / name).parent for name in names}:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
         shutil.copy2(ROOT / name, target / name)
     return target
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.certify import canary
+from conformance.certify import canary, signature, subject
 from conformance.certify import statement as records
 from conformance.certify.allowed import encode_key
 from conformance.certify.conclude import conclude_evidence
@@ -38,6 +38,7 @@ from conformance.report import certificate
 from conformance.report.certificate import Trust
 from conformance.report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from conformance.report.verify import FolderContent, Verified, verify_content
+from conformance.system.files import sha256_of
 from conformance.tests import small
 
 BACKEND = """
@@ -183,17 +184,22 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 @pytest.fixture
 def lab(original: Lab, tmp_path: Path) -> Iterator[Lab]:
-    """A copy of the lab, in which the same evidence is verified once."""
+    """A copy of the lab, in which the same evidence is verified once, and the same signature too."""
     with few_calls() as patch:
         patch.setattr(certificate, "verify_content", verify_once)
+        patch.setattr(signature, "_signer_by_ssh", find_signer_once)
         yield Lab(Path(shutil.copytree(original.home, tmp_path / "lab")))
 
 
 @contextmanager
 def few_calls() -> Iterator[pytest.MonkeyPatch]:
-    """Let runs draw few calls, and remember planted failures under any nonce: these are the matter of other tests."""
+    """Let runs draw few calls, and remember planted failures under any nonce: these are the matter of other tests.
+
+    The digest of a library is remembered too, for each state of its file.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canary, "count_failures", _count_once)
+        patch.setattr(subject, "sha256_of", _digest_once)
         patch.setattr("conformance.cli.run._DRAWN", 5)
         patch.setattr("conformance.plan.challenge._EACH", 1)
         patch.setattr("conformance.plan.challenge._DRAWS", 2000)
@@ -209,6 +215,30 @@ def _count_once(plan: Plan, isolation: Isolation, *more: Any) -> dict[str, int]:
     if isolation not in _COUNTS:
         _COUNTS[isolation] = _count_failures(plan, isolation, *more)
     return dict(_COUNTS[isolation])
+
+
+_SIGNERS: dict[tuple[object, ...], str] = {}
+_signer_by_ssh = signature._signer_by_ssh
+
+
+def find_signer_once(file: RecordFile, beside: Path, role: str, allowed: Path, revoked: Path | None) -> str:
+    """Ask ssh-keygen who signed a file; of an equal file, signature and list of keys, once. A refusal is asked anew."""
+    keys = allowed.read_bytes(), revoked and revoked.read_bytes()
+    key = file.content, beside.read_bytes(), role, *keys
+    if key not in _SIGNERS:
+        _SIGNERS[key] = _signer_by_ssh(file, beside, role, allowed, revoked)
+    return _SIGNERS[key]
+
+
+_DIGESTS: dict[tuple[Path, int, int], str] = {}
+
+
+def _digest_once(path: Path) -> str:
+    state = path.stat()
+    key = path, state.st_size, state.st_mtime_ns
+    if key not in _DIGESTS:
+        _DIGESTS[key] = sha256_of(path)
+    return _DIGESTS[key]
 
 
 _VERIFIED: dict[str, Verified] = {}
