@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -38,7 +39,7 @@ from conformance.prove import mutants as prove_mutants
 from conformance.system.files import read_bytes
 
 MOST = 40
-"""Values that are remembered of each function; the oldest goes first."""
+"""Values that are remembered of each function; the one that was asked for longest ago goes first."""
 
 
 def install() -> None:
@@ -71,15 +72,20 @@ def install() -> None:
         setattr(module, name, remember(getattr(module, name)))
 
 
-class _Memory(dict[Any, Any]):
+class _Memory(OrderedDict[Any, Any]):
     """At most some values by their keys."""
 
     def __init__(self, most: int = MOST) -> None:
+        super().__init__()
         self.most = most
+
+    def __getitem__(self, key: Any) -> Any:
+        self.move_to_end(key)
+        return super().__getitem__(key)
 
     def keep(self, key: Any, value: Any) -> Any:
         while len(self) >= self.most:
-            del self[next(iter(self))]
+            self.popitem(last=False)
         self[key] = value
         return value
 

@@ -70,10 +70,14 @@ class Recording(NumpyReference):
         return super().answer(node, src, shape)
 
 
+def draw_few(patch: pytest.MonkeyPatch) -> None:
+    """Let a nonce draw what it draws at first: how much in all is the matter of other tests."""
+    patch.setattr("conformance.plan.challenge._DRAWS", 2000)
+
+
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A nonce draws what it draws at first: how much in all is the matter of other tests."""
-    monkeypatch.setattr("conformance.plan.challenge._DRAWS", 2000)
+    draw_few(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +109,19 @@ def test_a_backend_that_knows_the_suite_by_heart_conforms_only_without_a_nonce(b
     assert all(is_fresh(row) for row in failed)
 
 
-def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path) -> None:
-    plan = challenge(PLAN, NONCE)
+@pytest.fixture(scope="module")
+def under_the_nonce(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The evidence of the reference."""
+    folder = tmp_path_factory.mktemp("nonce")
+    with pytest.MonkeyPatch.context() as patch:
+        draw_few(patch)
+        run_under(challenge(PLAN, NONCE), "numpy", folder)
+    return (folder / RESULTS).read_bytes()
+
+
+def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path, under_the_nonce: bytes) -> None:
     path = tmp_path / RESULTS
-    run_under(plan, "numpy", tmp_path)
+    path.write_bytes(under_the_nonce)
     assert read_and_judge(path, PLAN).header["nonce"] == NONCE
     whole = path.read_bytes()
     rewrite(path, lambda records: records[0].pop("nonce"))
@@ -120,10 +133,10 @@ def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path) -> None:
         read_and_judge(path, PLAN)
 
 
-def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path) -> None:
+def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, under_the_nonce: bytes) -> None:
     """The same rows with the contents of another nonce: their digests are not those that are due."""
-    plan, path = challenge(PLAN, NONCE), tmp_path / RESULTS
-    run_under(plan, "numpy", tmp_path)
+    path = tmp_path / RESULTS
+    path.write_bytes(under_the_nonce)
     old = {result.row: result.content for result in run_under(PLAN, "numpy", tmp_path / "public").results}
 
     def put_old_contents(records: Records) -> None:

@@ -42,13 +42,18 @@ background: [is right otherwise]
 """
 
 
+_PACKED: list[bytes] = []
+
+
 @pytest.fixture
 def raw(command: Command) -> Command:
-    """A clone with the results of numpy.reshape on the few cases."""
-    command.run("numpy-raw")
+    """A clone with the results of numpy.reshape on the few cases, made once in a process."""
+    if not _PACKED:
+        command.run("numpy-raw")
+        _PACKED.append(pack((command.out / "results.jsonl").read_bytes()))
     results = command.folder / "reports" / "raw" / "results.jsonl.xz"
     results.parent.mkdir(parents=True)
-    results.write_bytes(pack((command.out / "results.jsonl").read_bytes()))
+    results.write_bytes(_PACKED[0])
     (command.folder / "lab.yaml").touch()
     return command
 
