@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import report
-from conformance.certify import canary
+from conformance.certify import canary, conclude
 from conformance.certify.conclude import Conclusion
 from conformance.certify.evidence import Evidence
 from conformance.certify.folder import REPORTS
@@ -26,7 +26,7 @@ from conformance.load import cases as load_cases
 from conformance.load import cells as load_cells
 from conformance.load import schema
 from conformance.load import spec as load_spec
-from conformance.load.folders import layers, spec_folder
+from conformance.load.folders import cases_folder, layers, spec_folder
 from conformance.load.strict_yaml import MOST as MOST_BYTES
 from conformance.model import Case, Malformed, Problem, Spec, Suite
 from conformance.model.cases import UnreadCase
@@ -60,6 +60,7 @@ def install() -> None:
         (explore_hunt, "Draw", lambda _: str),
         (explore_hunt, "draw_case", _remembering_draws),
         (explore_hunt, "rows_of", _remembering_hunted),
+        (conclude, "digest_of", _remembering_bundled),
         (report, "texts", _remembering_reports),
         (cells, "table_of", partial(_remembering_by_plan, name=lambda about: about)),
         (prove_mutants, "reference_mutants", lambda find: cache(lambda: tuple(find()))),
@@ -70,6 +71,10 @@ def install() -> None:
         (check_cases, "_witnesses", _listing),
     ):
         setattr(module, name, remember(getattr(module, name)))
+
+
+_SMALL = 1000
+"""Rows of a plan whose steps take little memory."""
 
 
 class _Memory(OrderedDict[Any, Any]):
@@ -200,10 +205,11 @@ def _remembering_unread(find: Callable[[Path, Spec], dict[str, UnreadCase]]) -> 
 def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:
     """Remember the rows of a case under a specification, and those of a suite, not of equal ones.
 
-    The steps of the plan before are dropped: they take much memory, and whoever gets the rows again lowers them anew.
+    The steps of a large plan are dropped with the next plan: they take much memory, and whoever gets the rows again
+    lowers them anew.
     """
     memory, of_cases = _Memory(6), _Memory(5000)
-    before: list[Plan] = []
+    before: list[tuple[Row, ...]] = []
 
     def rows_of(suite: Suite) -> Iterable[Row]:
         compiled = plan_rows.contracts(suite.spec)  # type: ignore[attr-defined]
@@ -215,13 +221,16 @@ def _remembering_rows(plan: Callable[[Suite], Plan]) -> Callable[[Suite], Plan]:
 
     @wraps(plan)
     def plan_of(suite: Suite) -> Plan:
-        for row in before.pop().rows if before else ():
-            row.free_steps()
         key = id(suite.spec), tuple(map(id, suite.cases.values()))
         if key not in memory:
             memory.keep(key, (suite, tuple(rows_of(suite))))  # the suite too, so that nobody else gets its id
-        before.append(Plan(suite, memory[key][1]))
-        return before[0]
+        rows = memory[key][1]
+        if before and before[0] is not rows:
+            for row in before.pop():
+                row.free_steps()
+        if len(rows) > _SMALL and not before:
+            before.append(rows)
+        return Plan(suite, rows)
 
     return plan_of
 
@@ -278,11 +287,18 @@ def _remembering_hunted(rows: Callable[..., Iterable[Row]]) -> Callable[..., Ite
     return rows_of
 
 
+def _remembering_bundled(digest_of: Callable[[list[Path]], str]) -> Callable[[list[Path]], str]:
+    """Remember the digest of the folders that come along: no test changes these."""
+    bundled = [spec_folder(), cases_folder()]
+    digest = cache(lambda: digest_of(bundled))
+    return wraps(digest_of)(lambda folders: digest() if folders == bundled else digest_of(folders))
+
+
 _Texts = Callable[..., Mapping[str, str]]
 
 
 def _remembering_reports(write: _Texts) -> _Texts:
-    """Remember the reports of the same rows with equal evidence and an equal conclusion: verifying writes them again."""
+    """Remember the reports of the same rows with equal evidence and conclusion; verifying writes them again."""
     memory = _Memory()
 
     @wraps(write)
