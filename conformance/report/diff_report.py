@@ -23,13 +23,27 @@ _LONGEST = 300
 
 
 class Group(NamedTuple):
-    """Rows of a case with the same change and the same causes."""
+    """Rows of a case with the same change and the same causes; of all cases if something is only claimed or not."""
 
     rows: tuple[Change, ...]
 
     @property
     def first(self) -> Change:
         return self.rows[0]
+
+    @property
+    def case(self) -> str:
+        """The case, or the number of cases."""
+        cases = {change.case for change in self.rows}
+        return self.first.case if len(cases) == 1 else count_noun(len(cases), "case")
+
+    @property
+    def rule(self) -> str:
+        return "" if self.is_of_claims else self.first.rule
+
+    @property
+    def is_of_claims(self) -> bool:
+        return is_of_claims(self.first)
 
     @property
     def number(self) -> int:
@@ -50,6 +64,9 @@ class Group(NamedTuple):
 
     @property
     def answers(self) -> str:
+        """What was answered; nothing for rows of which only the claim changed."""
+        if self.is_of_claims:
+            return ""
         was, now = (
             "/".join(dict.fromkeys(each))
             for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
@@ -61,10 +78,15 @@ class Group(NamedTuple):
         )
 
 
+def is_of_claims(change: Change) -> bool:
+    """True if a row changed only because the backend claims more or less, and fails in neither run."""
+    return change.causes == ("claims",) and not {change.was, change.now} & FAILING
+
+
 def group_changes(difference: Difference, direction: Direction) -> list[Group]:
-    """Changes in one direction, case by case."""
+    """Changes in one direction, case by case; those of claims alone together, since they have no case of their own."""
     some = (change for change in difference.changes if change.direction == direction)
-    by = group_pairs(((c.causes, c.case, c.was, c.now), c) for c in some)
+    by = group_pairs(((c.causes, "" if is_of_claims(c) else c.case, c.was, c.now), c) for c in some)
     return [Group(rows) for rows in by.values()]
 
 
@@ -114,10 +136,9 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
             sign = _OWN.get(direction, _SIGNS[direction])
             yield f"{sign} {direction}: {difference.counts[direction]:,} rows; {DIRECTIONS[direction]}"
         for group in some[:most]:
-            first = group.first
-            rule = f" · {first.rule}" if first.rule else ""
-            yield f"  {first.case}{rule} · {count_noun(group.number, 'row')} · {group.documents}"
-            yield f"      {group.verdicts} · {group.answers} · why: {group.causes}"
+            parts = (group.case, group.rule, count_noun(group.number, "row"), group.documents)
+            yield f"  {' · '.join(filter(None, parts))}"
+            yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
         if len(some) > most:
             yield f"  and {len(some) - most} more; --out changes.html has them"
 
@@ -160,9 +181,9 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield f"{DIRECTIONS[direction][0].upper()}{DIRECTIONS[direction][1:]}."
         yield ""
         for group in some[:MOST]:
-            first = group.first
-            yield f"- {code(first.case)}, {count_noun(group.number, 'row')} ({group.documents}): {group.verdicts}"
-            yield f"  - {code(group.answers)}, why: {group.causes}"
+            answers = f"{code(group.answers)}, " if group.answers else ""
+            yield f"- {code(group.case)}, {count_noun(group.number, 'row')} ({group.documents}): {group.verdicts}"
+            yield f"  - {answers}why: {group.causes}"
         if len(some) > MOST:
             yield f"- and {len(some) - MOST} more"
         yield ""

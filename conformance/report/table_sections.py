@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..model import OBSERVED, Case, Rule, Verdict, fails
 from ..plan.rows import Row
@@ -25,9 +25,11 @@ class RuleRow(NamedTuple):
     counts: Counts
 
     @property
-    def passes(self) -> bool:
-        """True if each of its tests that was run passes."""
-        return bool(self.counts.get("pass")) and self.counts.keys() <= {"pass", "not run"}
+    def state(self) -> Literal["fails", "passes", "open"]:
+        """Whether a test fails or is waived; if none, whether one passes."""
+        if fails(self.counts) or self.counts.get("waived"):
+            return "fails"
+        return "passes" if self.counts.get("pass") else "open"
 
     @property
     def failing(self) -> Iterator[tuple[list[str], Counts]]:

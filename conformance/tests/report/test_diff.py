@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.model import VERDICTS, Result, Verdict
+from conformance.model import VERDICTS, Claims, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
@@ -52,6 +52,10 @@ def causes(found: Difference) -> set[tuple[str, ...]]:
     return {change.causes for change in found.changes}
 
 
+CASES = ("turns", "zero-beside-infer")
+WAYS: Mapping[str, Callable[[Difference], str]] = {
+    "text": diff_report.render_text, "Markdown": diff_report.render_markdown, "page": diff_report.render_html,
+}  # fmt: skip
 ENVIRONMENT: Mapping[str, Any] = {"environment": {"python": "3.99", "numpy": "9"}}
 
 
@@ -160,12 +164,33 @@ def test_no_way_to_a_failure_is_better_and_none_from_a_pass_either(was: Verdict,
 
 def test_every_way_of_telling_has_the_change_the_direction_and_the_cause(plan: Plan, tmp_path: Path) -> None:
     found = compared(plan, tmp_path, Wrong())
-    for told in (diff_report.render_text(found), diff_report.render_markdown(found), diff_report.render_html(found)):
+    for told in (way(found) for way in WAYS.values()):
         assert "something got worse" in told.lower()
         assert "turns" in told
         assert "zero-beside-infer" in told
         assert "backend" in told
         assert "static-2022" in told
+
+
+def test_rows_that_are_only_not_claimed_any_more_are_one_line_and_failures_that_are_claimed_anew_a_line_each(
+    plan: Plan, tmp_path: Path
+) -> None:
+    def unclaimed(results: list[Result]) -> list[Result]:
+        for case in CASES:
+            results = with_verdict("not claimed", case, kind="unsupported")(results)
+        return results
+
+    claims = Claims(tuple(plan.suite.spec.operations), ("declared",))._asdict()
+    found = compared(plan, tmp_path / "less", Right(), unclaimed, claims=claims)
+    assert causes(found) == {("claims",)}
+    for told in WAYS.values():
+        text = told(found)
+        assert "2 cases" in text
+        assert "turns" not in text
+    old = finished(plan, Right(), tmp_path / "old", unclaimed, claims=claims)
+    failing = difference(old.evidence, finished(plan, Wrong(), tmp_path / "new").evidence, plan)
+    for told in WAYS.values():
+        assert all(case in told(failing) for case in CASES)
 
 
 def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import re
 import shlex
 import shutil
 from functools import cache
@@ -285,3 +286,18 @@ def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_
     said = command("publish", "--index", "--out", tmp_path / "reprots").expect(2)
     assert "does not exist; give the folder that holds what is published" in said.err
     assert not (tmp_path / "reprots").exists()
+
+
+def test_the_table_of_rules_has_those_with_a_failing_test_and_each_other_rule_stands_once_below_it(
+    command: Command,
+) -> None:
+    folder = of(command, "broken:zero-flag-ignored")
+    text = (folder / PAGE).read_text(encoding="utf-8")
+    section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="matrix"')]
+    table, below = section.split("</table>")
+    in_table, in_short = (re.findall(r"id=rule-([\w-]+)", part) for part in (table, below))
+    failing = re.findall(r"<tr id=rule-([\w-]+)>(?:(?!<tr).)*?✗ [\d,]+ fail", table)
+    assert failing == in_table, "a rule stands in the table although no test of it fails"
+    assert "✗" not in below
+    suite = load_suite(cases=command.cases)
+    assert sorted([*in_table, *in_short]) == sorted(suite.spec.rules)
