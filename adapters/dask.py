@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import Any
 
+import dask.array
 import numpy as np
 
 from conformance import Tensor, array_of
 
 from .shared import ArrayLibrary, NodeCalls
 
-da: Any = import_module("dask.array")
-"""Imported without its types, which cover only some of the functions used here."""
+da: Any = dask.array
+"""Used without its types, which cover only some of the functions used here."""
 
 
 class Dask(ArrayLibrary):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from .find import file_of
+from .find import file_of, name_and_device
 
 
 def digest_of_adapter(backend: str) -> str | None:
@@ -19,9 +19,20 @@ def digest_of_adapter(backend: str) -> str | None:
 
 
 def modules_of_adapter(backend: str) -> frozenset[str]:
-    """Return the first names of the modules that an adapter and its files import, without those of Python itself."""
+    """Return the first names of the modules that an adapter imports, and of its own package.
+
+    Modules of Python itself and files beside the adapter are not among them. None for a program, which may run in
+    another Python than ours.
+    """
+    if backend.startswith("cmd:"):
+        return frozenset()
     files = [file for file in _files_of_adapter(backend) if file.suffix == ".py"]
     names = {name for file in files for level, name in _imported_names(file.read_bytes()) if not level}
+    module = name_and_device(backend)[0].rpartition(":")[0]
+    if module.endswith(".py"):  # its folder is on the path of imports
+        names -= {file.parent.name if file.stem == "__init__" else file.stem for file in files}
+    elif module:
+        names.add(module.partition(".")[0])
     return frozenset(names - sys.stdlib_module_names)
 
 

@@ -8,8 +8,8 @@ import hashlib
 import importlib
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -72,7 +72,7 @@ def read_subject(pid: int, modules: Iterable[str] = ()) -> Subject:
     }
     names: dict[str, str] = {}
     listed: dict[str, Listed] = {}
-    for path in sorted({*tested, *_records(tested), *_records_of_modules(modules)}):
+    for path in sorted({*tested, *_records(tested), *_records_of_modules(modules if mapped else ())}):
         name = _free_name(_in_package(path) or path.name, names)
         names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
         if path.name == "RECORD":
@@ -162,10 +162,11 @@ def _records(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _records_of_modules(modules: Iterable[str]) -> Iterator[Path]:
     """Yield the RECORD of each package that has one of these modules, but for those of the suite."""
-    packages = metadata.packages_distributions()
-    for name in sorted({name for module in {*modules} - _MODULES_OF_SUITE for name in packages.get(module, ())}):
-        files = metadata.distribution(name).files or ()
-        yield from (Path(str(file.locate())).resolve() for file in files if file.match("*.dist-info/RECORD"))
+    wanted = {*modules} - _MODULES_OF_SUITE
+    for folder in {Path(path).resolve() for path in sys.path if path} if wanted else ():
+        for record in folder.glob("*.dist-info/RECORD"):
+            if not wanted.isdisjoint(re.split("[/.]", name, maxsplit=1)[0] for name, _ in _lines_of(record)):
+                yield record
 
 
 def _lines_of(record: Path) -> Iterator[tuple[str, str]]:

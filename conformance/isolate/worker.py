@@ -19,6 +19,7 @@ from ..adapter import CannotStart, load_adapter, place_in
 from ..model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ..model.types import WIDTH
 from ..plan.memory import strides_of
+from ..run.at_once import run_in_threads
 from ..run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
 from . import protocol
 from .protocol import Fault, encode_integer
@@ -93,8 +94,6 @@ class Server:
 
     def reply_to_all(self, request: Mapping[str, Any]) -> None:
         """Reply to a run and to those after it that belong to it, made at the same time in threads of their own."""
-        from ..run.at_once import run_in_threads  # few requests need threads, and it takes long to import
-
         runs = [self.receive(request)]
         while request.get("with_next"):
             request = protocol.parse_line(self.stdin.readline(protocol.LONGEST_LINE)[:-1])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..model import BAD as FAILING
-from ..model import VERDICTS
+from ..model import NOT_CLAIMED, VERDICTS
 from ..system.terminal import BAD, OK, count_noun, lines, plain
 from ..system.text import cut
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
@@ -79,8 +79,9 @@ class Group(NamedTuple):
 
 
 def is_of_claims(change: Change) -> bool:
-    """True if a row changed only because the backend claims more or less, and fails in neither run."""
-    return change.causes == ("claims",) and not {change.was, change.now} & FAILING
+    """True if a row changed only because it is claimed or not, was then not answered, and fails in neither run."""
+    unclaimed = change.was_answer if change.was == NOT_CLAIMED else change.now_answer
+    return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & FAILING
 
 
 def group_changes(difference: Difference, direction: Direction) -> list[Group]:

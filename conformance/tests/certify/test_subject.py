@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import modules_of_adapter
+from conformance.adapter import bundled_backends, modules_of_adapter
 from conformance.certify.subject import read_subject
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the map of memory of Linux")
@@ -61,10 +61,38 @@ def test_a_package_is_under_test_whatever_this_process_has_loaded(tmp_path: Path
 
 def test_a_package_of_python_files_is_under_test_if_the_adapter_imports_it(tmp_path: Path) -> None:
     """No process maps Python files, so the adapter says which packages it uses."""
-    (tmp_path / "beside.py").write_text("import json\n\nfrom jinja2 import Template\n")
-    (tmp_path / "mine.py").write_text("import os, yaml\n\ndef load():\n    import beside, iniconfig.exceptions\n")
+    (tmp_path / "pluggy.py").write_text("import json\n\nfrom jinja2 import Template\n")
+    (tmp_path / "mine.py").write_text("import os, yaml\n\ndef load():\n    import pluggy, iniconfig.exceptions\n")
     modules = modules_of_adapter(f"{tmp_path / 'mine.py'}:Mine")
-    assert modules == {"beside", "iniconfig", "jinja2", "yaml"}
+    assert modules == {"iniconfig", "jinja2", "yaml"}, "a file beside the adapter is not the package of that name"
     records = {name.partition("-")[0] for name in read_subject(os.getpid(), modules).files if name.endswith("RECORD")}
     assert {"iniconfig", "jinja2"} <= records
     assert not {"pyyaml", "PyYAML"} & records, "it belongs to the suite"
+
+
+def test_an_adapter_in_a_package_is_under_test_with_it_and_a_program_has_no_packages_of_our_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "__init__.py").touch()
+    (tmp_path / "vendor" / "adapter.py").write_text("from .core import reshape\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert modules_of_adapter("vendor.adapter:Mine") == {"vendor"}
+    program = tmp_path / "program.py"
+    program.write_text("import jinja2\n")
+    assert modules_of_adapter(f"cmd:{program}") == frozenset()
+
+
+def test_a_package_without_its_metadata_does_not_disturb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken removal of a package leaves such a folder."""
+    packages = tmp_path / "site-packages"
+    (packages / "left-1.0.dist-info").mkdir(parents=True)
+    (packages / "left-1.0.dist-info" / "RECORD").write_text("left/__init__.py,,\nleft-1.0.dist-info/RECORD,,\n")
+    monkeypatch.syspath_prepend(str(packages))
+    assert "left-1.0.dist-info/RECORD" in read_subject(os.getpid(), ["left"]).files
+
+
+@pytest.mark.parametrize("name", sorted(bundled_backends()))
+def test_the_library_of_each_bundled_adapter_is_among_its_modules(name: str) -> None:
+    alone = {"numpy", "numpy-raw", "onednn"}  # the first two are NumPy itself, the last is one file that is mapped
+    assert modules_of_adapter(name) - {"conformance", "numpy"} or name in alone
