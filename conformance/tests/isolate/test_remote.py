@@ -177,8 +177,11 @@ def test_a_hang_ends_within_its_limit(tmp_path: Path, fresh: Fresh) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path, fresh: Fresh) -> None:
-    remote = fresh(write_odd(tmp_path, f"np.empty({2 * LIMITS.memory}, np.uint8)"))
+def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
+    """In a process that is started with a limit of its own, below the usual one."""
+    limit = 4 << 30
+    assert limit < LIMITS.memory // 2
+    remote = start(write_odd(tmp_path, f"np.empty({2 * limit} if odd else 0, np.uint8)"), LIMITS._replace(memory=limit))
     with pytest.raises(MemoryError):
         called(remote, (13,))
     assert remote.generation == 1

@@ -19,7 +19,7 @@ SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.at_once > 1}
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 ADAPTER = '''
-import os, threading
+import os, sys, threading
 from conformance.adapters.numpy_reference import NumpyReference
 
 MEET = threading.Barrier(2)
@@ -33,6 +33,11 @@ class Waits(NumpyReference):
 class Dies(NumpyReference):
     def copy_elements(self, src, dst, may_overwrite):
         os.abort()
+
+class Hides(NumpyReference):
+    """Nothing can be imported any more."""
+    def __init__(self):
+        sys.path[:] = []
 
 class Writes(NumpyReference):
     """Writes into src."""
@@ -105,6 +110,11 @@ def test_if_one_ends_the_process_all_that_ran_with_it_have_crashed(adapters: Pat
     died, after = run([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)
     assert {outcome.kind for outcome in died.outcomes} == {"crash"}
     assert [outcome.kind for outcome in after.outcomes] == ["crash", "rejected"]
+
+
+def test_a_worker_imports_nothing_after_the_backend(adapters: Path) -> None:
+    (result,) = run([row("programs-run-at-the-same-time")], worker(f"{adapters}:Hides"))
+    assert set(result.verdicts.values()) == {"pass"}
 
 
 def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
