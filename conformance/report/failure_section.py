@@ -28,7 +28,7 @@ class InFull(NamedTuple):
     """Of one diagnosis, if there are several."""
 
 
-IN_FULL, IN_FULL_BRIEF = InFull(60, 8), InFull(20, 2)
+IN_FULL, IN_FULL_BRIEF = InFull(60, 8), InFull(12, 2)
 _IN_SHORT = 1200
 """Cases in a line each, of all diagnoses together."""
 _MOST_LINES = 12
