@@ -26,7 +26,7 @@ class RuleRow(NamedTuple):
 
     @property
     def state(self) -> Literal["fails", "passes", "open"]:
-        """Whether a test fails or is waived; if none, whether one passes."""
+        """Return `fails` if a test fails or is waived, otherwise `passes` if one passes."""
         if fails(self.counts) or self.counts.get("waived"):
             return "fails"
         return "passes" if self.counts.get("pass") else "open"
