@@ -66,18 +66,18 @@ def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(obedient
     "acts",
     [
         (
-            "os.write(1, b'junk'); print('junk')",
+            "os.write(1, b'junk'); print('junk', flush=True)",
             "import json; json.loads = json.dumps = json.JSONEncoder = json.JSONDecoder = None",
             "np.array_equal = np.asarray = np.may_share_memory = None",
             "import signal; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 10, 13, 14, 15)]",
             "import tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)",
             "[os.close(fd) for fd in (0, 1, 2) if os.path.exists(f'/dev/fd/{fd}')]",
-            "import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",
             "import sys; sys.setrecursionlimit(40)",
         ),
+        ("import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",),
         ("import sys; sys.stdout = sys.stderr = None",),
     ],
-    ids=["one after another", "streams"],
+    ids=["one after another", "warnings", "streams"],
 )
 def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path, acts: tuple[str, ...]) -> None:
     """None of the acts hides what a later one does, nor how the process ends."""
