@@ -29,7 +29,7 @@ def modules_of_adapter(backend: str) -> frozenset[str]:
     files = [file for file in _files_of_adapter(backend) if file.suffix == ".py"]
     names = {name for file in files for level, name in _imported_names(file.read_bytes()) if not level}
     module = name_and_device(backend)[0].rpartition(":")[0]
-    if module.endswith(".py"):  # its folder is on the path of imports
+    if _stands_alone(backend):
         names -= {file.parent.name if file.stem == "__init__" else file.stem for file in files}
     elif module:
         names.add(module.partition(".")[0])
@@ -40,8 +40,12 @@ def _files_of_adapter(backend: str) -> list[Path]:
     path = file_of(backend)
     if path is None or not path.is_file():
         return []
-    own = ".py:" in backend  # its folder is on the path of imports
-    return _with_imports(path, own)
+    return _with_imports(path, _stands_alone(backend))
+
+
+def _stands_alone(backend: str) -> bool:
+    """True if an adapter is a file, whose folder is on the path of imports."""
+    return ".py:" in backend
 
 
 def _with_imports(path: Path, own: bool) -> list[Path]:

@@ -24,7 +24,7 @@ _RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|g
 _NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
 """Memory that has a name and is no file, as compilers and shared memory make it."""
 _OF_SUITE = ("ml_dtypes/", "yaml/")
-_MODULES_OF_SUITE = {"conformance", "ml_dtypes", "yaml"}
+_MODULES_OF_SUITE = {"conformance", *(folder.rstrip("/") for folder in _OF_SUITE)}
 _LOADING = ("bz2", "ctypes", "dbm", "lzma", "readline", "sqlite3", "ssl", "uuid", "zlib")
 """The modules of the standard library that load libraries of the system."""
 _PACKAGES = ("site-packages", "dist-packages")

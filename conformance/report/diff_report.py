@@ -39,11 +39,7 @@ class Group(NamedTuple):
 
     @property
     def rule(self) -> str:
-        return "" if self.is_of_claims else self.first.rule
-
-    @property
-    def is_of_claims(self) -> bool:
-        return is_of_claims(self.first)
+        return "" if is_of_claims(self.first) else self.first.rule
 
     @property
     def number(self) -> int:
@@ -65,7 +61,7 @@ class Group(NamedTuple):
     @property
     def answers(self) -> str:
         """What was answered; nothing for rows of which only the claim changed."""
-        if self.is_of_claims:
+        if is_of_claims(self.first):
             return ""
         was, now = (
             "/".join(dict.fromkeys(each))
