@@ -1,4 +1,4 @@
-"""A parent process imports a backend once and forks copies of itself, so that the import is paid for once.
+"""A parent process imports a backend, or only the worker, and forks copies of itself, so that this is paid for once.
 
 It makes no copy if the import left a second thread or a child process, which a fork would not copy. A copy has the same
 pipes and limits as a process that was started, and ends in the same ways; its parent reports how it ended.
@@ -14,7 +14,8 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import IO
 
 from ..adapter import import_adapter
@@ -139,12 +140,21 @@ def _send(control: socket.socket, number: int) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Import the backend, then fork at each request; in the copy, run the worker, which is imported only once too."""
+    return _fork_at_requests(arguments, partial(import_adapter, arguments[0]))
+
+
+def main_without_backend(arguments: Sequence[str]) -> int:
+    """Import the worker, then fork at each request; the copy imports the backend."""
+    return _fork_at_requests(arguments, lambda: None)
+
+
+def _fork_at_requests(arguments: Sequence[str], import_backend: Callable[[], None]) -> int:
     from .worker import main as serve
 
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    import_adapter(arguments[0])
+    import_backend()
     if not _has_one_thread():
         return 1
     _send(control, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import select
 import subprocess
 import sys
@@ -25,8 +26,10 @@ if sys.platform != "win32":
 
 Bytes = bytes | bytearray | memoryview
 
-_STDERR_KEPT = 8192
+_STDERR_KEPT = 1 << 15
 """Bytes of the standard error that are kept, the last ones."""
+_FRAME = re.compile(r"^ *(\d+: +0x[0-9a-f]+ - .*|at .*:\d+(:\d+)?)\n?", re.MULTILINE)
+"""A line of a stack trace as Rust prints it: an address, which is another in each run, or a place in a source."""
 _LAST_READS = 64
 """Reads of the standard error of a process that has ended."""
 _PIPE, _LEAST_ROOM = 1 << 20, 4096
@@ -257,7 +260,7 @@ class Process:
         return f"{what}: the process ended with exit code {code} in the middle of a call{self._stderr_tail()}"
 
     def _stderr_tail(self) -> str:
-        text = self._stderr.decode("utf-8", "replace").strip()
+        text = _FRAME.sub("", self._stderr.decode("utf-8", "replace")).strip()
         return f"; its last words: {text[-600:]}" if text else ""
 
     def end(self) -> None:

@@ -144,7 +144,7 @@ class Remote:
             self._session = None
 
     def restart(self) -> None:
-        """End the process; the next call starts one that is not a forked copy.
+        """End the process; the next call starts one that imports the backend itself.
 
         From here on calls are sent alone: a backend that ends its process may have spoilt memory in an earlier call,
         and shows that soonest if nothing else is in that memory.
@@ -197,8 +197,9 @@ class Remote:
         self.generation += 1
         began = time.monotonic()
         try:
-            if self.copies is not None and not self._next_is_fresh:
-                self._session = self.copies.session(self._shared, (self.identity, self.claims))
+            if self.copies is not None and self.generation > 1:
+                make = self.copies.fresh_session if self._next_is_fresh else self.copies.session
+                self._session = make(self._shared, (self.identity, self.claims))
             if self._session is None:
                 process = Process(start(self.command, self.limits, self.env), self.limits)
                 self._session = Session(process, self._shared, patient=self.generation == 1)
@@ -252,15 +253,19 @@ class Example(NamedTuple):
 
 
 class Copies:
-    """Sessions in forked copies of a process that has imported the backend, so that each of them starts fast.
+    """Sessions in forked copies of a process that has imported what they need, so that each of them starts fast.
 
-    Copies are used once a process that is not a copy has answered a call, and only if a copy gives the same answer.
+    There are two such processes: one has imported the backend, the other only the worker, and its copies import the
+    backend themselves. Copies of the first are used once a process that is not a copy has answered a call, and only if
+    a copy gives the same answer.
     """
 
-    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
-        self.command, self.limits, self.env = command, limits, env
+    def __init__(self, command: Sequence[str], fresh: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
+        self._make, self._make_fresh = (partial(Prefork, words, limits, env) for words in (command, fresh))
+        self.limits = limits
         self.example: Example | None = None
         self._prefork: Prefork | None = None
+        self._fresh: Prefork | None = None
 
     def keep_example(self, graph: Graph, tensors: Sequence[Tensor], dst: Tensor) -> None:
         """Keep a call as the example, unless it is large or its answer is empty."""
@@ -269,26 +274,38 @@ class Copies:
             self.example = Example(graph, tuple(sources), answer)
 
     def session(self, shared: SharedMemory | None, description: tuple[Identity, Claims]) -> Session | None:
-        """Start a session in a new copy, which must give this description; None if there can be none."""
-        if self.example is not None:
-            try:
-                if self._prefork is None:
-                    self._prefork = Prefork(self.command, self.limits, self.env)
-                    self._check_copy(self._prefork, shared, self.example)
-                session = self._start_copy(self._prefork, shared)
-                if session.description == description:
-                    return session
-                session.process.end()
-            except (CannotStart, Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError):
-                pass
-            self.close()
-        return None
+        """Start a session in a copy that has the backend; None if there can be none that gives this description."""
+        if self.example is None:
+            return None
+        try:
+            if self._prefork is None:
+                self._prefork = self._make()
+                self._check_copy(self._prefork, shared, self.example)
+            return self._start_copy(self._prefork, shared, description)
+        except _FAILURES:
+            self._close(self._prefork)
+            return None
 
-    def _start_copy(self, prefork: Prefork, shared: SharedMemory | None) -> Session:
+    def fresh_session(self, shared: SharedMemory | None, description: tuple[Identity, Claims]) -> Session | None:
+        """Start a session in a copy that imports the backend itself; None if there can be none."""
+        try:
+            if self._fresh is None:
+                self._fresh = self._make_fresh()
+            return self._start_copy(self._fresh, shared, description)
+        except _FAILURES:
+            self._close(self._fresh)
+            return None
+
+    def _start_copy(
+        self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims] | None = None
+    ) -> Session:
         handle = prefork.copy()
         if handle is None:
-            raise CannotStart(f"{self.command[-1]}: cannot be copied")
-        return Session(Process(handle, self.limits), shared)
+            raise CannotStart("it cannot be copied")
+        session = Session(Process(handle, self.limits), shared)
+        if description is not None and session.description != description:
+            raise session.process.make_fault("a copy describes itself differently")
+        return session
 
     def _check_copy(self, prefork: Prefork, shared: SharedMemory | None, example: Example) -> None:
         """Raise RemoteError unless a copy gives the answer of the example; that copy is then ended."""
@@ -301,12 +318,18 @@ class Copies:
             raise RemoteError("a copy answers otherwise")
 
     def close(self) -> None:
-        """End the parent process; there are no copies any more."""
-        if self._prefork is not None:
-            self._prefork.close()
+        """End both processes; there are no copies any more."""
+        for prefork in (self._prefork, self._fresh):
+            self._close(prefork)
+
+    def _close(self, prefork: Prefork | None) -> None:
+        if prefork is not None:
+            prefork.close()
 
 
-_START = "from conformance.isolate.{} import main; sys.exit(main(sys.argv[1:]))"
+_FAILURES = (CannotStart, Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
+"""Ways in which a copy fails where a process that is not a copy may not."""
+_START = "from conformance.isolate.{} import {} as main; sys.exit(main(sys.argv[1:]))"
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Without it NumPy starts threads when it is imported, and a process with threads is not copied."""
@@ -317,10 +340,11 @@ def worker(backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) ->
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path}
     code = import_code()
-    worker, prefork = (
-        [sys.executable, "-c", code + _START.format(module), backend] for module in ("worker", "prefork")
+    worker, prefork, fresh = (
+        [sys.executable, "-c", code + _START.format(*place), backend]
+        for place in (("worker", "main"), ("prefork", "main"), ("prefork", "main_without_backend"))
     )
-    return Remote(worker, limits, env, share, Copies(prefork, limits, env))
+    return Remote(worker, limits, env, share, Copies(prefork, fresh, limits, env))
 
 
 def program(command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> Remote:

@@ -143,6 +143,33 @@ def test_a_process_from_nothing_imports_it_again_and_nothing_is_left_once_all_ar
     assert not running(group=copy)
 
 
+def test_a_process_from_nothing_is_a_copy_that_imports_the_backend_itself(stand: Stand) -> None:
+    remote = stand.remote(on_call="if os.getpid() != IMPORTED_BY: os.abort()")
+    parents = set[int]()
+    for _ in range(2):
+        remote.restart()
+        assert called(remote, (3, 4)).dims == (12,)
+        parents.add(parent_of(remote.session().process.pid))
+    (parent,) = parents
+    assert parent != os.getpid()
+    assert stand.imports == 1 + 2
+    remote.close()
+    assert not running(parent)
+
+
+def test_a_backend_that_starts_in_no_copy_is_started_from_nothing_by_the_suite(stand: Stand) -> None:
+    remote = stand.remote(on_start=f"if os.getppid() != {os.getpid()}: 1 / 0")
+    for _ in range(2):
+        remote.restart()
+        assert called(remote, (3, 4)).dims == (12,)
+    assert parent_of(remote.session().process.pid) == os.getpid()
+    assert remote.given_up is None
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def test_an_end_is_told_as_of_any_process(copied: Stand) -> None:
     (remote,) = copied.remotes
     ends: list[tuple[tuple[int, ...], type[Exception], str]] = [

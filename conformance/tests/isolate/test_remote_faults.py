@@ -17,13 +17,13 @@ from conformance.cli.main import main
 from conformance.isolate import protocol
 from conformance.isolate.backend import process_notes, run_rows
 from conformance.isolate.remote import Remote, worker
-from conformance.model import Claims, Identity
+from conformance.model import Claims, Crashed, Identity
 from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Plan
 
 from ..processes import running, wait
 from .calls import called, reshape
-from .remote_backends import LIMITS, Obedient, obedient, plan, write_backend
+from .remote_backends import LIMITS, Obedient, obedient, plan, write_backend, write_odd
 
 __all__ = ["obedient", "plan"]
 
@@ -209,3 +209,26 @@ def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
     assert row.case.id not in sent
     assert row.case.rule not in sent
     assert "expect" not in sent
+
+
+TRACE = """
+thread 'main' panicked at src/lib.rs:7:5:
+the model is odd
+stack backtrace:
+   0:     0x7f71148ba217 - core::panicking::panic_nounwind
+   1:     0x7f71144452aa - <alloc::vec::Vec<T> as Clone>::clone::h0f
+                               at /home/me/src/vec.rs:12:9
+  12:                0x0 - <unknown>
+it happened at 0:00
+"""
+
+
+def test_the_last_words_of_a_process_have_no_lines_of_a_stack_trace(tmp_path: Path) -> None:
+    remote = worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
+    with pytest.raises(Crashed) as crash:
+        called(remote, (13,))
+    words = str(crash.value).partition("; its last words: ")[2]
+    assert words.splitlines() == [
+        "thread 'main' panicked at src/lib.rs:7:5:", "the model is odd", "stack backtrace:", "it happened at 0:00",
+    ]  # fmt: skip
+    remote.close()
