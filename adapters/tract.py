@@ -68,7 +68,7 @@ class Runnable:
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
         try:
             inputs = [array_of(tensor) for _, tensor in arguments(self.graph, src, shapes)]
-            (answer,) = self.runnable.run(inputs)
+            answer, *_ = self.runnable.run(inputs)  # dst is first; a fork gives the dst of other nodes too
             return copy_answer(*(read_old(answer) if OLD else answer._parts()))
         except tract.TractError as refusal:
             raise rejection_without_stack("run", refusal) from refusal

@@ -28,8 +28,8 @@ Bytes = bytes | bytearray | memoryview
 
 _STDERR_KEPT = 1 << 15
 """Bytes of the standard error that are kept, the last ones."""
-_FRAME = re.compile(r"^ *(\d+: +0x[0-9a-f]+ - .*|at .*:\d+(:\d+)?)\n?", re.MULTILINE)
-"""A line of a stack trace as Rust prints it: an address, which is another in each run, or a place in a source."""
+_FRAME = re.compile(r"^(?:(?: {3}\d| {2}\d\d| \d{3}): | +at .*:\d+$).*\n?", re.MULTILINE)
+"""A line of a stack trace as Rust prints it: a numbered frame, often with an address, or its place in a source."""
 _LAST_READS = 64
 """Reads of the standard error of a process that has ended."""
 _PIPE, _LEAST_ROOM = 1 << 20, 4096

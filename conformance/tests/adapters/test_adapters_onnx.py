@@ -130,6 +130,14 @@ def test_what_nodes_share_is_shared_in_the_model() -> None:
     assert [each.name for each in made.output] == ["dst", "between0"]
 
 
+def test_a_fork_answers_dst_of_its_last_node(adapter: Adapter) -> None:
+    if adapter.claims.leaves("shared-src"):
+        pytest.skip("takes no forks")
+    source = Source("f32", (2, 6))
+    fork = graph("f32", (2, 6), (12,))._replace(nodes=(node((3, 4)), node((4, 3), takes_src=True)))
+    assert answer(adapter, fork, source) == ("f32", (4, 3), image_of(source).elements)
+
+
 @pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((), (1, 1)), ((6,), (*(1,) * 63, 6))])
 def test_empty_and_deep_tensors_go_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if adapter.identity.name == "tract" and len(shape) > 32:
