@@ -22,9 +22,11 @@ class OnnxReference:
     """onnx's reference evaluator on an ONNX model, without a check of the model."""
 
     identity = Identity("onnx-reference", onnx.__version__)
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", "rank:65"))
+    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", "form:outputs", "rank:65"))
 
     def compile(self, graph: Graph) -> Evaluator:
+        if not graph.nodes[-1].outputs:
+            raise Unsupported("form:outputs")  # the evaluator takes the node, and its answer cannot be seen
         proto = model(graph)
         try:
             return Evaluator(graph, ReferenceEvaluator(proto))
@@ -44,7 +46,7 @@ class Evaluator:
         inputs = tuple(arguments(self.graph, src, shapes))
         try:
             feeds = {name: tensor.array() for name, tensor in inputs}
-            answer: Array = self.evaluator.run(None, feeds)[0]
+            answers: list[Array] = self.evaluator.run(None, feeds)
         except REFUSALS as refusal:
             raise rejection("run", refusal) from refusal
-        return answer
+        return answers[0]

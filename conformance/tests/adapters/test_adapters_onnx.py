@@ -178,6 +178,13 @@ def test_a_refusal_names_its_stage(adapter: Adapter) -> None:
     assert rejected.value.stage == ("run" if adapter.identity.name == "onnx-reference" else "compile")
 
 
+def test_a_node_without_dst_is_no_rejection_where_the_library_takes_it() -> None:
+    adapter = load_or_skip("onnx-reference")
+    with pytest.raises(Unsupported, match="form:outputs"):
+        answer(adapter, graph("f32", (2,), (2,), outputs=0), Source("f32", (2,)))
+    assert adapter.claims.leaves("form:outputs")
+
+
 @pytest.mark.parametrize("more", [{"inputs": 0}, {"inputs": 2}, {"outputs": 0}, {"outputs": 2}])
 def test_operands_too_few_and_too_many_are_refused_by_the_runtime(more: dict[str, Any]) -> None:
     with pytest.raises(Rejected) as rejected:
