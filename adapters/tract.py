@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from ctypes import POINTER, byref, c_size_t, c_void_p, string_at
+from ctypes import POINTER, byref, c_char, c_size_t, c_void_p
 from math import prod
 from typing import Any
 
@@ -84,7 +84,8 @@ def read_old(answer: Any) -> tuple[None, list[int], c_void_p]:
 def copy_answer(datum: Any, dims: list[int], data: Any) -> Tensor:
     """Copy an answer of any rank into memory of its own. Of dims that no memory can hold, only the dims are read."""
     type_, count = TYPES[datum], prod(dims)
-    memory = bytearray(string_at(data, count * WIDTH[type_])) if 0 < count < 1 << 60 else bytearray()
+    size = count * WIDTH[type_] if 0 < count < 1 << 60 else 0
+    memory = bytearray((c_char * size).from_address(data.value)) if size else bytearray()
     return Tensor(type_, tuple(dims), strides_of(type_, dims), memory, 0)
 
 

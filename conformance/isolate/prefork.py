@@ -160,14 +160,18 @@ def _fork_at_requests(arguments: Sequence[str], import_backend: Callable[[], Non
     _send(control, 0)
     gc.freeze()  # the collector then does not write to these pages, which every copy shares
     while descriptors := socket.recv_fds(control, 1, 4)[1]:
+        ready, begun = os.pipe()
         pid = os.fork()
         if not pid:
+            os.setsid()  # like a process that was started: a leader, which cannot leave its group
+            os.close(ready)
+            os.close(begun)
             control.close()
             _take_streams(descriptors)
             return serve(arguments)
-        with contextlib.suppress(OSError):  # the copy did so itself
-            os.setpgid(pid, pid)
-        for descriptor in descriptors:
+        os.close(begun)
+        os.read(ready, 1)  # until the copy leads its group
+        for descriptor in (ready, *descriptors):
             os.close(descriptor)
         _send(control, pid)
         _, status = os.waitpid(pid, 0)
@@ -191,7 +195,6 @@ def _has_children() -> bool:
 
 def _take_streams(descriptors: Sequence[int]) -> None:
     """In the copy, make these the standard streams; the last descriptor, the lifeline, stays open."""
-    os.setpgid(0, 0)
     for stream, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, stream)
         os.close(descriptor)

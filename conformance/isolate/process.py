@@ -28,8 +28,8 @@ Bytes = bytes | bytearray | memoryview
 
 _STDERR_KEPT = 1 << 15
 """Bytes of the standard error that are kept, the last ones."""
-_FRAME = re.compile(r"^(?:(?: {3}\d| {2}\d\d| \d{3}): | +at .*:\d+$).*\n?", re.MULTILINE)
-"""A line of a stack trace as Rust prints it: a numbered frame, often with an address, or its place in a source."""
+_TRACE = re.compile(r"^stack backtrace:\n(?: *\d+: .*\n?| +at .*\n?)+", re.MULTILINE)
+"""A stack trace as Rust prints it: numbered frames, often with an address, and the places of some in a source."""
 _LAST_READS = 64
 """Reads of the standard error of a process that has ended."""
 _PIPE, _LEAST_ROOM = 1 << 20, 4096
@@ -260,7 +260,7 @@ class Process:
         return f"{what}: the process ended with exit code {code} in the middle of a call{self._stderr_tail()}"
 
     def _stderr_tail(self) -> str:
-        text = _FRAME.sub("", self._stderr.decode("utf-8", "replace")).strip()
+        text = _TRACE.sub("", self._stderr.decode("utf-8", "replace")).strip()
         return f"; its last words: {text[-600:]}" if text else ""
 
     def end(self) -> None:

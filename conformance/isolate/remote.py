@@ -46,7 +46,7 @@ class Remote:
         self.bad_end: str | None = None
         """What went wrong when it was asked to end."""
         self._failures = 0
-        self._next_is_fresh = True
+        self._next_is_fresh, self._is_fresh = True, False
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
         self.ahead = deque[tuple[RemoteProgram, Sent]]()
@@ -150,6 +150,8 @@ class Remote:
         and shows that soonest if nothing else is in that memory.
         """
         self.renew()
+        if self._is_fresh and self.copies is not None:
+            self.copies.renew_fresh()  # copies of one process share its addresses and hashes, and the next must not
         self._next_is_fresh = self.calls_alone = True
 
     def close(self) -> None:
@@ -205,7 +207,7 @@ class Remote:
                 self._session = Session(process, self._shared, patient=self.generation == 1)
         finally:
             self.seconds_starting += time.monotonic() - began
-        self._next_is_fresh = False
+        self._is_fresh, self._next_is_fresh = self._next_is_fresh, False
         return self._session
 
 
@@ -295,6 +297,11 @@ class Copies:
         except _FAILURES:
             self._close(self._fresh)
             return None
+
+    def renew_fresh(self) -> None:
+        """End the process without the backend; the next fresh session is a copy of a new one."""
+        self._close(self._fresh)
+        self._fresh = None
 
     def _start_copy(
         self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims] | None = None

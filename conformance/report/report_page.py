@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..certify.command import folder_words
 from ..certify.folder import PAGE, PUBLISHED, RESULTS
+from ..certify.standing import Standing
 from ..model.verdicts import TABLE
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
@@ -75,6 +77,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
         sections=_name_sections(brief, failures),
         **(_LINKS if brief else _NO_LINKS),
+        standings=_merge_documents(run.standings),
         total=count_verdicts(result.worst for result in run.rows),
         rules=list(collect_rules(run)),
         failures=failures,
@@ -99,6 +102,14 @@ def _name_sections(brief: bool, failures: Sequence[FailureGroup]) -> Mapping[str
         return SECTIONS
     titles = {**SECTIONS, "cases": "Cases"}
     return {name: title for name, title in titles.items() if name != "matrix" or failures}
+
+
+def _merge_documents(standings: Sequence[Standing]) -> Sequence[tuple[Standing, Sequence[str]]]:
+    """Standings that differ in nothing, each with the documents for which it holds."""
+    merged: dict[str, tuple[Standing, list[str]]] = {}
+    for standing in standings:
+        merged.setdefault(repr(replace(standing, document="")), (standing, []))[1].append(standing.document)
+    return [*merged.values()]
 
 
 def _head_facts(run: FinishedRun) -> Mapping[str, str]:

@@ -145,16 +145,32 @@ def test_a_process_from_nothing_imports_it_again_and_nothing_is_left_once_all_ar
 
 def test_a_process_from_nothing_is_a_copy_that_imports_the_backend_itself(stand: Stand) -> None:
     remote = stand.remote(on_call="if os.getpid() != IMPORTED_BY: os.abort()")
-    parents = set[int]()
-    for _ in range(2):
-        remote.restart()
-        assert called(remote, (3, 4)).dims == (12,)
-        parents.add(parent_of(remote.session().process.pid))
-    (parent,) = parents
+    remote.restart()
+    assert called(remote, (3, 4)).dims == (12,)
+    parent = parent_of(remote.session().process.pid)
     assert parent != os.getpid()
-    assert stand.imports == 1 + 2
+    assert stand.imports == 1 + 1
     remote.close()
     assert not running(parent)
+
+
+HASH = "if src.shape == (5, 1): import numpy; return numpy.full(1, hash('a text'), 'f8')"
+
+
+def test_a_call_made_again_has_other_hashes_each_time(stand: Stand) -> None:
+    remote = stand.remote(on_call=HASH)
+    hashes = set[bytes]()
+    for _ in range(3):
+        hashes.add(bytes(called(remote, (5, 1)).memory))
+        remote.restart()
+    assert len(hashes) == 3
+
+
+def test_a_copy_leads_a_session_as_any_process_does(copied: Stand) -> None:
+    (remote,) = copied.remotes
+    renewed(remote, 1)
+    pid = remote.session().process.pid
+    assert os.getsid(pid) == pid
 
 
 def test_a_backend_that_starts_in_no_copy_is_started_from_nothing_by_the_suite(stand: Stand) -> None:

@@ -214,8 +214,8 @@ def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
 TRACE = """
 thread 'main' panicked at src/lib.rs:7:5:
 the model is odd, caused by:
-    0: at odds with 3
-    1: odd
+   0: at odds with 3
+   1: odd
 stack backtrace:
    0: core::panicking::panic_fmt
   11:     0x7f71144452aa - <alloc::vec::Vec<T> as Clone>::clone::h0f
@@ -233,7 +233,7 @@ def test_the_last_words_of_a_process_have_no_lines_of_a_stack_trace(tmp_path: Pa
         called(remote, (13,))
     assert str(crash.value).partition("; its last words: ")[2].splitlines() == [
         "thread 'main' panicked at src/lib.rs:7:5:",
-        "the model is odd, caused by:", "    0: at odds with 3", "    1: odd",
-        "stack backtrace:", "thread caused non-unwinding panic. aborting.",
+        "the model is odd, caused by:", "   0: at odds with 3", "   1: odd",
+        "thread caused non-unwinding panic. aborting.",
     ]  # fmt: skip
     remote.close()
