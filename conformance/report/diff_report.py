@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import BAD as FAILING
@@ -14,7 +14,7 @@ from .markdown import code, inert
 from .render import render_page
 from .rows import group_pairs
 
-MOST = 400
+MOST = 300
 """Groups of changes that are listed in one direction; of more the number is given."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
 _OWN: Mapping[Direction, str] = {"worse": BAD, "better": OK}
@@ -46,8 +46,8 @@ class Group(NamedTuple):
         return len({change.row for change in self.rows})
 
     @property
-    def documents(self) -> str:
-        return ", ".join(dict.fromkeys(document for change in self.rows for document in change.documents))
+    def documents(self) -> Sequence[str]:
+        return list(dict.fromkeys(document for change in self.rows for document in change.documents))
 
     @property
     def causes(self) -> str:
@@ -133,7 +133,7 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
             sign = _OWN.get(direction, _SIGNS[direction])
             yield f"{sign} {direction}: {difference.counts[direction]:,} rows; {DIRECTIONS[direction]}"
         for group in some[:most]:
-            parts = (group.case, group.rule, count_noun(group.number, "row"), group.documents)
+            parts = (group.case, group.rule, count_noun(group.number, "row"), ", ".join(group.documents))
             yield f"  {' · '.join(filter(None, parts))}"
             yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
         if len(some) > most:
@@ -179,7 +179,8 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield ""
         for group in some[:MOST]:
             answers = f"{code(group.answers)}, " if group.answers else ""
-            yield f"- {code(group.case)}, {count_noun(group.number, 'row')} ({group.documents}): {group.verdicts}"
+            rows = f"{count_noun(group.number, 'row')} ({', '.join(group.documents)})"
+            yield f"- {code(group.case)}, {rows}: {group.verdicts}"
             yield f"  - {answers}why: {group.causes}"
         if len(some) > MOST:
             yield f"- and {len(some) - MOST} more"
@@ -195,6 +196,7 @@ def render_html(difference: Difference, old_page: str | None = None, new_page: s
     return render_page(
         "diff.html",
         difference=difference,
+        documents=[each.was.document.id for each in difference.documents],
         old_page=old_page,
         new_page=new_page,
         verdict=format_verdict(difference),

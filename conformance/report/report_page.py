@@ -89,7 +89,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run, brief),
         cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
-        details=list(_details(run)),
+        details=list(_details(run, brief)),
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=dump_inert(list(facets)),
@@ -127,11 +127,14 @@ def _head_facts(run: FinishedRun) -> Mapping[str, str]:
     }
 
 
-def _details(run: FinishedRun) -> Iterator[tuple[str, str]]:
+def _details(run: FinishedRun, brief: bool) -> Iterator[tuple[str, str]]:
+    """Yield names and values of the evidence; `brief`: of the digests of files under test only the beginning."""
     header, footer = run.evidence.header, run.evidence.footer
     results = {key: value for key, value in footer.items() if key not in ("record", "milliseconds")}
     for part in (header, {"results": results}):
-        yield from (each for each in _flatten(part) if each[0] not in ("record", "format", "waivers"))
+        for name, value in _flatten(part):
+            if name not in ("record", "format", "waivers"):
+                yield name, f"{value[:_SHORT]}…" if brief and name.startswith("results · subject") else value
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
