@@ -16,6 +16,7 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import IO
 
 from ..adapter import import_adapter
@@ -41,9 +42,11 @@ class Prefork:
 
     def copy(self) -> ProcessHandle | None:
         """Return a copy, once the one before has ended; None if there can be none, now and later."""
-        (stdin, stdin_end), (stdout_end, stdout), (stderr_end, stderr), (lifeline, lifeline_end) = (
-            os.pipe() for _ in range(4)
-        )
+        try:
+            (stdin, stdin_end), (stdout_end, stdout), (stderr_end, stderr), (lifeline, lifeline_end) = _pipes(4)
+        except OSError:  # there are too many open files
+            self.close()
+            return None
         of_copy = stdin, stdout, stderr, lifeline
         streams = os.fdopen(stdin_end, "wb", 0), os.fdopen(stdout_end, "rb", 0), os.fdopen(stderr_end, "rb", 0)
         try:
@@ -86,6 +89,18 @@ class Prefork:
 def _end(parent: ProcessHandle, control: socket.socket) -> None:
     kill_tree(parent)
     control.close()
+
+
+def _pipes(count: int) -> list[tuple[int, int]]:
+    """Open so many pipes, or none."""
+    pipes: list[tuple[int, int]] = []
+    try:
+        pipes.extend(os.pipe() for _ in range(count))
+    except OSError:
+        for end in chain.from_iterable(pipes):
+            os.close(end)
+        raise
+    return pipes
 
 
 class Copy:

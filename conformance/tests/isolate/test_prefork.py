@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -164,6 +165,26 @@ def test_a_call_made_again_has_other_hashes_each_time(stand: Stand) -> None:
         hashes.add(bytes(called(remote, (5, 1)).memory))
         remote.restart()
     assert len(hashes) == 3
+
+
+def test_without_room_for_its_pipes_there_is_no_copy_and_nothing_stays_open(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, make, asked = stand.remote(), os.pipe, list[int]()
+    renewed(remote, 1)
+    remote.renew()
+    before = len(os.listdir("/proc/self/fd"))
+
+    def pipe() -> tuple[int, int]:
+        asked.append(1)
+        if len(asked) == 3:
+            raise OSError(errno.EMFILE, "too many open files")
+        return make()
+
+    monkeypatch.setattr(os, "pipe", pipe)
+    assert called(remote, (3, 4)).dims == (12,)
+    remote.close()
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_copy_leads_a_session_as_any_process_does(copied: Stand) -> None:
