@@ -200,8 +200,8 @@ class Remote:
         began = time.monotonic()
         try:
             if self.copies is not None and self.generation > 1:
-                make = self.copies.fresh_session if self._next_is_fresh else self.copies.session
-                self._session = make(self._shared, (self.identity, self.claims))
+                description = self.identity, self.claims
+                self._session = self.copies.session(self._shared, description, self._next_is_fresh)
             if self._session is None:
                 process = Process(start(self.command, self.limits, self.env), self.limits)
                 self._session = Session(process, self._shared, patient=self.generation == 1)
@@ -263,11 +263,10 @@ class Copies:
     """
 
     def __init__(self, command: Sequence[str], fresh: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
-        self._make, self._make_fresh = (partial(Prefork, words, limits, env) for words in (command, fresh))
-        self.limits = limits
+        self._commands, self.limits, self.env = {False: command, True: fresh}, limits, env
         self.example: Example | None = None
-        self._prefork: Prefork | None = None
-        self._fresh: Prefork | None = None
+        self._preforks: dict[bool, Prefork] = {}
+        """By whether their copies are fresh: whether these import the backend themselves."""
 
     def keep_example(self, graph: Graph, tensors: Sequence[Tensor], dst: Tensor) -> None:
         """Keep a call as the example, unless it is large or its answer is empty."""
@@ -275,33 +274,26 @@ class Copies:
             *sources, answer = (replace(tensor, memory=bytearray(tensor.memory)) for tensor in (*tensors, dst))
             self.example = Example(graph, tuple(sources), answer)
 
-    def session(self, shared: SharedMemory | None, description: tuple[Identity, Claims]) -> Session | None:
-        """Start a session in a copy that has the backend; None if there can be none that gives this description."""
-        if self.example is None:
+    def session(self, shared: SharedMemory | None, description: tuple[Identity, Claims], fresh: bool) -> Session | None:
+        """Start a session in a new copy; None if there can be none that gives this description."""
+        if self.example is None and not fresh:
             return None
         try:
-            if self._prefork is None:
-                self._prefork = self._make()
-                self._check_copy(self._prefork, shared, self.example)
-            return self._start_copy(self._prefork, shared, description)
+            prefork = self._preforks.get(fresh)
+            if prefork is None:
+                prefork = self._preforks[fresh] = Prefork(self._commands[fresh], self.limits, self.env)
+                if self.example is not None and not fresh:
+                    self._check_copy(prefork, shared, self.example)
+            return self._start_copy(prefork, shared, description)
         except _FAILURES:
-            self._close(self._prefork)
-            return None
-
-    def fresh_session(self, shared: SharedMemory | None, description: tuple[Identity, Claims]) -> Session | None:
-        """Start a session in a copy that imports the backend itself; None if there can be none."""
-        try:
-            if self._fresh is None:
-                self._fresh = self._make_fresh()
-            return self._start_copy(self._fresh, shared, description)
-        except _FAILURES:
-            self._close(self._fresh)
+            if fresh in self._preforks:
+                self._preforks[fresh].close()
             return None
 
     def renew_fresh(self) -> None:
         """End the process without the backend; the next fresh session is a copy of a new one."""
-        self._close(self._fresh)
-        self._fresh = None
+        if True in self._preforks:
+            self._preforks.pop(True).close()
 
     def _start_copy(
         self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims] | None = None
@@ -326,11 +318,7 @@ class Copies:
 
     def close(self) -> None:
         """End both processes; there are no copies any more."""
-        for prefork in (self._prefork, self._fresh):
-            self._close(prefork)
-
-    def _close(self, prefork: Prefork | None) -> None:
-        if prefork is not None:
+        for prefork in self._preforks.values():
             prefork.close()
 
 

@@ -17,7 +17,7 @@ from .embedded import dump_evidence, dump_inert
 from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import render_page
-from .rows import count_verdicts
+from .rows import count_verdicts, group_pairs
 from .summary import describe_documents, describe_whole, list_limits
 from .table_sections import (
     collect_facets,
@@ -77,7 +77,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
         sections=_name_sections(brief, failures),
         **(_LINKS if brief else _NO_LINKS),
-        standings=_merge_documents(run.standings),
+        standings=list(_merge_documents(run.standings)),
         total=count_verdicts(result.worst for result in run.rows),
         rules=list(collect_rules(run)),
         failures=failures,
@@ -104,12 +104,10 @@ def _name_sections(brief: bool, failures: Sequence[FailureGroup]) -> Mapping[str
     return {name: title for name, title in titles.items() if name != "matrix" or failures}
 
 
-def _merge_documents(standings: Sequence[Standing]) -> Sequence[tuple[Standing, Sequence[str]]]:
-    """Standings that differ in nothing, each with the documents for which it holds."""
-    merged: dict[str, tuple[Standing, list[str]]] = {}
-    for standing in standings:
-        merged.setdefault(repr(replace(standing, document="")), (standing, []))[1].append(standing.document)
-    return [*merged.values()]
+def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, Sequence[str]]]:
+    """Yield standings that differ in nothing else once, with their documents."""
+    alike = group_pairs((repr(replace(standing, document="")), standing) for standing in standings)
+    yield from ((group[0], [standing.document for standing in group]) for group in alike.values())
 
 
 def _head_facts(run: FinishedRun) -> Mapping[str, str]:

@@ -43,11 +43,16 @@ def wait(condition: Callable[[], Any], seconds: float = 60) -> None:
 def children() -> set[int]:
     """The processes that this one has started and that are there."""
     found = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with suppress(OSError):  # it has ended since
-            if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(int(path.parent.name))
+            if parent_of(pid) == os.getpid():
+                found.add(pid)
     return found
+
+
+def parent_of(pid: int) -> int:
+    """The process that has started that one, or has taken it over."""
+    return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
 
 
 def run_command(

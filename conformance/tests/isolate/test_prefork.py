@@ -21,7 +21,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
 
-from ..processes import running, wait
+from ..processes import parent_of, running, wait
 from ..some_slow import some_slow
 from .calls import called
 from .faulty_program import hurry
@@ -201,10 +201,6 @@ def test_a_backend_that_starts_in_no_copy_is_started_from_nothing_by_the_suite(s
         assert called(remote, (3, 4)).dims == (12,)
     assert parent_of(remote.session().process.pid) == os.getpid()
     assert remote.given_up is None
-
-
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_an_end_is_told_as_of_any_process(copied: Stand) -> None:
