@@ -88,7 +88,7 @@ def meaning_of_a_call() -> Measured:
     from conformance.load.spec import load_spec
     from conformance.meaning.contract import contracts
 
-    meaning = contracts(load_spec())["static-2021"].meaning
+    meaning = contracts(load_spec())["static-graph-v0.9"].meaning
     return Measured(_per_call(meaning), _per_call(bare_meaning), "the same written by hand")
 
 

@@ -48,7 +48,7 @@ def test_the_meaning_of_a_call_is_quick() -> None:
 
 
 def test_the_bare_baseline_computes_the_same() -> None:
-    meaning = contracts(load_spec())["static-2021"].meaning
+    meaning = contracts(load_spec())["static-graph-v0.9"].meaning
     for call in calls(SMALL):
         assert bench.bare_meaning(*call) == meaning(*call)[:2], call
 

@@ -17,7 +17,7 @@ from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .meaning import describe_standing, print_meanings
 
 CHANGES = ("added", "dropped", "reworded in effect")
-_EXAMPLE = "for example: conformance diff-documents static-2021 static-2022"
+_EXAMPLE = "for example: conformance diff-documents static-graph-v0.9 static-oneapi"
 
 
 def run(args: argparse.Namespace) -> int:

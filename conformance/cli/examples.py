@@ -32,7 +32,7 @@ EXAMPLES: Mapping[str, str] = {
   conformance run numpy                                        everything on the reference
   conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
   conformance run cmd:./reshape --jobs 2                       a program in any language
-  conformance run onednn --document static-2022 --type bf16    a part of the target
+  conformance run onednn --document static-oneapi --type bf16    a part of the target
   conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
   conformance run numpy --spec my/spec --cases my/cases        with rules and cases of yours beside ours
 exit codes: {exit_codes.SUMMARY}""",
@@ -55,7 +55,7 @@ exit codes: {exit_codes.SUMMARY}""",
   conformance verify build/numpy                      a folder of a run
   conformance verify report.html                      a page that somebody sent: is it true to its evidence?
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
-  conformance verify report.html --conforms static-2021
+  conformance verify report.html --conforms static-graph-v0.9
   conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares""",
     "site": """\
   conformance site --out build/site                      a page for each document, with its rules, findings and cases
@@ -94,16 +94,16 @@ docs/certify.md has the whole conversation of vendor and issuer""",
   conformance publish --results build/mine --index    a run made already; put the page together""",
     "list": """\
   conformance list rules --level decided
-  conformance list findings --document static-2022
+  conformance list findings --document static-oneapi
   conformance list cases --rule zero-copies
   conformance list backends""",
     "explain": """\
   conformance explain one-infer                       a rule: where it is stated, whom it binds
   conformance explain copies-by-index-not-in-turn     a case: its call, what it means, how to run it
-  conformance explain static-2022                     a document""",
+  conformance explain static-oneapi                     a document""",
     "meaning": """\
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
-  conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-2021""",
+  conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-graph-v0.9""",
     "check-graph": """\
   conformance check-graph graph.json                  the reshapes of a dump of oneDNN Graph
   conformance check-graph model.onnx --input x=1..8,3,32,32   with each batch from 1 to 8
@@ -117,7 +117,7 @@ exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 
   conformance import onnx data/node --out cases/node.yaml
 exit codes: 0 done · 1 a test wants other dims than the documents · 2 the folder cannot be read""",
     "diff-documents": """\
-  conformance diff-documents static-2021 static-2022""",
+  conformance diff-documents static-graph-v0.9 static-oneapi""",
     "completion": """\
   eval "$(conformance completion bash)"               in ~/.bashrc
   eval "$(conformance completion zsh)"                in ~/.zshrc, after compinit

@@ -66,7 +66,7 @@ def _limits(run: FinishedRun) -> str:
 
 
 def _part(word: str, documents: tuple[str, ...], every: int) -> str:
-    """`conforms to static-2022`, `static-2020 and 2 more incomplete`."""
+    """`conforms to static-oneapi`, `static-spec-v0.9 and 2 more incomplete`."""
     if len(documents) == every > 1:
         named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
     else:

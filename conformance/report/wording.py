@@ -112,13 +112,13 @@ def format_lines(rule: Rule, document: str) -> str:
 
 
 def format_blames(blames: Mapping[str, Blamed]) -> str:
-    """`static-2022: breaks only our ruling (row-major-order); static-2021, static-2020: breaks the text (…)`."""
+    """`static-oneapi: breaks only our ruling (row-major-order); static-graph-v0.9, static-spec-v0.9: breaks the text (…)`."""
     same = group_pairs((f"{each.blame} ({each.premise.rule})", document) for document, each in blames.items())
     return "; ".join(f"{', '.join(documents)}: {what}" for what, documents in same.items())
 
 
 def format_clauses(rule: Rule, documents: Iterable[str]) -> str:
-    """`static-2021, static-2020: our ruling; static-2022: line 12`."""
+    """`static-graph-v0.9, static-spec-v0.9: our ruling; static-oneapi: line 12`."""
     standing = group_pairs((format_lines(rule, document), document) for document in documents)
     return "; ".join(f"{', '.join(there)}: {lines}" for lines, there in standing.items())
 

@@ -81,7 +81,7 @@ cases:
     in_place: true
     expect: T[4]
 """
-DOCUMENTS = ("static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020")
+DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
 ROOT = Path(conformance.__file__).resolve().parents[1]
 spec = cache(load_spec)
 Words = str | Sequence[str]

@@ -110,7 +110,7 @@ def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
     text += " def reshape(self, src, shape, special_zero):\n"
     text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"
     said = command.run(backend(text), "--operation", "Reshape-1").expect(0)
-    assert "conforms to reshape-2020 as far as 20 cases of another suite go as run in the suite's own" in said.text
+    assert "conforms to reshape-spec-v0.7 as far as 20 cases of another suite go as run in the suite's own" in said.text
 
 
 @pytest.mark.parametrize("part", [Identity("x", "1"), Claims(())])

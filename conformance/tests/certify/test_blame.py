@@ -19,7 +19,7 @@ from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
 
 TEXT, FORBIDDEN, RULING = BLAMES
-DOCUMENTS = ("static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020")
+DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
 
 
 class ColumnMajor(NumpyReference):
@@ -120,12 +120,12 @@ class ReversesCopiedLengths(NumpyReference):
 TRUTH: Mapping[type[NumpyReference], Mapping[str, Blame]] = {
     ColumnMajor: dict.fromkeys(DOCUMENTS, RULING),
     QuietsNans: dict.fromkeys(DOCUMENTS, RULING),
-    RefusesBf16: {**dict.fromkeys(DOCUMENTS, TEXT), "reshape-2020": RULING},
-    RefusesS32Shapes: {"reshape-2020": RULING, "dynamic-2021": TEXT},
+    RefusesBf16: {**dict.fromkeys(DOCUMENTS, TEXT), "reshape-spec-v0.7": RULING},
+    RefusesS32Shapes: {"reshape-spec-v0.7": RULING, "dynamic-spec-v0.9": TEXT},
     AnswersTwoInfers: dict.fromkeys(DOCUMENTS, FORBIDDEN),
     TakesIntegersForTheFlag: {},
     RefusesRankOne: dict.fromkeys(DOCUMENTS, RULING),
-    FlushesSubnormals: {**dict.fromkeys(DOCUMENTS, TEXT), "static-2022": RULING},
+    FlushesSubnormals: {**dict.fromkeys(DOCUMENTS, TEXT), "static-oneapi": RULING},
     CopiesZeroFromTheRight: dict.fromkeys(DOCUMENTS, RULING),
     ReversesCopiedLengths: dict.fromkeys(DOCUMENTS, TEXT),
 }

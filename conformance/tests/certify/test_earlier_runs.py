@@ -92,7 +92,7 @@ def test_a_verdict_made_in_process_says_so_and_shows_nothing_to_others(reading: 
         0, text=["as run in the suite's own process", "could write its verdict; it proves nothing"]
     )
     assert verify(reading).code == 0
-    for more in ((), ("static-2022",)):
+    for more in ((), ("static-oneapi",)):
         told = verify(reading, "--conforms", *more).expect(1)
         assert "ran in the suite's own process" in told.text
     assert not verify(reading, "--json").data["conforms"]

@@ -73,7 +73,7 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
     "the footer of another": (lambda lines, other: [*lines[:-1], other[-1]], "two files are mixed"),
     "no verdicts": (replace(b'"verdicts"', b'"verdict"', 3), ":4: the row lacks verdicts"),
     "an id that is a number": (replace(b'"row-2[StaticReshape-f32]"', b"2", 3), ":4: row in the row is 2"),
-    "a verdict that is none": (replace(b'"pass"', b'"fine"', 3), ':4: verdicts.static-2022 in the row is "fine"'),
+    "a verdict that is none": (replace(b'"pass"', b'"fine"', 3), ':4: verdicts.static-oneapi in the row is "fine"'),
     "a list for a row": (insert(b"[]\n", instead=True), ":4: is no record"),
     "bytes that are no text": (insert(b"\xff\xfe\n", instead=True), "is not UTF-8; the file is damaged"),
     "zeros at the end": (lambda lines, other: [*lines[:5], b"\0" * 512], ":6: the line is cut off"),
@@ -118,7 +118,7 @@ def test_a_whole_file_is_taken(path: Path) -> None:
     assert evidence.footer["verdicts"]["pass"] == 8
 
 
-REST = b'"verdicts":{"static-2022":"pass"},"outcomes":[{"kind":"rejected"}]}'
+REST = b'"verdicts":{"static-oneapi":"pass"},"outcomes":[{"kind":"rejected"}]}'
 TWISTED = {
     "an id with an escape": b'{"record":"row","row":"a\\u0022,b",' + REST,
     "an id that seems to end": b'{"record":"row","row":"a\\",\\"verdicts",' + REST,

@@ -44,7 +44,7 @@ def test_verify_says_that_it_does_not_know_who_wrote_the_evidence(reading: Comma
     [
         (("--require", "bf16", "--require", "layout:reversed"), 0, ""),
         (("--require", "type"), 1, "--require type: incomplete: required and not shown: type"),
-        (("--require", "reshape-2020", "--require", "f16"), 1, "required and not shown: reshape-2020"),
+        (("--require", "reshape-spec-v0.7", "--require", "f16"), 1, "required and not shown: reshape-spec-v0.7"),
         (("--require", "no-such"), 2, "unknown requirement"),
     ],
 )

@@ -14,7 +14,7 @@ from conformance.system import terminal
 from ..small import Cli
 
 ROOT = Path(terminal.__file__).resolve().parents[2]
-DOCUMENTS = ["static-2022", "static-2021", "static-2020", "dynamic-2021", "reshape-2020"]
+DOCUMENTS = ["static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7"]
 MEANING = ["meaning", "--src", "3,4,5", "--shape", "0,-1", "--special-zero", "true"]
 
 _bundled = cache(load.load_spec)
@@ -49,7 +49,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "option-first": (["--json", "check"], "conformance check"),
     "unknown-top-option": (["--verison"], "did you mean '--version'"),
     "unknown-option": (["check", "--source", "x"], "did you mean '--sources'"),
-    "abbreviated-option": (["list", "rules", "--doc", "static-2022"], "did you mean '--document'"),
+    "abbreviated-option": (["list", "rules", "--doc", "static-oneapi"], "did you mean '--document'"),
     "extra-argument": (["check", "spec"], "unknown argument 'spec'"),
     "no-such-folder": (["check", "--spec", "/no/such/folder"], "does not exist"),
     "a-file-for-a-folder": (["check", "--sources", __file__], "is not a folder"),
@@ -61,7 +61,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "verify-nothing": (["verify"], "name what to verify"),
     "wrong-filter": (["list", "rules", "--kind", "defect"], "it filters findings"),
     "unknown-level": (["list", "rules", "--level", "shall"], "unknown level 'shall'"),
-    "unknown-document": (["list", "rules", "--document", "static2022"], "did you mean 'static-2022'"),
+    "unknown-document": (["list", "rules", "--document", "static2022"], "did you mean 'static-oneapi'"),
     "explain-nothing": (["explain"], "say what to explain"),
     "explain-empty": (["explain", ""], "say what to explain"),
     "explain-unknown": (["explain", "one-infre"], "did you mean 'one-infer'"),
@@ -71,11 +71,11 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "explain-bidi": (["explain", "\u202eabc"], "\\u202e"),
     "explain-surrogate": (["explain", "\udcff"], "unknown name"),
     "diff-one": (
-        ["diff-documents", "static-2022"],
-        "the older first; for example: conformance diff-documents static-2021",
+        ["diff-documents", "static-oneapi"],
+        "the older first; for example: conformance diff-documents static-graph-v0.9",
     ),
-    "diff-unknown": (["diff-documents", "static-2022", "static-2012"], "did you mean"),
-    "diff-three": (["diff-documents", "static-2022", "static-2021", "static-2020"], "unknown argument"),
+    "diff-unknown": (["diff-documents", "static-oneapi", "static-2012"], "did you mean"),
+    "diff-three": (["diff-documents", "static-oneapi", "static-graph-v0.9", "static-spec-v0.9"], "unknown argument"),
     "meaning-nothing": (["meaning"], "--src is missing; for example: conformance meaning"),
     "meaning-no-flag": (["meaning", "--src", "3", "--shape", "3"], "--special-zero is missing"),
     "src-without-value": (["meaning", "--src", "--shape", "3", "--special-zero", "1"], "--src: a value is missing"),

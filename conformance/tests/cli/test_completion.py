@@ -38,7 +38,7 @@ OFFERED = [
     ("dif", {"diff", "diff-documents"}),
     ("run num", {"numpy", "numpy-raw"}),
     ("run --docum", {"--document"}),
-    ("run numpy --document static-202", {"static-2020", "static-2021", "static-2022"}),
+    ("run numpy --document static-202", {"static-spec-v0.9", "static-graph-v0.9", "static-oneapi"}),
     ("run --isolation w", {"worker"}),
     ("list ca", {"cases"}),
     ("list rules --level de", {"decided"}),

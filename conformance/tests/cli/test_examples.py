@@ -100,7 +100,7 @@ def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_di
     assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
-    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["static-2021"] == "pass"
+    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"
 
 
 def test_the_command_that_repeats_a_failure_names_the_folders(
@@ -112,7 +112,7 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
 
 
 def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
-    said = cli("diff-documents", "static-2021", "acme-2026", "--spec", DIALECT / "spec").expect(
+    said = cli("diff-documents", "static-graph-v0.9", "acme-2026", "--spec", DIALECT / "spec").expect(
         0, out="acme-six-entries"
     )
     command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --spec {DIALECT / 'spec'}"
@@ -169,7 +169,7 @@ def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli)
     cli("run", backend, *spec, "--isolation", "none", "--out", tmp_path).expect(0, out="conforms to acme-reshape-2026")
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
-    assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-2021"] == "not claimed"
+    assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "not claimed"
     cli("verify", tmp_path, *spec).expect(0)
 
 
@@ -239,8 +239,8 @@ def test_a_list_of_one_pointer_is_a_pointer(dialect: Path) -> None:
 
 
 def test_an_added_rule_cannot_bind_a_document_that_comes_along(dialect: Path) -> None:
-    spoil(dialect / "spec" / "rules.yaml", "{acme-2026:", "{static-2021: [4, the], acme-2026:")
-    assert any("would change what 'static-2021' means" in problem for problem in problems_of(dialect))
+    spoil(dialect / "spec" / "rules.yaml", "{acme-2026:", "{static-graph-v0.9: [4, the], acme-2026:")
+    assert any("would change what 'static-graph-v0.9' means" in problem for problem in problems_of(dialect))
 
 
 def test_a_silence_without_documents_is_one_of_the_added_documents_only(dialect: Path) -> None:
@@ -257,12 +257,12 @@ def test_a_silence_without_documents_is_one_of_the_added_documents_only(dialect:
     ("file", "old", "new", "said"),
     [
         ("spec/rules.yaml", "id: acme-six-entries", "id: one-infer", "is taken by the bundled spec/rules.yaml:"),
-        ("spec/sources.yaml", "id: acme-2026", "id: static-2021", "is taken by the bundled spec/sources.yaml:"),
+        ("spec/sources.yaml", "id: acme-2026", "id: static-graph-v0.9", "is taken by the bundled spec/sources.yaml:"),
         ("cases/acme.yaml", "id: acme-takes-six-entries", "id: copied-zero-keeps-three", "taken by cases/zero.yaml:"),
         ("spec/rules.yaml", "extends: bundled\n", "", "says nothing of `extends`"),
         ("spec/rules.yaml", "extends: bundled", "extends: everything", "did you mean 'bundled'|bundled"),
-        ("spec/sources.yaml", "like: static-2021", "like: statik-2021", "did you mean 'static-2021'"),
-        ("spec/sources.yaml", "like: static-2021", "like: static-2021\n    without: [one-infre]", "'one-infer'"),
+        ("spec/sources.yaml", "like: static-graph-v0.9", "like: statik-2021", "did you mean 'static-graph-v0.9'"),
+        ("spec/sources.yaml", "like: static-graph-v0.9", "like: static-graph-v0.9\n    without: [one-infre]", "'one-infer'"),
     ],
 )  # fmt: skip
 def test_a_slip_in_a_folder_that_adds_is_named(dialect: Path, file: str, old: str, new: str, said: str) -> None:
@@ -279,12 +279,12 @@ def test_a_document_that_comes_along_is_like_no_other(tmp_path: Path) -> None:
     from conformance.tests import folders as specs
 
     folder = specs.bundled(tmp_path)
-    spoil(folder / "sources.yaml", "  - id: static-2020\n", "  - id: static-2020\n    like: static-2021\n")
+    spoil(folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n")
     assert any("extend the bundled" in str(problem) for problem in specs.problems_of(folder))
 
 
 def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
-    spoil(dialect / "spec" / "sources.yaml", "like: static-2021", "like: static-2021\n    without: [one-infer]")
+    spoil(dialect / "spec" / "sources.yaml", "like: static-graph-v0.9", "like: static-graph-v0.9\n    without: [one-infer]")
     rules = load_spec(dialect / "spec").rules
     assert "acme-2026" not in rules["one-infer"].documents
     assert "acme-2026" in rules["lower-bound"].documents

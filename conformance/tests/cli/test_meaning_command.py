@@ -28,12 +28,12 @@ def test_meaning_gives_the_answer_in_each_document(run: Cli) -> None:
 def test_meaning_names_broken_rules_with_their_sentence_and_line(run: Cli) -> None:
     words = ("meaning", "--src", "0,3", "--shape", "0,-1", "--special-zero", "false")
     meanings = answer(run, *words)["meanings"]
-    assert meanings["static-2021"]["kind"] == "illegal"
-    (broken,) = meanings["static-2021"]["because"]
+    assert meanings["static-graph-v0.9"]["kind"] == "illegal"
+    (broken,) = meanings["static-graph-v0.9"]["because"]
     assert broken["rule"] == "zero-meets-infer"
     assert broken["at"][0]["line"] == 40
-    assert meanings["static-2022"]["kind"] == "unspecified"
-    assert meanings["static-2022"]["dst"] == [0, None]
+    assert meanings["static-oneapi"]["kind"] == "unspecified"
+    assert meanings["static-oneapi"]["dst"] == [0, None]
     out = run(*words)[1]
     assert broken["sentence"] in out
     assert "line 40" in out
@@ -57,14 +57,14 @@ def test_meaning_reads_dims_as_people_write_them(run: Cli, typed: str) -> None:
 def test_meaning_takes_a_leading_minus(run: Cli, words: list[str]) -> None:
     data = answer(run, "meaning", "--src", "3,4", *words, "--special-zero", "false")
     assert data["call"]["shape"] == [-1, 2]
-    assert data["meanings"]["static-2022"]["dst"] == [6, 2]
+    assert data["meanings"]["static-oneapi"]["dst"] == [6, 2]
 
 
 @pytest.mark.parametrize("typed", ["", "()", "[]", " ", "( )", "''"])
 def test_meaning_takes_rank_0(run: Cli, typed: str) -> None:
     data = answer(run, "meaning", "--src", typed, "--shape", typed, "--special-zero", "no")
     assert data["call"] == {"src": [], "shape": [], "special_zero": False}
-    assert data["meanings"]["static-2022"]["kind"] == "unspecified"
+    assert data["meanings"]["static-oneapi"]["kind"] == "unspecified"
 
 
 @pytest.mark.parametrize(
@@ -89,47 +89,47 @@ def test_meaning_takes_the_form_of_the_call(run: Cli) -> None:
     assert set(kinds("--declared", "?").values()) == {"legal"}
     assert set(kinds("--declared", "4").values()) == {"illegal"}
     assert set(kinds("--extra-attributes", "mode").values()) == {"unspecified"}
-    assert kinds("--document", "static_2022", "--shape-type", "int64") == {"static-2022": "legal"}
+    assert kinds("--document", "static_2022", "--shape-type", "int64") == {"static-oneapi": "legal"}
 
 
 def test_meaning_knows_what_an_operation_cannot_express(run: Cli) -> None:
     meanings = answer(run, "meaning", "--src", "0", "--shape", "0,4294967296", "--special-zero", "true")["meanings"]
-    assert meanings["dynamic-2021"]["kind"] == "not expressible"
-    assert "s32" in meanings["dynamic-2021"]["reason"]
-    assert meanings["reshape-2020"]["kind"] != "not expressible"
+    assert meanings["dynamic-spec-v0.9"]["kind"] == "not expressible"
+    assert "s32" in meanings["dynamic-spec-v0.9"]["reason"]
+    assert meanings["reshape-spec-v0.7"]["kind"] != "not expressible"
 
 
 # ── diff-documents ────────────────────────────────────────────────────────────────────────────────
 def test_diff_documents_says_what_was_added_and_shows_it(run: Cli) -> None:
-    data = answer(run, "diff-documents", "static-2022", "static-2021")
+    data = answer(run, "diff-documents", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
     assert "zero-meets-infer" in changes["added"]
     assert "lower-bound" in changes["reworded in effect"]
     assert changes["dropped"] == set()
-    back = answer(run, "diff-documents", "static-2021", "static-2022")
+    back = answer(run, "diff-documents", "static-graph-v0.9", "static-oneapi")
     assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]
-    run("diff-documents", "static-2022", "static-2021").expect(0, out=data["example"]["command"])
+    run("diff-documents", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
 
 
 @pytest.mark.parametrize(("a", "b"), list(combinations(DOCUMENTS, 2)))
 def test_the_example_of_a_diff_can_be_typed_and_parts_the_documents(run: Cli, a: str, b: str) -> None:
     example = answer(run, "diff-documents", a, b)["example"]
-    assert (example is None) == ((a, b) == ("static-2021", "static-2020"))
+    assert (example is None) == ((a, b) == ("static-graph-v0.9", "static-spec-v0.9"))
     if example is not None:
         meanings = answer(run, *shlex.split(example["command"])[1:])["meanings"]
         assert (meanings[a]["kind"], meanings[a]["dst"]) != (meanings[b]["kind"], meanings[b]["dst"])
 
 
 def test_diff_documents_says_when_no_call_parts_them(run: Cli) -> None:
-    run("diff-documents", "static-2020", "static-2021").expect(
+    run("diff-documents", "static-spec-v0.9", "static-graph-v0.9").expect(
         0, out=["no call was found that means something else", "searched"]
     )
 
 
 def test_diff_documents_of_two_operations_compares_signatures(run: Cli) -> None:
-    signature = answer(run, "diff-documents", "static-2021", "dynamic-2021")["signature"]
-    assert signature["shape types"] == {"static-2021": ["s64"], "dynamic-2021": ["s32"]}
-    assert signature["shape given as"] == {"static-2021": ["attribute"], "dynamic-2021": ["runtime"]}
+    signature = answer(run, "diff-documents", "static-graph-v0.9", "dynamic-spec-v0.9")["signature"]
+    assert signature["shape types"] == {"static-graph-v0.9": ["s64"], "dynamic-spec-v0.9": ["s32"]}
+    assert signature["shape given as"] == {"static-graph-v0.9": ["attribute"], "dynamic-spec-v0.9": ["runtime"]}
 
 
 # ── domain ────────────────────────────────────────────────────────────────────────────────────────

@@ -310,7 +310,7 @@ def test_the_command_prints_the_case_with_rule_and_meaning(capsys: pytest.Captur
     said = capsys.readouterr().out
     for part in (
         "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f32[]\n    shape: [-1, -1]\n",
-        "static-2021: illegal: one-infer",
+        "static-graph-v0.9: illegal: one-infer",
         "one-infer: At most one entry of shape is -1.",
     ):
         assert part in said

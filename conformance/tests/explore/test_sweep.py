@@ -79,11 +79,11 @@ def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) ->
 @pytest.mark.parametrize("rule", ["one-infer", "zero-copies", "same-volume", "rank-zero", "zero-literal"])
 def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: str) -> None:
     """Without a rule the tables say what the contracts say without it."""
-    rest = [each for each in spec.rules.values() if each.id != rule and "static-2021" in each.documents]
+    rest = [each for each in spec.rules.values() if each.id != rule and "static-graph-v0.9" in each.documents]
     meaning = Contract(rest).meaning
     src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
     table = tabulate(compile_clauses(rest), src, shape)
-    whole = contracts(spec)["static-2021"].meaning
+    whole = contracts(spec)["static-graph-v0.9"].meaning
     changed = 0
     for a, b, flag in itertools.product(range(16), range(36), (False, True)):
         call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), flag
@@ -95,7 +95,7 @@ def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: st
 @pytest.mark.parametrize("most", ["2", "3", "len(shape)", "product(src) // 2"])
 def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
     """Also of calls with several -1, where the volume has to be split."""
-    rest = [each for each in spec.rules.values() if each.id != "one-infer" and "static-2021" in each.documents]
+    rest = [each for each in spec.rules.values() if each.id != "one-infer" and "static-graph-v0.9" in each.documents]
     place = spec.rules["same-volume"].place
     bound = Expression(f"all(n <= {most} for n in dst)", place)
     rules = [*rest, replace(spec.rules["same-volume"], id="longest", ensures=bound)]
@@ -234,12 +234,12 @@ def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
     adapter = NumpyReference()
     adapter.claims = Claims(("StaticReshape",), ("type:f16",))
     total = swept(spec, adapter, types=["f16"])
-    legal, illegal, unspecified = (total.meanings["static-2021"][kind] for kind in KINDS)
-    counts = total.verdicts["static-2021"]
+    legal, illegal, unspecified = (total.meanings["static-graph-v0.9"][kind] for kind in KINDS)
+    counts = total.verdicts["static-graph-v0.9"]
     assert counts["pass"] == legal
     assert counts["not claimed"] == illegal + unspecified - counts["observed"] > illegal
     other = swept(spec, adapter, operations=["DynamicReshape-1"])
-    assert set(other.verdicts["dynamic-2021"]) == {"not claimed"}
+    assert set(other.verdicts["dynamic-spec-v0.9"]) == {"not claimed"}
 
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])

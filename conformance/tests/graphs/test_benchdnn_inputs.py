@@ -65,6 +65,6 @@ def test_a_shuffle_is_legal_behind_a_transpose(tmp_path: Path, cli: Cli) -> None
 def test_weights_whose_strides_are_not_known_are_decided(tmp_path: Path, cli: Cli) -> None:
     path = depthwise_weights(tmp_path)
     nodes = json.loads(cli("check-graph", path, "--json").expect(0).out)["files"][0]["nodes"]
-    answers = [node["trials"][0]["documents"]["static-2022"]["dst"] for node in nodes]
+    answers = [node["trials"][0]["documents"]["static-oneapi"]["dst"] for node in nodes]
     assert answers == [[7, 7, 24], [7, 7, 1, 24]]
     assert kinds(cli, 1, path, "--input", "3=7,7,3,4") == ["illegal", "not decided"]

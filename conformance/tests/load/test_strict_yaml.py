@@ -119,7 +119,7 @@ def test_the_same_text_in_quotes_is_text(text: str) -> None:
         ("42", 42),
         ("9223372036854775808", 2**63),
         ("9" * 40, 10**40 - 1),
-        ("static-2021", "static-2021"),
+        ("static-graph-v0.9", "static-graph-v0.9"),
         ("1D tensor", "1D tensor"),
         ("-1 in shape", "-1 in shape"),
         ("d != 0 and src[i] == 0", "d != 0 and src[i] == 0"),

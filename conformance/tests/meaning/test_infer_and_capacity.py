@@ -13,7 +13,7 @@ from conformance.run.judge import judge
 
 SPEC = load_spec()
 WHOLE = contracts(SPEC)
-STATIC = WHOLE["static-2021"]
+STATIC = WHOLE["static-graph-v0.9"]
 
 
 @pytest.mark.parametrize("document", SPEC.documents)

@@ -59,7 +59,7 @@ def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_pat
 def test_what_is_refused_in_one_document_does_not_hide_what_is_in_another(spec: Spec) -> None:
     wrong = [
         replace(rule(name, requires="x"), documents=frozenset({document}))
-        for name, document in {"a": "static-2022", "b": "reshape-2020"}.items()
+        for name, document in {"a": "static-oneapi", "b": "reshape-spec-v0.7"}.items()
     ]
     with pytest.raises(Malformed) as malformed:
         contracts(replace(spec, rules={each.id: each for each in wrong}))

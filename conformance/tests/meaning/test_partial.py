@@ -24,7 +24,7 @@ def contract_of(document: str) -> PartialContract:
 
 
 def decide(src: Lengths | None, shape: Lengths | None, zero: bool | None = True, form: Form = FORM) -> PartialMeaning:
-    return contract_of("static-2021").decide(PartialCall(src, shape, zero, form))
+    return contract_of("static-graph-v0.9").decide(PartialCall(src, shape, zero, form))
 
 
 def kind(result: PartialMeaning) -> str | None:
@@ -58,11 +58,11 @@ def count_decided(document: str, src: Iterable[Lengths], shapes: Iterable[Length
 
 
 def test_a_decision_holds_for_every_completion_of_a_few_calls() -> None:
-    assert count_decided("static-2021", rows((2, None, "b"), 2), rows((-1, 0, 2, "b"), 2)) > 150
+    assert count_decided("static-graph-v0.9", rows((2, None, "b"), 2), rows((-1, 0, 2, "b"), 2)) > 150
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", ["static-2021", "static-2022"])
+@pytest.mark.parametrize("document", ["static-graph-v0.9", "static-oneapi"])
 def test_a_decision_holds_for_every_completion(document: str) -> None:
     assert count_decided(document, rows((1, 2, None, "b"), 2), rows((-2, -1, 0, 2, None, "b"), 2)) > 900
 
@@ -84,8 +84,8 @@ def test_what_no_length_can_mend_is_illegal() -> None:
 
 
 def test_a_document_without_a_rule_about_the_volume_allows_another_one() -> None:
-    rules = [rule for rule in SPEC.rules.values() if "static-2021" in rule.documents and rule.id != "same-volume"]
-    contract = PartialContract(rules, COMPILED["static-2021"], ("f32",), ("s64",))
+    rules = [rule for rule in SPEC.rules.values() if "static-graph-v0.9" in rule.documents and rule.id != "same-volume"]
+    contract = PartialContract(rules, COMPILED["static-graph-v0.9"], ("f32",), ("s64",))
     assert contract.decide(PartialCall(("batch", 3), (7,), True, FORM)).dst == (7,)
     assert kind(contract.decide(PartialCall(("batch", 3), (7,), True, FORM))) == "legal"
     assert kind(contract.decide(PartialCall(("batch", 3), (-1,), True, FORM))) is None

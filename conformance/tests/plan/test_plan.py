@@ -21,7 +21,7 @@ F64 = Form("f64", "f64", "s64")
 
 @pytest.fixture(scope="module")
 def contract() -> Contract:
-    return contracts(load_spec())["static-2021"]
+    return contracts(load_spec())["static-graph-v0.9"]
 
 
 def chain(

@@ -20,7 +20,7 @@ from ..small import Cli
 
 SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}
-STATIC = contracts(SUITE.spec)["static-2022"]
+STATIC = contracts(SUITE.spec)["static-oneapi"]
 CASE = """extends: bundled
 about: "One case."
 cases:

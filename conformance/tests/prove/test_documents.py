@@ -280,7 +280,7 @@ def test_each_character_of_the_documents_is_in_exactly_one_statement(spec: model
 
 
 def test_a_long_line_of_many_sentences_holds_as_many_statements(spec: model.Spec, seeds: Path) -> None:
-    text = (seeds / spec.documents["static-2020"].file).read_text(encoding="utf-8")
+    text = (seeds / spec.documents["static-spec-v0.9"].file).read_text(encoding="utf-8")
     assert sum(statement.line == 22 for statement in statements(text)) == 8
 
 
@@ -306,7 +306,7 @@ def test_a_wrong_pin_of_a_real_document_is_found(spec: model.Spec, seeds: Path, 
 
 
 def test_one_prose_entry_less_leaves_its_statement_uncovered(spec: model.Spec, seeds: Path) -> None:
-    dynamic = spec.documents["dynamic-2021"]
+    dynamic = spec.documents["dynamic-spec-v0.9"]
     wrong = dataclasses.replace(dynamic, prose=dynamic.prose[1:])
     assert found(
         dataclasses.replace(spec, documents={**spec.documents, dynamic.id: wrong}), seeds, "sources.yaml", "line 1,"
@@ -316,6 +316,6 @@ def test_one_prose_entry_less_leaves_its_statement_uncovered(spec: model.Spec, s
 def test_a_changed_letter_in_a_document_is_found(spec: model.Spec, seeds: Path, tmp_path: Path) -> None:
     for document in spec.documents.values():
         shutil.copyfile(seeds / document.file, tmp_path / document.file)
-    changed = tmp_path / spec.documents["static-2021"].file
+    changed = tmp_path / spec.documents["static-graph-v0.9"].file
     changed.write_bytes(changed.read_bytes().replace(b"more than one", b"more than two"))
     assert found(spec, tmp_path, "sources.yaml", "sha256")

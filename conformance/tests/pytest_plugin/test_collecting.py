@@ -49,7 +49,7 @@ def test_an_unknown_case_and_an_unknown_backend_are_one_line_each(few: Path) -> 
         assert "Traceback" not in done.text
 
 
-@pytest.mark.parametrize("option", ["--document=static-2022", "--conformance-out=out", "--large"])
+@pytest.mark.parametrize("option", ["--document=static-oneapi", "--conformance-out=out", "--large"])
 def test_an_option_of_ours_without_an_adapter_is_an_error(here: Path, option: str) -> None:
     DoneInCopy(here, option, adapter=None).expect(4, f"ERROR: {option.partition('=')[0]} needs --adapter BACKEND")
 
@@ -63,7 +63,7 @@ def test_two_adapters_are_an_error_and_one_named_twice_is_not(few: Path) -> None
     ("option", "name", "meant"),
     [
         ("--operation", "StaticReshap", "operation 'StaticReshap'; did you mean 'StaticReshape'"),
-        ("--document", "static-2o22", "document 'static-2o22'; did you mean 'static-2022'"),
+        ("--document", "static-2o22", "document 'static-2o22'; did you mean 'static-oneapi'"),
         ("--type", "f23", "type 'f23'"),
     ],
 )

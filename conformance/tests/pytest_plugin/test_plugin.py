@@ -36,13 +36,13 @@ def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conf
 # ── backends ──────────────────────────────────────────────────────────────────────────────────────
 def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> None:
     done = Done(
-        few, *FEW, *HERE, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-2021",
+        few, *FEW, *HERE, FILE, "-x", "-p", "no:cacheprovider", "--document", "static-graph-v0.9",
         adapter=f"{backend}:Refuses",
     )  # fmt: skip
     assert done.code == 1
     for label in ("rule  ", "case  ", "call  ", "want  ", "got  ", "verdict  ", "diagnosis  "):
         done.says(label)
-    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way", "--document static-2021 ")
+    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way", "--document static-graph-v0.9 ")
     assert "Traceback" not in done.text
     assert "plugin.py" not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
@@ -63,7 +63,7 @@ def test_an_error_of_the_adapter_is_no_refusal(few: Path, backend: str, name: st
 
 
 def test_who_claims_nothing_shows_nothing(few: Path, backend: str) -> None:
-    part = "--document", "static-2022", "--type", "f32"
+    part = "--document", "static-oneapi", "--type", "f32"
     done = Done(few, *FEW, *HERE, "-q", "-rs", *part, adapter=f"{backend}:Abstains")
     done.expect(4, "skipped", "not claimed: StaticReshape", "incomplete")
 

@@ -82,7 +82,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "brief": reports / "wrong-1" / "report.html",
         "brief-well": reports / "right-1" / "report.html",
         "all-cases": reports / "spec" / "cases.html",
-        "rulebook": reports / "spec" / "static-2021.html",
+        "rulebook": reports / "spec" / "static-graph-v0.9.html",
     }
 
 
@@ -138,7 +138,7 @@ def test_filters_leave_what_fits_and_make_a_link(opened: Open, pages: dict[str, 
         ("verdict=fail&rule=same-volume", ["turns"]),
         ("diagnosis=answered%20an%20illegal%20call", ["zero-beside-infer"]),
         ("operation=Reshape-1&type=f32", ["flattens", "turns", "zero-beside-infer", "copies-past-rank"]),
-        ("document=static-2022&verdict=pass", ["flattens"]),
+        ("document=static-oneapi&verdict=pass", ["flattens"]),
         ("text=turns", ["turns"]),
         ("text=no%20such%20thing", []),
         ("nonsense=1", ["flattens", "turns", "zero-beside-infer", "copies-past-rank"]),

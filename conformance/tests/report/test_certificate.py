@@ -131,7 +131,7 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
     words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
     said = cli(*words).expect(1, lines=1)
     started = read(lab.folder / RESULTS).header["started"][:10]
-    scope = "static-2022 (f32), static-2021 (f32), static-2020 (f32)"
+    scope = "static-oneapi (f32), static-graph-v0.9 (f32), static-spec-v0.9 (f32)"
     assert f"was certified, as it says, for {scope} (challenged {started}, suite" in said.err
     assert "; 1 case was added since; verify it with that version, or ask for a new run" in said.err
     data = cli(*words, "--json").expect(1).data
@@ -155,7 +155,7 @@ def test_whoever_says_certified_says_level_scope_suite_and_date(lab: Lab, cli: C
     texts = {"verify": cli(*words).out, "register.html": (lab.home / "register.html").read_text()}
     texts |= {name: (lab.folder / name).read_text() for name in (PAGE, BADGE)}
     for name, text in texts.items():
-        for due in ("re-run", "static-2022", version, digest[:8], header["started"][:10]):
+        for due in ("re-run", "static-oneapi", version, digest[:8], header["started"][:10]):
             assert due in text, name
     badge = json.loads((lab.folder / "badge.json").read_text())["message"]
     assert badge.endswith(f"; self-tested {header['started'][:10]}, suite {version} ({digest[:8]})")
@@ -204,7 +204,7 @@ def test_each_record_is_small(lab: Lab, name: str) -> None:
 def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None:
     words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
     cli(*words).expect(0, out=(": re-run", "rows run again by lab@example.com", "the certificate is true"))
-    cli(*words, "--conforms", "static-2022").expect(1, out="not shown: static-2022/")
+    cli(*words, "--conforms", "static-oneapi").expect(1, out="not shown: static-oneapi/")
 
 
 def test_a_register_lists_every_certificate_and_why_one_is_refused(lab: Lab, cli: Cli) -> None:
@@ -259,7 +259,7 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     out = lab.home / "certificates" / "wrong"
     assert lab.command("certify", f"{lab.home / 'wrong.py'}:Mine", "--out", out) == 1
     badge = (out / BADGE).read_text()
-    assert "not shown to conform to static-2022, static-2021 and 1 more for " in badge
+    assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
     assert "; with limits; self-tested " in badge
     cli("register", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
     (entry,) = json.loads((out.parent / "register.json").read_text())

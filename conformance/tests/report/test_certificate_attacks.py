@@ -40,9 +40,9 @@ def says(name: str, act: Callable[[Json], object], words: str = "does not follow
     ATTACKS[f"the statement {name}"] = Attack(lambda lab: lab.change(act), words, "_refuse_difference")
 
 
-says("passes another type", lambda s: s["predicate"]["passedTests"].append("static-2022/bf16"))
-says("passes another document", lambda s: s["predicate"]["passedTests"].append("reshape-2020/f32"))
-says("warns of nothing that was waived", lambda s: s["predicate"]["warnedTests"].append("static-2022/f32"))
+says("passes another type", lambda s: s["predicate"]["passedTests"].append("static-oneapi/bf16"))
+says("passes another document", lambda s: s["predicate"]["passedTests"].append("reshape-spec-v0.7/f32"))
+says("warns of nothing that was waived", lambda s: s["predicate"]["warnedTests"].append("static-oneapi/f32"))
 says("calls a pass a failure", lambda s: s["predicate"].update(result="FAILED"))
 says("names another operation", put_own("operations", ["StaticReshape", "Reshape-1"]))
 says("leaves nothing out", put_own("leavesOut", []))

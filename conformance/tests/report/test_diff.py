@@ -138,7 +138,7 @@ def test_rows_that_were_not_asked_for_changed_by_the_target(plan: Plan, tmp_path
 
 def test_new_and_lost_rows_are_told_and_a_new_failure_is_worse(plan: Plan, tmp_path: Path) -> None:
     def another(results: list[Result]) -> list[Result]:
-        return [*results[1:], results[0]._replace(row="new[StaticReshape-f32]", verdicts={"static-2022": "fail"})]
+        return [*results[1:], results[0]._replace(row="new[StaticReshape-f32]", verdicts={"static-oneapi": "fail"})]
 
     found = compared(plan, tmp_path, Right(), another)
     told = {change.row: change for change in found.changes}
@@ -169,7 +169,7 @@ def test_every_way_of_telling_has_the_change_the_direction_and_the_cause(plan: P
         assert "turns" in told
         assert "zero-beside-infer" in told
         assert "backend" in told
-        assert "static-2022" in told
+        assert "static-oneapi" in told
 
 
 def test_rows_that_are_only_not_claimed_any_more_are_one_line_and_failures_that_are_claimed_anew_a_line_each(

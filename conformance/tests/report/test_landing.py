@@ -68,8 +68,8 @@ def test_a_version_says_what_changed_since_the_one_before(runs: list[FinishedRun
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
     line = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
-    standings = [each for each in runs[0].standings if each.document == "static-2022"]
-    cell = next(each for each in line.documents if each.document.id == "static-2022")
+    standings = [each for each in runs[0].standings if each.document == "static-oneapi"]
+    cell = next(each for each in line.documents if each.document.id == "static-oneapi")
     assert cell.failed == sum(each.counts.get("fail", 0) for each in standings) > 0
     assert cell.tests == sum(each.tests for each in standings)
     assert (line.whole.failed, line.tests) == (sum(bool(r.failing) for r in runs[0].rows), runs[0].conclusion.tests)
@@ -166,4 +166,4 @@ def test_a_state_says_whose_sentence_is_broken_and_what_is_left_out(tmp_path: Pa
     call = CALLS[state].replace("T[6]", '"T[6]"')
     plan = few(tmp_path, f'about: One.\ncases:\n  - {{id: one, rule: lower-bound, src: "T[6]", {call}}}\n')
     states = {each.document.id: each.state for each in describe_documents(finished(plan, Wrong(), tmp_path / "out"))}
-    assert states["static-2022"] == state
+    assert states["static-oneapi"] == state

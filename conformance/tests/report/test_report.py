@@ -83,19 +83,19 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     text = Page(WRITERS["page"](*answers)).text
     rule = text[text.index("\nzero-meets-infer") : text.index("\nsame-type")]
     lines = {line.partition(":")[0]: line for line in rule.splitlines()[2:]}
-    assert "✗ 3 fail" in lines["static-2021"]
-    assert "✗ 3 fail" in lines["static-2020"]
-    assert "static-2022" not in lines, "the rule does not bind there and nothing failed"
+    assert "✗ 3 fail" in lines["static-graph-v0.9"]
+    assert "✗ 3 fail" in lines["static-spec-v0.9"]
+    assert "static-oneapi" not in lines, "the rule does not bind there and nothing failed"
     case = element_of(answers, "zero-beside-infer[StaticReshape-f32]")
     verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert (verdicts["static-2020"], verdicts["static-2021"], verdicts["static-2022"]) == ("fail", "fail", "observed")
+    assert (verdicts["static-spec-v0.9"], verdicts["static-graph-v0.9"], verdicts["static-oneapi"]) == ("fail", "fail", "observed")
     failure = case.find("failure")
     assert failure is not None
-    assert "(static-2020, static-2021)" in failure.get("message", "")
+    assert "(static-spec-v0.9, static-graph-v0.9)" in failure.get("message", "")
     summary = WRITERS["markdown"](*answers)
     entry = summary[summary.index("## ✗") : summary.index("## Counts")]
-    assert "static-2021: line 40" in entry
-    assert "static-2022" not in entry
+    assert "static-graph-v0.9: line 40" in entry
+    assert "static-oneapi" not in entry
 
 
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────

@@ -193,7 +193,7 @@ def test_a_badge_names_documents_and_verdicts_and_no_percentage(answers: Told) -
     assert data["schemaVersion"] == 1
     assert data["isError"] is True
     assert data["message"].startswith("does not conform to ")
-    assert "static-2021" in data["message"]
+    assert "static-graph-v0.9" in data["message"]
     assert "%" not in badge.render_svg(FinishedRun(*answers))
     root = ElementTree.fromstring(badge.render_svg(FinishedRun(*answers)))
     assert root.get("aria-label", "").endswith(data["message"])
@@ -248,9 +248,9 @@ def test_a_document_that_was_not_asked_for_is_not_run_and_claimed_all_the_same(p
     _, evidence, _ = told(plan, Answers(), tmp_path)
     results = {result.row: result for result in evidence.results}
     claims = resolve_claims(Answers(), plan.suite.spec.operations)
-    conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-2022",)))
+    conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-oneapi",)))
     words = {document: word for document, (word, _) in FinishedRun(plan, evidence, conclusion).documents.items()}
-    assert words.pop("static-2022") != "not run"
+    assert words.pop("static-oneapi") != "not run"
     assert set(words.values()) == {"not run"}
 
 
@@ -282,6 +282,6 @@ def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> No
     case = '{id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}'
     plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
     html = report_page.render(finished(plan, Wrong(), tmp_path / "out"))
-    because = plan.suite.spec.rules["lower-bound"].decided_for["static-2022"]
+    because = plan.suite.spec.rules["lower-bound"].decided_for["static-oneapi"]
     failure = html[html.index("<details class=entry") :]
     assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

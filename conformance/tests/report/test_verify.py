@@ -140,7 +140,7 @@ def put(key: str, value: object) -> Callable[[Records], object]:
 
 FORGED: dict[str, tuple[type[Right], Callable[[Records], object], tuple[str, ...]]] = {
     "a failure called a pass": (Wrong, flatter, (
-        "turns[StaticReshape-f32]: pass in static-2022, where “tensor” makes it fail", "the footer counts")),
+        "turns[StaticReshape-f32]: pass in static-oneapi, where “tensor” makes it fail", "the footer counts")),
     "a pass called a failure": (Right, judge("flattens", "fail"), ("makes it pass",)),
     "a failure waived without a waiver": (Wrong, judge("turns", "waived"), ("waived in",)),
     "verdicts of a document that the operation does not have": (
@@ -281,7 +281,7 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
         name, text = diagnosis or (None, None)
         result = Result(row.id, dict.fromkeys(row.documents, verdict), outcomes, deciding, name, text, content)
         said = contradicted(longer, row, {row.id: result}, header)
-        return not [each for each in said if "in static-2022" not in each and "in static-2020" not in each]
+        return not [each for each in said if "in static-oneapi" not in each and "in static-spec-v0.9" not in each]
 
     assert {verdict for verdict in VERDICTS if true(verdict)} == {v for v in VERDICTS if v in plain}
     assert {v for v in VERDICTS if true(v, "wrong", "it is wrong")} == {v for v in VERDICTS if v in diagnosed}
@@ -312,8 +312,8 @@ def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan:
 
 
 def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
-    row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-2022" in row.documents)
-    verdicts: dict[str, Verdict] = {"static-2022": "observed", "static-2021": "fail", "static-2020": "fail"}
+    row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-oneapi" in row.documents)
+    verdicts: dict[str, Verdict] = {"static-oneapi": "observed", "static-graph-v0.9": "fail", "static-spec-v0.9": "fail"}
     result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), content=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
     assert contradicted(plan, row, {row.id: result}, header) == [f"{row.id}: fails without a diagnosis"]

@@ -104,7 +104,7 @@ def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
     monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
     cli("verify", folder).expect(0, out=["✗ the target does not conform: ", "--conforms demands conformity too"])
     cli("verify", folder, "--conforms").expect(1)
-    cli("verify", folder, "--conforms", "static-2021").expect(1)
+    cli("verify", folder, "--conforms", "static-graph-v0.9").expect(1)
     cli("verify", folder, "--conforms", "static-1999").expect(2)
 
 
@@ -115,8 +115,8 @@ def test_a_gate_lets_pass_what_conforms_and_is_true(
     finished(plan, Right(), tmp_path)
     cli("verify", tmp_path, "--conforms").expect(0)
     cli("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
-    cli("verify", tmp_path, "--conforms", "static-2021").expect(
-        0, out="✓ the backend conforms to static-2021 for every type that it lists"
+    cli("verify", tmp_path, "--conforms", "static-graph-v0.9").expect(
+        0, out="✓ the backend conforms to static-graph-v0.9 for every type that it lists"
     )
     edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
     cli("verify", tmp_path, "--conforms").expect(1)
@@ -127,7 +127,7 @@ def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path:
     finished(plan, Right(), tmp_path / "part", target=target)
     found = verify(tmp_path / "part", plan)
     assert not why_not(found, plan)
-    assert why_not(found, plan, "static-2021")
+    assert why_not(found, plan, "static-graph-v0.9")
 
 
 def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp
     found = verify(tmp_path, cut)
     assert found.conclusion is not None
     assert why_not(found, cut)
-    assert why_not(found, cut, "static-2021")
+    assert why_not(found, cut, "static-graph-v0.9")
 
 
 def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp
     found = verify(tmp_path, plan)
     assert found.conclusion is not None
     assert found.conclusion.exit_code == 1
-    documents = ("static-2022", "static-2021", "static-2020")
+    documents = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9")
     assert [why_not(found, plan, document) is None for document in documents] == [True, False, False]
 
 
@@ -155,4 +155,4 @@ def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: 
     assert found.conclusion.exit_code == 6
     assert not found.mismatches
     assert why_not(found, plan)
-    assert why_not(found, plan, "static-2021")
+    assert why_not(found, plan, "static-graph-v0.9")

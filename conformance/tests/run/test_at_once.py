@@ -100,7 +100,7 @@ def test_what_threads_share_is_found_and_held_against_no_text(name: str, isolate
     shared = row(COPIED)
     (result,) = run([shared], adapter)
     assert set(result.verdicts.values()) == {"fail"}
-    blamed = Blamer(SUITE.spec.rules).blame(shared, result, "static-2022")
+    blamed = Blamer(SUITE.spec.rules).blame(shared, result, "static-oneapi")
     assert blamed is not None
     assert (blamed.blame, blamed.premise.rule) == ("breaks only our ruling", "each-call-alone")
 

@@ -203,20 +203,20 @@ def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(
     repeats = next(line for line in said.out.splitlines() if "conformance run" in line)
     again = command(*shlex.split(repeats)[1:], "--out", command.folder / "again").expect(1)
     assert "subnormals flushed · breaks the text: same-content · 1 row" in again.text
-    assert "does not conform to static-2022 for f32" in said.text
-    assert "conforms to static-2022 for bf16 and f16" in said.text
+    assert "does not conform to static-oneapi for f32" in said.text
+    assert "conforms to static-oneapi for bf16 and f16" in said.text
 
 
 def test_failures_against_a_document_are_counted_apart_from_those_against_rulings(command: Command) -> None:
-    said = command.run(mini("Accepts"), "--json", "--document", "static-2022", "--type", "f32")
+    said = command.run(mini("Accepts"), "--json", "--document", "static-oneapi", "--type", "f32")
     spec, results = load_spec(), read(command.out / "results.jsonl").results
     cases = small.suite(None, command.cases).cases
-    rows = [r.row for r in results if r.verdicts.get("static-2022") == "fail" and "-f32" in r.row]
+    rows = [r.row for r in results if r.verdicts.get("static-oneapi") == "fail" and "-f32" in r.row]
     failed = [cases[row.partition("[")[0]].rule for row in rows]
-    stated = [rule for rule in failed if spec.rules[rule].authority("static-2022") != "our ruling"]
+    stated = [rule for rule in failed if spec.rules[rule].authority("static-oneapi") != "our ruling"]
     assert 0 < len(stated) < len(failed)
     ours = len(failed) - len(stated)
-    sentence = sentences(said)["static-2022"]
+    sentence = sentences(said)["static-oneapi"]
     assert f"(keeps the text, answers what the text forbids in {len(stated)} of " in sentence
     assert f" tests, differs from our rulings in {ours})" in sentence
 
@@ -224,7 +224,7 @@ def test_failures_against_a_document_are_counted_apart_from_those_against_ruling
 def test_a_failure_where_its_rule_does_not_bind_is_against_what_the_call_breaks_there(command: Command) -> None:
     add_case(command, "id: both, rule: zero-meets-infer, src: 'T[0, 3]', shape: [0, -1, -1], expect: reject")
     said = command.run(mini("Accepts"), "--json", "-k", "both", "--type", "f32")
-    for document in ("static-2022", "static-2021"):
+    for document in ("static-oneapi", "static-graph-v0.9"):
         assert "(keeps the text, answers what the text forbids in 1 of " in sentences(said)[document]
 
 
@@ -233,8 +233,8 @@ def test_a_ruling_that_a_document_touches_upon_is_still_a_ruling(
 ) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "instead", "wrong")
     said = command.run(mini("LeavesOut"), "--json")
-    assert any(p.document == "static-2022" for p in load_spec().rules["layout-is-no-content"].stated)
-    assert "(keeps the text, differs from our rulings in 3 of 58 tests)" in sentences(said)["static-2022"]
+    assert any(p.document == "static-oneapi" for p in load_spec().rules["layout-is-no-content"].stated)
+    assert "(keeps the text, differs from our rulings in 3 of 58 tests)" in sentences(said)["static-oneapi"]
 
 
 def test_a_type_that_no_document_lists_is_said_something_of_only_where_it_fails(

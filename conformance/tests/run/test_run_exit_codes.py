@@ -28,7 +28,7 @@ PLANTED = "FlushesSubnormals"
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "operation": (("--operation", "StaticReshap"), "did you mean 'StaticReshape'"),
-    "document": (("--document", "static-2O22"), "did you mean 'static-2022'"),
+    "document": (("--document", "static-2O22"), "did you mean 'static-oneapi'"),
     "type": (("--type", "fp16"), "did you mean 'f16'"),
     "requirement": (("--require", "layuot"), "did you mean 'layout'"),
     "a bracket": (("-k", "(a or b"), "a bracket is not closed"),
@@ -67,7 +67,7 @@ def test_1_comes_before_6_and_4(command: Command, tmp_path: Path) -> None:
     expired = waivers(tmp_path, {"expires": "2020-01-01"})
     assert command.run(mini("Flushes"), "--waivers", expired).code == 1
     assert command.run(mini("Flushes"), "-k", "patterns").code == 1
-    assert command.run(mini("Flushes"), "--require", "static-2022").code == 1
+    assert command.run(mini("Flushes"), "--require", "static-oneapi").code == 1
 
 
 def test_6_comes_before_4(command: Command, tmp_path: Path) -> None:

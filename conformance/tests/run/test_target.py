@@ -19,12 +19,12 @@ __all__ = ["command"]
 @pytest.mark.parametrize(
     ("chosen", "documents", "types"),
     [
-        (("--operation", "DynamicReshape-1"), {"dynamic-2021"}, TYPES),
-        (("--document", "static-2021"), {"static-2021"}, TYPES),
-        (("--document", "static-2021", "--document", "reshape-2020"), {"static-2021", "reshape-2020"}, TYPES),
+        (("--operation", "DynamicReshape-1"), {"dynamic-spec-v0.9"}, TYPES),
+        (("--document", "static-graph-v0.9"), {"static-graph-v0.9"}, TYPES),
+        (("--document", "static-graph-v0.9", "--document", "reshape-spec-v0.7"), {"static-graph-v0.9", "reshape-spec-v0.7"}, TYPES),
         (("--type", "bf16"), set(DOCUMENTS), {"bf16"}),
         (("--type", "bf16", "--type", "f32"), set(DOCUMENTS), {"bf16", "f32"}),
-        (("--type", "bf16", "--document", "dynamic-2021"), {"dynamic-2021"}, {"bf16"}),
+        (("--type", "bf16", "--document", "dynamic-spec-v0.9"), {"dynamic-spec-v0.9"}, {"bf16"}),
     ],
 )  # fmt: skip
 def test_a_target_narrows_what_is_run_and_what_is_said(
@@ -42,10 +42,10 @@ def test_a_target_narrows_what_is_run_and_what_is_said(
     ("backend", "chosen", "why"),
     [
         ("ClaimsOne", ("--operation", "Reshape-1"), "required and not shown: Reshape-1"),
-        ("ClaimsOne", ("--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("ClaimsOne", ("--document", "reshape-spec-v0.7"), "not shown: reshape-spec-v0.7"),
         ("LeavesOutOneType", ("--type", "f16"), "required and not shown: f16"),
-        ("ClaimsOne", ("--operation", "StaticReshape", "--document", "reshape-2020"), "not shown: reshape-2020"),
-        ("ClaimsOne", ("--document", "static-2022", "--document", "reshape-2020"), "not shown: reshape-2020"),
+        ("ClaimsOne", ("--operation", "StaticReshape", "--document", "reshape-spec-v0.7"), "not shown: reshape-spec-v0.7"),
+        ("ClaimsOne", ("--document", "static-oneapi", "--document", "reshape-spec-v0.7"), "not shown: reshape-spec-v0.7"),
         ("LeavesOutOneType", ("--type", "f32", "--type", "f16"), "required and not shown: f16"),
     ],
 )
@@ -59,11 +59,11 @@ def test_a_target_that_is_not_claimed_is_incomplete(
     ("backend", "demand", "code"),
     [
         ("Bent", "layout:reversed", 0), ("Bent", "layout", 0), ("Bent", "chain", 0), ("Bent", "f16", 0),
-        ("Bent", "static-2022", 0), ("Bent", "Reshape-1", 0), ("LeavesOut", "chain", 0),
+        ("Bent", "static-oneapi", 0), ("Bent", "Reshape-1", 0), ("LeavesOut", "chain", 0),
         ("LeavesOut", "layout:reversed", 4), ("LeavesOut", "layout", 4), ("LeavesOutEveryType", "type:f16", 4),
         ("LeavesOutOneType", "f16", 4), ("LeavesOutOneType", "type:f16", 4), ("LeavesOutOneType", "type", 4),
-        ("LeavesOutOneType", "f32", 0), ("LeavesOutOneType", "static-2022", 4),
-        ("ClaimsOne", "Reshape-1", 4), ("ClaimsOne", "reshape-2020", 4), ("ClaimsOne", "static-2020", 0),
+        ("LeavesOutOneType", "f32", 0), ("LeavesOutOneType", "static-oneapi", 4),
+        ("ClaimsOne", "Reshape-1", 4), ("ClaimsOne", "reshape-spec-v0.7", 4), ("ClaimsOne", "static-spec-v0.9", 0),
         ("Mapped", "chain", 4),
     ],
 )  # fmt: skip
