@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do one job of this repository in an environment of its own, .venv, made on first use.
 
-    python3 make.py report    certify the NumPy reference; the report goes to build/numpy
+    python3 make.py report    certify the NumPy reference; the report goes to build/reference
     python3 make.py test      run the tests, but for the slow ones
     python3 make.py lint      ruff and mypy
     python3 make.py bench     the benchmark
@@ -31,7 +31,7 @@ STAMP = VENV / "made-by-make.py"
 """Says what is installed. If this file exists, make.py made the environment and may remove it."""
 
 JOBS = {
-    "report": [["conformance", "run", "numpy", "--out", "build/numpy"]],
+    "report": [["conformance", "run", "reference", "--out", "build/reference"]],
     "test": [["pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"]],
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
     "bench": [["benchmarks"]],

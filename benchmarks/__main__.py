@@ -205,17 +205,17 @@ def _small_rows() -> list[Any]:
 def call_through_a_worker() -> Measured:
     """Both sides of the border together; compile and run are one round trip."""
     rows = _small_rows()
-    bare = _through("numpy", "none", rows)
-    return Measured(_through("numpy", "worker", rows) - bare, bare, "the same call in this process")
+    bare = _through("reference", "none", rows)
+    return Measured(_through("reference", "worker", rows) - bare, bare, "the same call in this process")
 
 
 @measurement("a call in a process of its own, as isolation `case` has it")
 def call_in_its_own_process() -> Measured:
     """The cost of a new process for each call."""
     ours = cpu_of_command(
-        [sys.executable, "-c", "import conformance.isolate.worker, conformance.adapters.numpy_reference"], 3
+        [sys.executable, "-c", "import conformance.isolate.worker, conformance.adapters.reference"], 3
     )
-    return Measured(ours, _through("numpy", "worker", _small_rows()), "the same call through a worker")
+    return Measured(ours, _through("reference", "worker", _small_rows()), "the same call through a worker")
 
 
 @measurement("16 MiB through the pipe, each way", most=10)
@@ -242,7 +242,7 @@ def _large(share: bool) -> Measured:
     def copy() -> None:
         target[:] = image.elements
 
-    remote = worker("numpy", share=share)
+    remote = worker("reference", share=share)
     try:
         bare = cpu(copy)
 
@@ -264,9 +264,9 @@ def _large(share: bool) -> Measured:
 MEASUREMENTS += [
     Measurement("run of a row, in process", whole_runs.run_of_a_row),
     Measurement("the same without the reference's own work", whole_runs.engine_around_a_row, most=6),
-    Measurement("`conformance run numpy -k` of one case", whole_runs.start_up_of_a_run, budget=0.45, most=2.2),
-    Measurement("`conformance run numpy` without reports and drawn rows", whole_runs.run_without_reports, most=12),
-    Measurement("`conformance run numpy`, reports and all", whole_runs.whole_run, budget=5),
+    Measurement("`conformance run reference -k` of one case", whole_runs.start_up_of_a_run, budget=0.45, most=2.2),
+    Measurement("`conformance run reference` without reports and drawn rows", whole_runs.run_without_reports, most=12),
+    Measurement("`conformance run reference`, reports and all", whole_runs.whole_run, budget=5),
     Measurement("item of `pytest --adapter numpy`", whole_runs.item_of_pytest),
     Measurement("call of a sweep, in process", sweeps.call_of_a_sweep, most=1.8),
     Measurement("call of a sweep, without the reference's own work", sweeps.sweep_around_a_call, most=0.5),

@@ -120,5 +120,5 @@ def row_beside_array_api_tests() -> Measured:
 
 def start_up_beside_array_api_tests() -> Measured:
     """One case from nothing on NumPy, beside test_reshape of array-api-tests with one example."""
-    ours = min(once(command("run", "numpy", "-k", next(iter(plan().suite.cases))))[0] for _ in range(3))
+    ours = min(once(command("run", "reference", "-k", next(iter(plan().suite.cases))))[0] for _ in range(3))
     return Measured(ours, _array_api(1), "array-api-tests, test_reshape, one example")

@@ -14,7 +14,7 @@ from .clock import Measured, cpu, once, peak_of_command
 from .whole_runs import command
 
 
-def _order(adapter: str = "numpy") -> Any:
+def _order(adapter: str = "reference") -> Any:
     from conformance.explore.blocks import Order, ways_of
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import Domain
@@ -45,7 +45,7 @@ def _calls() -> Calls:
     block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))
     try:
         ours = cpu(lambda: run_block(order, block))
-        with use_backend("numpy", "none") as adapter:
+        with use_backend("reference", "none") as adapter:
             run = BlockRun(Context(order, adapter), block)
             tables = [tabulate(rules, *run.columns) for rules, _ in run.context.readings["StaticReshape"]]
             wants = run.wants(tables)
@@ -111,7 +111,7 @@ def sweep_by_two() -> Measured:
     def time_sweep(jobs: int, rank: int) -> float:
         with tempfile.TemporaryDirectory() as folder:
             words = ("--rank", rank, "--max-dim", 3, "--type", "f32", "--out", folder, "--jobs", jobs)
-            return min(once(command("sweep", "numpy", *words))[1] for _ in range(2))
+            return min(once(command("sweep", "reference", *words))[1] for _ in range(2))
 
     two, one = (time_sweep(jobs, 3) - time_sweep(jobs, 1) for jobs in (2, 1))
     return Measured(max(two, 1e-9), max(one, 1e-9), "by one process", "s elapsed")
@@ -122,7 +122,9 @@ def memory_of_a_sweep() -> Measured:
 
     def peak(rank: int, *more: object) -> int:
         with tempfile.TemporaryDirectory() as folder:
-            return peak_of_command(command("sweep", "numpy", "--rank", rank, "--max-dim", 3, "--out", folder, *more))
+            return peak_of_command(
+                command("sweep", "reference", "--rank", rank, "--max-dim", 3, "--out", folder, *more)
+            )
 
     few = peak(2, "--type", "f32", "--operation", "StaticReshape")
     return Measured(peak(3, "--type", "f32"), few, "that of 10,878 calls", "B")

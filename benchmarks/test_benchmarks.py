@@ -38,7 +38,7 @@ def test_promised_budgets_are_measurements() -> None:
     budgets = {each.what: each.budget for each in bench.MEASUREMENTS}
     assert budgets["load and check spec/"] == 0.3
     assert budgets["meaning of a call"] == 10e-6
-    assert budgets["`conformance run numpy -k` of one case"] == 0.45
+    assert budgets["`conformance run reference -k` of one case"] == 0.45
 
 
 def test_the_meaning_of_a_call_is_quick() -> None:

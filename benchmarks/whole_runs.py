@@ -82,7 +82,7 @@ def run_of_a_row() -> Measured:
     from conformance.adapter import load_adapter
     from conformance.run.row import run
 
-    rows, adapter = legal_rows(), load_adapter("numpy")
+    rows, adapter = legal_rows(), load_adapter("reference")
     ours = cpu(lambda: sum(1 for _ in run(rows, adapter)))
     return Measured(ours / len(rows), cpu(_bare(rows)) / len(rows), "numpy.reshape in a try, compared")
 
@@ -93,7 +93,7 @@ def engine_around_a_row() -> Measured:
     from conformance.model import Rejected
     from conformance.run.row import run
 
-    rows, adapter = legal_rows(), load_adapter("numpy")
+    rows, adapter = legal_rows(), load_adapter("reference")
     calls = [(row.steps[0], row.steps[0].arriving) for row in rows]
     arguments = [(step.graph, step.src.tensor, tuple(shape.tensor for shape in shapes)) for step, shapes in calls]
 
@@ -116,7 +116,7 @@ def run_without_reports() -> Measured:
     from conformance.plan.rows import plan_of
 
     def once_more() -> float:
-        order = Order("numpy", plan_of(load_suite()), Target(), lambda row: True)
+        order = Order("reference", plan_of(load_suite()), Target(), lambda row: True)
         with tempfile.TemporaryDirectory() as folder:
             began = time.process_time()
             certify(order, lambda name: Path(folder))
@@ -148,19 +148,19 @@ def _bare_calls() -> float:
 
 
 def start_up_of_a_run() -> Measured:
-    """`conformance run numpy -k` of one case: what a person waits for who repeats a failure.
+    """`conformance run reference -k` of one case: what a person waits for who repeats a failure.
 
     All of it is work of one process, so that a person with an idle machine waits for the budget and no longer.
     """
     case = next(iter(plan().suite.cases))
-    ours = min(once(command("run", "numpy", "-k", case))[0] for _ in range(4))
+    ours = min(once(command("run", "reference", "-k", case))[0] for _ in range(4))
     return Measured(ours, cpu_of_command([PYTHON, "-c", BARE], 4), f"python -c '{BARE}'")
 
 
 def whole_run() -> Measured:
     """The whole suite on the reference, reports and all."""
     with tempfile.TemporaryDirectory() as folder:
-        ours = min(once(command("run", "numpy", "--out", folder))[0] for _ in range(2))
+        ours = min(once(command("run", "reference", "--out", folder))[0] for _ in range(2))
     return Measured(ours, cpu_of_command([PYTHON, "-c", BARE], 4), f"python -c '{BARE}'")
 
 
@@ -168,7 +168,7 @@ def whole_run() -> Measured:
 def _ran() -> Iterator[Path]:
     """A folder with the results of a run."""
     with tempfile.TemporaryDirectory() as folder:
-        once(command("run", "numpy", "--out", folder))
+        once(command("run", "reference", "--out", folder))
         yield Path(folder)
 
 
@@ -209,7 +209,7 @@ def filter_of_the_comparison() -> Measured:
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
         folder, page = Path(name), Path(name) / "page.html"
         bad = "conformance.adapters.broken:AcceptsEverything"
-        runs = [run_and_load("numpy", folder / "good"), run_and_load(bad, folder / "bad")]
+        runs = [run_and_load("reference", folder / "good"), run_and_load(bad, folder / "bad")]
         page.write_text(render(runs * 12), encoding="utf-8")
         path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -248,7 +248,7 @@ def item_of_pytest() -> Measured:
     """One item of `pytest --adapter numpy`, beside one that does nothing."""
     rows = [row for row in plan().rows if not row.case.large]
     installed = metadata.entry_points(group="pytest11", name="reshape_conformance")
-    plugin = [*([] if installed else ["-p", "reshape_conformance_pytest"]), "--adapter", "numpy"]
+    plugin = [*([] if installed else ["-p", "reshape_conformance_pytest"]), "--adapter", "reference"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = "import pytest\n@pytest.mark.parametrize('n', range({}))\ndef test_nothing(n): pass\n"

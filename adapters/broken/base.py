@@ -17,9 +17,9 @@ import numpy as np
 from conformance.model import Array, Declared, Graph, Identity, Node, Operand, Program, Tensor
 from conformance.model.types import WIDTH
 
-from ..numpy_reference import (
+from ..reference import (
     Decided,
-    NumpyReference,
+    Reference,
     ReferenceProgram,
     copy_elements,
     decide,
@@ -141,7 +141,7 @@ class Run(NamedTuple):
         return dense(src.type, dst, bytearray(np.resize(row, volume).tobytes()))
 
 
-class Broken(NumpyReference):
+class Broken(Reference):
     """The reference with seams. `compile` returns another instance, which holds the graph and is the program."""
 
     name: ClassVar[str]

@@ -10,7 +10,7 @@ import numpy as np
 from conformance.model import Array
 from conformance.model.types import WIDTH, dtype_of
 
-from ..numpy_reference import dense, elements
+from ..reference import dense, elements
 from .base import Answer, Dims, Run, always, move_elements
 from .layout import Condition, is_in_order
 

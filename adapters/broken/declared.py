@@ -9,7 +9,7 @@ import numpy as np
 from conformance.model import Declared, Node, Tensor
 from conformance.model.types import dtype_of
 
-from ..numpy_reference import can_be_true
+from ..reference import can_be_true
 from .base import Answer, Call, Dims, Run, accept_declared, always, move_elements, overlook, read_node, resolve_dims
 
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numpy_reference import dense
+from ..reference import dense
 from .base import Answer, Call, Dims, Illegal, Run, move_elements, resolve_dims
 
 

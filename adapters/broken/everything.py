@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.model import Graph, Rejected
 
-from ..numpy_reference import check_form, dense, elements
+from ..reference import check_form, dense, elements
 from .base import Answer, Run, always, execute_run, read_graph
 
 

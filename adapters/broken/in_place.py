@@ -6,7 +6,7 @@ import math
 
 from conformance.model import Tensor
 
-from ..numpy_reference import elements
+from ..reference import elements
 from .base import Answer, Call, Dims, Run, execute_run, move_elements, overlook, resolve_dims
 from .layout import dense_strides
 

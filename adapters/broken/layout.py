@@ -11,7 +11,7 @@ from conformance.model import Layout, Tensor
 from conformance.model.types import WIDTH
 from conformance.plan.memory import strides_of
 
-from ..numpy_reference import dense
+from ..reference import dense
 from .base import Answer, Dims, Run, always, execute_run, move_elements
 
 Condition = Callable[[Run, Dims], bool]

@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.model.types import WIDTH
 
-from ..numpy_reference import dense, elements
+from ..reference import dense, elements
 from .base import Answer, Call, Dims, Run, always, move_elements, overlook, resolve_dims
 from .volume import has_strides
 

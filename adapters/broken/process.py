@@ -6,10 +6,10 @@ import os
 
 from conformance.model import Array, Graph, Program, Rejected, Tensor
 
-from ..numpy_reference import NumpyReference
+from ..reference import Reference
 
 
-class DiesRatherThanRefuse(NumpyReference):
+class DiesRatherThanRefuse(Reference):
     """Aborts its process for every call that it should reject."""
 
     breaks, classes = "refuse-illegal-calls", "C"

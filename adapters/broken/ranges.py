@@ -9,7 +9,7 @@ import numpy as np
 from conformance.model import Array, Tensor
 from conformance.model.types import WIDTH
 
-from ..numpy_reference import dense, elements
+from ..reference import dense, elements
 from .base import Answer, Call, Dims, Run, move_elements, resolve_dims
 from .content import FRACTION, change_bits, flush, infinity_of, is_nan, quiet, sign_of, without_sign
 from .layout import Condition, bytes_below, dense_strides, ignore_strides, is_in_order, read_layout, with_strides

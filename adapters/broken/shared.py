@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.model import Graph, Node, Tensor
 
-from ..numpy_reference import dense, elements
+from ..reference import dense, elements
 from .base import Answer, Call, Dims, Run, execute_run, move_elements, read_graph, read_node, resolve_dims
 
 

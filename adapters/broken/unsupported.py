@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from conformance.model import Graph, Node, Rejected
 
-from ..numpy_reference import can_be_true, check_form
+from ..reference import can_be_true, check_form
 from .base import Call, Dims, Illegal, plant, read_graph, resolve_dims
 
 

@@ -55,7 +55,7 @@ def tell(number, step):
 
 
 WRITERS = {
-    "numpy_raw": "numpy", "array_api_strict": "numpy", "dask": "numpy", "torch": "torch", "jax": "jax", "mlx": "mlx",
+    "numpy": "numpy", "array_api_strict": "numpy", "dask": "numpy", "torch": "torch", "jax": "jax", "mlx": "mlx",
     "tensorflow": "tensorflow", "onnxruntime": "onnx", "onnx_reference": "onnx", "openvino": "openvino",
     "onednn": "onednn", "paddle": "paddle", "ndonnx": "numpy", "cupy": "numpy", "litert": "litert", "mnn": "mnn",
     "ncnn": "ncnn",

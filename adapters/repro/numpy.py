@@ -14,7 +14,7 @@ def look(answer):
     return answer.dtype, answer.shape, answer.tobytes()
 """
 KINDS = {
-    "numpy-raw": ((), "{}", "src = np.reshape(src, {})", "src"),
+    "numpy": ((), "{}", "src = np.reshape(src, {})", "src"),
     "array-api-strict": (
         ("import array_api_strict as xp",), "xp.asarray({})", "src = xp.reshape(src, {})", "src",
     ),
@@ -49,7 +49,7 @@ def write_script(row: Row, backend: str) -> str:
             raise Unsupported("runtime-shape")
         if backend == "ndonnx" and (step.source.type == "bf16" or row.given == "runtime"):
             raise Unsupported("type:bf16" if step.source.type == "bf16" else "runtime-shape")
-        calls = [call.format(shape) for shape, _ in function_calls(step, mapped=backend != "numpy-raw")]
+        calls = [call.format(shape) for shape, _ in function_calls(step, mapped=backend != "numpy")]
         steps.append(body(step, src.format(numpy_array(step.source)), calls, answer))
     own = ", shape_inference.InferenceError" if backend == "ndonnx" else ""
     refusals = f"(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError{own})"

@@ -114,7 +114,7 @@ def _class(backend: str) -> Any:
 
 def is_own(backend: str) -> bool:
     """True for the reference and the planted backends, which are plain Python and safe in the process of a run."""
-    return backend == "numpy" or backend.startswith("broken:")
+    return backend == "reference" or backend.startswith("broken:")
 
 
 def _beside(module: str) -> str:

@@ -86,7 +86,7 @@ def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool
     except Malformed as malformed:
         return _Findings(spec, 0, None, None, list(malformed.problems))
     problems = list(check_cases.problems(suite, path, plan))
-    problems += check_cases.reference_problems(own, load_adapter("numpy"))
+    problems += check_cases.reference_problems(own, load_adapter("reference"))
     if about_cells and cells:
         problems += problems_with_cells(cells, spec, about_cells)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked

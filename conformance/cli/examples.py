@@ -21,7 +21,7 @@ An executable specification and conformance suite for the reshape operations of 
 """
 CLOSING = f"""\
 begin here:
-  conformance run numpy                    the reference: what a verdict and a report look like
+  conformance run reference                the reference: what a verdict and a report look like
   conformance new-adapter mine             a backend of yours, in one file that runs at once
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
 
@@ -29,16 +29,16 @@ exit codes: {exit_codes.SUMMARY}
 """
 EXAMPLES: Mapping[str, str] = {
     "run": f"""\
-  conformance run numpy                                        everything on the reference
+  conformance run reference                                    everything on the reference
   conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
   conformance run cmd:./reshape --jobs 2                       a program in any language
   conformance run onednn --document static-oneapi --type bf16    a part of the target
   conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
-  conformance run numpy --spec my/spec --cases my/cases        with rules and cases of yours beside ours
+  conformance run reference --spec my/spec --cases my/cases    with rules and cases of yours beside ours
 exit codes: {exit_codes.SUMMARY}""",
     "merge": """\
-  conformance run numpy --shard 1/2 --out build/one
-  conformance run numpy --shard 2/2 --out build/two
+  conformance run reference --shard 1/2 --out build/one
+  conformance run reference --shard 2/2 --out build/two
   conformance merge build/one build/two --out build/whole""",
     "new-adapter": """\
   conformance new-adapter mine                        mine.py
@@ -48,11 +48,11 @@ exit codes: {exit_codes.SUMMARY}""",
   conformance check-adapter mine.py:Mine
   conformance check-adapter cmd:./reshape --timeout 5""",
     "sweep": """\
-  conformance sweep numpy --rank 2 --max-dim 3        every call of a small world""",
+  conformance sweep reference --rank 2 --max-dim 3    every call of a small world""",
     "hunt": """\
-  conformance hunt numpy --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails""",
+  conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails""",
     "verify": """\
-  conformance verify build/numpy                      a folder of a run
+  conformance verify build/reference                  a folder of a run
   conformance verify report.html                      a page that somebody sent: is it true to its evidence?
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
   conformance verify report.html --conforms static-graph-v0.9
@@ -72,9 +72,9 @@ docs/certify.md has the whole conversation of vendor and issuer""",
     "register": """\
   conformance register certificates --allowed signers""",
     "report": """\
-  conformance report build/numpy                      its pages, if the run was interrupted before they were written""",
+  conformance report build/reference                  its pages, if the run was interrupted before they were written""",
     "compare": """\
-  conformance compare build/numpy build/onednn --out compare.html""",
+  conformance compare build/reference build/onednn --out compare.html""",
     "diff": """\
   conformance diff build/before build/after           1 where something got worse
   conformance diff build/before build/after --format markdown""",
@@ -90,7 +90,7 @@ docs/certify.md has the whole conversation of vendor and issuer""",
   conformance lab status                    which published results are stale, and why
   conformance lab run onnx jax              make these environments, run their backends, publish""",
     "publish": """\
-  conformance publish numpy                           run it whole, and put its report into reports/
+  conformance publish onednn                          run it whole, and put its report into reports/
   conformance publish --results build/mine --index    a run made already; put the page together""",
     "list": """\
   conformance list rules --level decided

@@ -47,8 +47,8 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     repro: Any = importlib.import_module(folder)
     writer = repro.WRITERS.get(bundled_backends()[name].module)
     if writer is None:
-        own = name == "numpy"
-        why = "is the suite’s own reference and no library; try numpy-raw" if own else "has nobody to write its scripts"
+        own = name == "reference"
+        why = "is the suite’s own reference and no library; try numpy" if own else "has nobody to write its scripts"
         raise Usage(f"--backend {name}: {name} {why}")
     if device is not None and name not in repro.WITH_DEVICE:
         raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")

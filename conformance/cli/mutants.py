@@ -49,7 +49,7 @@ class Findings(NamedTuple):
         for result in self.mutants:
             if result.wrong:
                 mutant = result.mutant
-                yield f"adapters/numpy_reference.py:{mutant.line}: {mutant.name}: {result.wrong}"
+                yield f"adapters/reference.py:{mutant.line}: {mutant.name}: {result.wrong}"
         yield from self.list_problems
 
 

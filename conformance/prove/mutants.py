@@ -224,7 +224,7 @@ UNTOUCHED = frozenset({"identity", "claims", "Decided"})
 
 def reference_mutants() -> Iterator[Mutant]:
     """Every mutant of the reference."""
-    yield from mutants(source_of(importlib.import_module("conformance.adapters.numpy_reference")), UNTOUCHED)
+    yield from mutants(source_of(importlib.import_module("conformance.adapters.reference")), UNTOUCHED)
 
 
 def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
@@ -297,7 +297,7 @@ def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], 
 def _backend(mutant: Mutant) -> Any:
     """Return the backend of a mutant, or say why its module cannot be imported."""
     try:
-        return mutant.module().NumpyReference()
+        return mutant.module().Reference()
     except Exception as error:
         return f"{type(error).__name__} when it is imported"
 

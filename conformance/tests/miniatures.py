@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.adapter import FunctionAdapter
 from conformance.adapters.broken.base import Illegal, Unspecified, resolve
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.model import Array, Claims, Crashed, Graph, Identity, Program, Rejected, Tensor, Unsupported
 from conformance.model.types import dtype_of
 
@@ -34,7 +34,7 @@ class Ran:
         self.run = run
 
 
-class Bent(NumpyReference):  # type: ignore[misc]
+class Bent(Reference):  # type: ignore[misc]
     """The reference, with a way to bend each stage."""
 
     identity = Identity("bent", "1")
@@ -195,7 +195,7 @@ class ReusesItsAnswer(Bent):
     """Has one buffer for all answers of a program."""
 
     def compile(self, graph: Graph) -> Program:
-        program, kept = NumpyReference.compile(self, graph), list[Any]()
+        program, kept = Reference.compile(self, graph), list[Any]()
 
         def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
             answer = program.run(src, shapes, over)
@@ -236,7 +236,7 @@ class Instead(Bent):
                 return self.instead(src)
 
         try:
-            program: Any = NumpyReference.compile(self, graph)
+            program: Any = Reference.compile(self, graph)
         except Rejected:
             return Ran(self.instead(None))
         return Ran(run)

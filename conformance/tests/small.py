@@ -177,7 +177,7 @@ class Command(Cli):
         """`conformance run`, in this process, on the few cases; calls are drawn only if `--hunt` asks for them."""
         if "--hunt" not in words:
             words = ("--hunt", "0", *words)
-        if not {"--isolation", "numpy"} & {backend, *map(str, words)} and not backend.startswith("broken:"):
+        if not {"--isolation", "reference"} & {backend, *map(str, words)} and not backend.startswith("broken:"):
             words = ("--isolation", "none", *words)
         if "--resume" not in words:
             words = ("--out", out or self.out, *words)

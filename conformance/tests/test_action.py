@@ -23,10 +23,10 @@ ROOT = Path(conformance.__file__).parents[1]
 ACTION = ROOT / "action.yml"
 pytestmark = pytest.mark.skipif(not ACTION.is_file(), reason="the action stays in the clone")
 UNTRUE = """
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
 
-class Mine(NumpyReference):
+class Mine(Reference):
     def check(self, node, type_):
         pass
 """
@@ -141,8 +141,8 @@ def rehearse(tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
-    runner = Runner(tmp_path, backend="numpy", arguments=few)
-    rehearse(runner, f"run numpy --out conformance-report {few}")
+    runner = Runner(tmp_path, backend="reference", arguments=few)
+    rehearse(runner, f"run reference --out conformance-report {few}")
     assert_every_step_passes(runner)
     kept = (tmp_path / ".reshape-conformance-last" / "results.jsonl").read_bytes()
     assert kept == (tmp_path / "conformance-report" / "results.jsonl").read_bytes()
@@ -157,7 +157,7 @@ def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: 
 def test_a_real_run_passes_through_every_step_and_is_compared_with_the_one_that_was_kept(
     tmp_path: Path, few: str
 ) -> None:
-    runner = Runner(tmp_path, backend="numpy", arguments=few)
+    runner = Runner(tmp_path, backend="reference", arguments=few)
     assert_every_step_passes(runner)
     compared = runner.run("compare")
     assert compared.code == 0
@@ -191,7 +191,7 @@ def assert_annotated(runner: Runner, ran: Done) -> None:
 
 
 def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: Path, rehearse: Rehearse) -> None:
-    runner = Runner(tmp_path, backend="numpy")
+    runner = Runner(tmp_path, backend="reference")
     for folder in ("conformance-report", ".reshape-conformance-last"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "results.jsonl").touch()
@@ -265,7 +265,7 @@ def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Pa
     (out / "statement.json").write_text(json.dumps(statement), encoding="utf-8")
     footer = {"rows": 1, **({"subject": digests} if many else {})}
     (out / "results.jsonl").write_text(f'{{"rows": 0}}\n{json.dumps(footer)}\n', encoding="utf-8")
-    assert Runner(tmp_path, backend="numpy", attest="true").run("predicate").outputs == {
+    assert Runner(tmp_path, backend="reference", attest="true").run("predicate").outputs == {
         "type": "https://type.example/v1"
     }
     assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == {"result": "PASSED"}
@@ -275,7 +275,7 @@ def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
-    assert_attested(Runner(tmp_path, backend="numpy", arguments=f"--cases {small.cases(tmp_path)}", attest="true"))
+    assert_attested(Runner(tmp_path, backend="reference", arguments=f"--cases {small.cases(tmp_path)}", attest="true"))
 
 
 def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehearse) -> None:
@@ -302,7 +302,7 @@ def test_the_attestation_gets_what_the_step_before_wrote_and_only_if_asked() -> 
 
 
 def test_an_output_folder_of_two_lines_adds_no_output(tmp_path: Path, few: str) -> None:
-    ran = Runner(tmp_path, backend="numpy", arguments=few, out="out\nexit-code=0").run("run")
+    ran = Runner(tmp_path, backend="reference", arguments=few, out="out\nexit-code=0").run("run")
     assert ran.code != 0
     assert ran.outputs == {}
     assert ran.out.count("::error") == 1

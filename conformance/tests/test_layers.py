@@ -113,7 +113,7 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
         ("run.judge", "def f():\n    from ..system import terminal\n    import conformance.report.page"),
         ("run.row", "from conformance.report import page"),
         ("load.spec", "from ..meaning.contract import contracts"),
-        ("model.calls", "from conformance.adapters import numpy_reference"),
+        ("model.calls", "from conformance.adapters import reference"),
         ("certify.certify", "from .. import report"),
         ("plan.rows", "from .. import DISTRIBUTION"),
     ],

@@ -329,7 +329,7 @@ def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
     guest: Environment, stranger: Path
 ) -> None:
     (stranger / "conftest.py").unlink()
-    words = ("-m", "pytest", "-q", "--adapter", "numpy", "cases/zero.yaml::copied-zero-keeps-three")
+    words = ("-m", "pytest", "-q", "--adapter", "reference", "cases/zero.yaml::copied-zero-keeps-three")
     printed = run(guest.python, *words, cwd=stranger, code=4)
     assert "passed" in printed
     assert "incomplete" in printed
@@ -339,8 +339,10 @@ def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
 def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Environment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
     words = "--type", "f32", "--operation", "StaticReshape", "-q"
-    assert "the whole target conforms" in run(guest.python, "-m", "pytest", "--adapter", "numpy", *words, cwd=stranger)
-    printed = run(guest.python, "-m", "pytest", "--adapter", "numpy", "test_theirs.py", cwd=stranger, code=4)
+    assert "the whole target conforms" in run(
+        guest.python, "-m", "pytest", "--adapter", "reference", *words, cwd=stranger
+    )
+    printed = run(guest.python, "-m", "pytest", "--adapter", "reference", "test_theirs.py", cwd=stranger, code=4)
     assert [line for line in printed.splitlines() if line] == [
         f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
         "test_theirs.py in a session of their own, without --adapter"
@@ -359,7 +361,7 @@ def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
 def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict(
     guest: Environment, tmp_path: Path
 ) -> None:
-    words = ("run", "numpy", "--operation", "StaticReshape", "--type", "f32")
+    words = ("run", "reference", "--operation", "StaticReshape", "--type", "f32")
     printed = run(guest.python, "-m", "conformance", *words, cwd=tmp_path)
     assert "\nexit 0: the whole target conforms\n" in printed
     (report,) = re.findall("(?m)^report: (.*)", printed)
@@ -397,5 +399,5 @@ def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(t
     tree = copy_of_the_clone(tmp_path / "clone")
     assert "python3 make.py report" in (ROOT / "README.md").read_text(encoding="utf-8")
     printed = run(sys.executable, "make.py", "report", cwd=tree, timeout=900, HOME=str(home))
-    assert "\nexit 0: the whole target conforms\nreport: build/numpy/report.html\n" in printed
-    assert (tree / "build" / "numpy" / "report.html").is_file()
+    assert "\nexit 0: the whole target conforms\nreport: build/reference/report.html\n" in printed
+    assert (tree / "build" / "reference" / "report.html").is_file()

@@ -47,9 +47,9 @@ def sandboxes() -> bool:
 @HERE
 @pytest.mark.skipif(not sandboxes(), reason="no bwrap that works")
 def test_a_worker_in_the_sandbox_of_the_page_runs_and_cannot_write(tmp_path: Path) -> None:
-    text = "from conformance.adapters.numpy_reference import NumpyReference\n"
+    text = "from conformance.adapters.reference import Reference\n"
     text += f"try:\n    open({str(tmp_path / 'written')!r}, 'w')\nexcept OSError:\n    pass\n"
-    text += "class Mine(NumpyReference):\n    pass\n"
+    text += "class Mine(Reference):\n    pass\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     recipe = re.search(r'conformance run "cmd:(bwrap .*?)"\n', page, re.DOTALL)

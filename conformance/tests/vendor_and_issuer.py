@@ -42,10 +42,10 @@ from conformance.system.files import sha256_of
 from conformance.tests import small
 
 BACKEND = """
-from adapters.numpy_reference import NumpyReference
+from adapters.reference import Reference
 from conformance.model import Claims
 
-class Mine(NumpyReference):
+class Mine(Reference):
     claims = Claims(operations=("StaticReshape",), leaves_out=("type:f16", "type:bf16", "chain", "in-place"))
 """
 Json = dict[str, Any]

@@ -1,10 +1,10 @@
 """The Acme accelerator, played by the NumPy reference: one operation, and no shape past six entries."""
 
 from conformance import Claims, Graph, Identity, Program, Rejected
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
 
-class Acme(NumpyReference):
+class Acme(Reference):
     identity = Identity("acme", "2026")
     claims = Claims(("StaticReshape",))
 

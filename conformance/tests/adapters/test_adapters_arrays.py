@@ -17,11 +17,11 @@ from . import backends
 from .backends import LAYOUTS, NO, YES, load_or_skip, node, parts_of
 
 MODULES = (
-    "numpy_raw", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle", "pytensor",
+    "numpy", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle", "pytensor",
     "litert", "mnn", "cupy", "tinygrad", "sparse", "keras_jax", "keras_tensorflow", "tosa", "executorch",
 )  # fmt: skip
 BACKENDS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
-RAW = ("numpy-raw", "torch-raw", "paddle", "mnn")
+RAW = ("numpy", "torch-raw", "paddle", "mnn")
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

@@ -84,7 +84,7 @@ def test_a_belief_does_the_same_every_time(name: str) -> None:
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_reference_itself_is_not_caught(step: int) -> None:
-    reference = load_adapter("numpy")
+    reference = load_adapter("reference")
     assert [row.id for row in rows()[::step] if is_noticed(row, reference)] == []
 
 

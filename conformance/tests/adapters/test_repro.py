@@ -138,7 +138,7 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
     [
         (["volume-too-smal", "--backend", "torch"], "did you mean 'volume-too-small'?"),
         (["volume-too-small", "--backend", "torhc"], "did you mean 'torch'?"),
-        (["volume-too-small", "--backend", "numpy"], "try numpy-raw"),
+        (["volume-too-small", "--backend", "reference"], "try numpy"),
         (["volume-too-small", "--backend", "torch", "--c"], "--c is for onednn"),
         (["volume-too-small", "--c"], "--c goes with --backend onednn"),
         (

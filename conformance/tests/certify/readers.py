@@ -24,11 +24,11 @@ def reading(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
 _MADE: dict[tuple[str, ...], bytes] = {}
 
 
-def made(command: Command, backend: str = "numpy", *words: str) -> Path:
+def made(command: Command, backend: str = "reference", *words: str) -> Path:
     """The results of a run of the few cases, made once in a process and copied into the folder of the command."""
     path, key = command.out / "results.jsonl", (backend, *words)
     if key not in _MADE:
-        command.run(backend, *words, *(() if backend == "numpy" else ("--isolation", "worker")))
+        command.run(backend, *words, *(() if backend == "reference" else ("--isolation", "worker")))
         _MADE[key] = path.read_bytes()
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(_MADE[key])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters import numpy_reference
-from adapters.numpy_reference import Decided, NumpyReference
+from adapters import reference
+from adapters.reference import Decided, Reference
 from conformance.certify.blame import Blamer, find_answered_types
 from conformance.load.cases import load_suite
 from conformance.model import BLAMES, Blame, Graph, Node, Program, Rejected, Result, Tensor
@@ -22,14 +22,14 @@ TEXT, FORBIDDEN, RULING = BLAMES
 DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
 
 
-class ColumnMajor(NumpyReference):
+class ColumnMajor(Reference):
     def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Any:
         if 0 in dst or max(len(src.dims), len(dst)) > 12:
             return super().copy_elements(src, dst, may_overwrite)
         return src.array().reshape(dst, order="F").copy()
 
 
-class QuietsNans(NumpyReference):
+class QuietsNans(Reference):
     def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Any:
         answer = super().copy_elements(src, dst, may_overwrite)
         if not isinstance(answer, np.ndarray) or src.type not in ("f32", "bf16", "f16"):
@@ -41,21 +41,21 @@ class QuietsNans(NumpyReference):
         return np.where(is_nan, bits | quiet, bits).astype(bits.dtype).view(answer.dtype)
 
 
-class RefusesBf16(NumpyReference):
+class RefusesBf16(Reference):
     def compile(self, graph: Graph) -> Program:
         if graph.src.type == "bf16":
             raise Rejected("compile", "no bf16")
         return super().compile(graph)
 
 
-class RefusesS32Shapes(NumpyReference):
+class RefusesS32Shapes(Reference):
     def compile(self, graph: Graph) -> Program:
         if any(node.shape is not None and node.shape.type == "s32" for node in graph.nodes):
             raise Rejected("compile", "no s32")
         return super().compile(graph)
 
 
-class AnswersTwoInfers(NumpyReference):
+class AnswersTwoInfers(Reference):
     """Takes every -1 but the first as 1."""
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
@@ -65,30 +65,30 @@ class AnswersTwoInfers(NumpyReference):
         return super().answer(node, src, shape)
 
 
-class TakesIntegersForTheFlag(NumpyReference):
+class TakesIntegersForTheFlag(Reference):
     @staticmethod
     def check(node: Node, src_type: str) -> None:
         flag = node.special_zero
         if flag is not None and flag.type[0] in "su" and flag.values in ((0,), (1,)):
             node = node._replace(special_zero=flag._replace(type="bool"))
-        numpy_reference.check_form(node, src_type)
+        reference.check_form(node, src_type)
 
 
-class RefusesRankOne(NumpyReference):
+class RefusesRankOne(Reference):
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         dst, rule = super().answer(node, src, shape)
         refused = rule is None and len(src) == 1
         return (None, "rank") if refused else (dst, rule)
 
 
-class RefusesEmptyTensors(NumpyReference):
+class RefusesEmptyTensors(Reference):
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         dst, rule = super().answer(node, src, shape)
         refused = rule is None and 0 in src
         return (None, "empty") if refused else (dst, rule)
 
 
-class FlushesSubnormals(NumpyReference):
+class FlushesSubnormals(Reference):
     def copy_elements(self, src: Tensor, dst: tuple[int, ...], may_overwrite: bool) -> Any:
         answer = super().copy_elements(src, dst, may_overwrite)
         if not isinstance(answer, np.ndarray) or src.type != "f32":
@@ -96,7 +96,7 @@ class FlushesSubnormals(NumpyReference):
         return np.where(np.abs(answer) < np.float32(2**-126), np.copysign(np.float32(0), answer), answer)
 
 
-class CopiesZeroFromTheRight(NumpyReference):
+class CopiesZeroFromTheRight(Reference):
     """Counts the dimension that a 0 copies from the right, where src and dst are of different ranks."""
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
@@ -109,7 +109,7 @@ class CopiesZeroFromTheRight(NumpyReference):
         return super().answer(node, src, shape)
 
 
-class ReversesCopiedLengths(NumpyReference):
+class ReversesCopiedLengths(Reference):
     """Answers the lengths of dst in the reverse order."""
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
@@ -117,7 +117,7 @@ class ReversesCopiedLengths(NumpyReference):
         return dst and dst[::-1], rule
 
 
-TRUTH: Mapping[type[NumpyReference], Mapping[str, Blame]] = {
+TRUTH: Mapping[type[Reference], Mapping[str, Blame]] = {
     ColumnMajor: dict.fromkeys(DOCUMENTS, RULING),
     QuietsNans: dict.fromkeys(DOCUMENTS, RULING),
     RefusesBf16: {**dict.fromkeys(DOCUMENTS, TEXT), "reshape-spec-v0.7": RULING},
@@ -137,7 +137,7 @@ def the_plan() -> Plan:
     return plan_of(load_suite())
 
 
-def blames_of(adapter: NumpyReference, share: int, generated: bool) -> dict[str, Counter[Blame]]:
+def blames_of(adapter: Reference, share: int, generated: bool) -> dict[str, Counter[Blame]]:
     """Run a backend on a share of the rows of each rule, and count its failures by document and blame.
 
     `generated`: of a case of many steps, call the rows of both types, not only those of its first.
@@ -170,7 +170,7 @@ def blames_of(adapter: NumpyReference, share: int, generated: bool) -> dict[str,
 )
 @pytest.mark.parametrize("backend", TRUTH, ids=lambda backend: backend.__name__)
 def test_a_fault_is_held_against_the_sentence_that_it_breaks(
-    backend: type[NumpyReference], share: int, generated: bool
+    backend: type[Reference], share: int, generated: bool
 ) -> None:
     """Some calls rest on more premises than the fault, such as a src of one dimension; those are a ruling's."""
     counts = blames_of(backend(), share, generated)

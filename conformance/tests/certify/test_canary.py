@@ -23,7 +23,7 @@ NAMES = list(planted.names())
 
 
 def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Command) -> None:
-    for backend in ("numpy", mini("Flushes")):
+    for backend in ("reference", mini("Flushes")):
         command.run(backend)
         canaries = read(command.out / "results.jsonl").footer["canaries"]
         assert list(canaries) == NAMES
@@ -40,7 +40,7 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
         return 0 if name == backend.name else plain(plan, backend, *more)
 
     monkeypatch.setattr(canary, "_run_planted_backend", failures)
-    said = reporting.run("numpy", "--json").expect(5)
+    said = reporting.run("reference", "--json").expect(5)
     assert said.data["why"].startswith(f"the harness caught itself lying: {name}, planted and bad, was not caught")
     assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
     for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True):
@@ -62,7 +62,7 @@ def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command:
     for rule in ("one-infer", "same-volume"):
         text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
-    said = command.run("numpy").expect(5)
+    said = command.run("reference").expect(5)
     assert "AcceptsEverything" in said.last
 
 

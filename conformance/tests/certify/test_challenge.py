@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.numpy_reference import Decided, NumpyReference
+from adapters.reference import Decided, Reference
 from conformance.certify.certify import Order, certify
 from conformance.certify.conclude import conclude_evidence
 from conformance.certify.evidence import Evidence, Refused, Target
@@ -44,12 +44,12 @@ DRAWN = 100
 BY_HEART = '''
 import pickle
 from pathlib import Path
-from adapters.numpy_reference import NumpyReference
+from adapters.reference import Reference
 from conformance import Rejected
 
 KNOWN = pickle.loads(Path({known!r}).read_bytes())
 
-class ByHeart(NumpyReference):
+class ByHeart(Reference):
     """Right for the calls that it knows; rejects every other."""
 
     def answer(self, node, src, shape):
@@ -59,7 +59,7 @@ class ByHeart(NumpyReference):
 '''
 
 
-class Recording(NumpyReference):
+class Recording(Reference):
     """The reference, which writes down each call."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ def under_the_nonce(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("nonce")
     with pytest.MonkeyPatch.context() as patch:
         draw_few(patch)
-        run_under(challenge(PLAN, NONCE), "numpy", folder)
+        run_under(challenge(PLAN, NONCE), "reference", folder)
     return (folder / RESULTS).read_bytes()
 
 
@@ -137,7 +137,7 @@ def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, under_th
     """The same rows with the contents of another nonce: their digests are not those that are due."""
     path = tmp_path / RESULTS
     path.write_bytes(under_the_nonce)
-    old = {result.row: result.content for result in run_under(PLAN, "numpy", tmp_path / "public").results}
+    old = {result.row: result.content for result in run_under(PLAN, "reference", tmp_path / "public").results}
 
     def put_old_contents(records: Records) -> None:
         for record in records[1:-1]:
@@ -150,7 +150,9 @@ def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, under_th
 
 
 def test_a_nonce_that_is_none_is_a_mistake_of_the_command_line(cli: Cli) -> None:
-    cli("run", "numpy", "--nonce", "abc").expect(2, err="'abc' is no nonce; write 64 of the digits 0 to 9 and a to f")
+    cli("run", "reference", "--nonce", "abc").expect(
+        2, err="'abc' is no nonce; write 64 of the digits 0 to 9 and a to f"
+    )
 
 
 def test_the_command_that_repeats_a_row_has_the_nonce(by_heart: str, command: Command) -> None:

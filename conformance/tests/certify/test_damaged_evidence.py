@@ -65,7 +65,7 @@ def test_the_verdicts_of_another_suite_are_compared_and_said_not_to_be_judged(re
 # ── what a damaged file comes to ──────────────────────────────────────────────────────────────────
 def made_for(command: Command, reader: str) -> Path:
     """The results of a run that a reader takes."""
-    return made(command, "numpy", *(("--shard", "1/1") if reader == "merge" else ()))
+    return made(command, "reference", *(("--shard", "1/1") if reader == "merge" else ()))
 
 
 def one_line(said: Said) -> bool:
@@ -140,7 +140,7 @@ def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) 
 def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reporting.run("numpy")
+    reporting.run("reference")
     monkeypatch.setattr("conformance.report.embedded.MOST", 1000)
     said = reporting("verify", reporting.out / "report.html", "--cases", reporting.cases).expect(2)
     assert "comes to more than 1,000 bytes" in said.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.numpy_reference import NumpyReference
+from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.certify.certify import Order, certify
 from conformance.certify.conclude import conclude_evidence
@@ -60,7 +60,7 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
 
 
 def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
-    evidence = certified(tmp_path, "numpy", 60)
+    evidence = certified(tmp_path, "reference", 60)
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
     assert evidence.footer["drawn"] == {"calls": 60, "failures": 0}
     assert len(evidence.results) == len(PLAN.rows)
@@ -68,12 +68,12 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
     ticks: list[int] = []
-    order = Order("numpy", PLAN, Target(), lambda row: True, drawn=60)
+    order = Order("reference", PLAN, Target(), lambda row: True, drawn=60)
     certify(order, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
     assert ticks == [*range(1, len(PLAN.rows) + 61)]
 
 
-class FailsAlways(NumpyReference):
+class FailsAlways(Reference):
     """Raises for each call; counts the processes that it would have had."""
 
     processes = 0
@@ -96,7 +96,7 @@ def test_a_call_that_fails_in_any_process_takes_few_of_them_to_be_made_small() -
 
 
 def test_a_run_without_drawn_rows_says_nothing_of_them(tmp_path: Path) -> None:
-    evidence = certified(tmp_path, "numpy", 0)
+    evidence = certified(tmp_path, "reference", 0)
     assert "drawn" not in evidence.header
     assert "drawn" not in evidence.footer
 
@@ -121,7 +121,7 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     rows = plan_of(with_cases(SUITE.spec, spec_folder(), tmp_path / "cases")).rows
     again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
     assert is_failure(next(run([again], load_adapter(RING))))
-    assert not is_failure(next(run([again], load_adapter("numpy"))))
+    assert not is_failure(next(run([again], load_adapter("reference"))))
 
 
 def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Evidence]) -> None:
@@ -147,7 +147,7 @@ def test_a_resumed_run_draws_again(ring: tuple[Path, Evidence], tmp_path: Path) 
 
 
 def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", "numpy", "--hunt", "5", "-k", "infer"]) == 2
+    assert cli.main(["run", "reference", "--hunt", "5", "-k", "infer"]) == 2
     assert "--hunt 5 draws calls of the whole target" in capsys.readouterr().err
 
 
@@ -187,5 +187,5 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
 
 
 def test_the_reference_passes_every_drawn_row(many: list[Row]) -> None:
-    reference = load_adapter("numpy")
+    reference = load_adapter("reference")
     assert [row.id for row in many if is_failure(next(run([row], reference)))] == []

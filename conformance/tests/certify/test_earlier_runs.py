@@ -42,7 +42,7 @@ def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: P
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_session_of_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
-    text = "import os\nfrom conformance.adapters.numpy_reference import NumpyReference\nclass Dies(NumpyReference):\n"
+    text = "import os\nfrom conformance.adapters.reference import Reference\nclass Dies(Reference):\n"
     text += "    def compile(self, graph):\n        os.kill(os.getppid(), 9)\n"
     (tmp_path / "dies.py").write_text(text, encoding="utf-8")
     Done(tmp_path, "--conformance-out", "out", adapter="./dies.py:Dies").expect(-signal.SIGKILL)
@@ -58,7 +58,7 @@ def test_two_sessions_of_pytest_do_not_write_into_one_folder(tmp_path: Path) -> 
 
 def test_a_merge_that_is_refused_leaves_no_earlier_yes(command: Command, tmp_path: Path) -> None:
     conforming(tmp_path / "merged")
-    assert command.run("numpy", "--shard", "1/2").code == 4
+    assert command.run("reference", "--shard", "1/2").code == 4
     assert merge(command, command.out).code == 2
     assert list((tmp_path / "merged").iterdir()) == []
 
@@ -70,7 +70,7 @@ def test_a_link_in_the_folder_is_replaced_and_not_written_through(
     (tmp_path / "elsewhere").write_text("kept", encoding="utf-8")
     reporting.out.mkdir()
     (reporting.out / name).symlink_to(tmp_path / "elsewhere")
-    assert reporting.run("numpy").code == 0
+    assert reporting.run("reference").code == 0
     assert (tmp_path / "elsewhere").read_text() == "kept"
     assert not (reporting.out / name).is_symlink()
 
@@ -79,8 +79,8 @@ def test_a_link_in_the_folder_is_replaced_and_not_written_through(
 @pytest.mark.parametrize(
     ("backend", "isolation"),
     [
-        ("numpy", "none"), ("broken:zero-flag-ignored", "none"), ("numpy:Mine", "worker"), ("broken.py:Mine", "worker"),
-        ("numpy@cpu", "worker"), ("numpy-raw", "worker"), ("./numpy:Mine", "worker"), ("numpy.py:Mine", "worker"),
+        ("reference", "none"), ("broken:zero-flag-ignored", "none"), ("numpy:Mine", "worker"), ("broken.py:Mine", "worker"),
+        ("numpy@cpu", "worker"), ("numpy", "worker"), ("./numpy:Mine", "worker"), ("numpy.py:Mine", "worker"),
     ],
 )  # fmt: skip
 def test_only_our_own_backends_run_in_process_unless_somebody_asks(backend: str, isolation: str) -> None:
@@ -100,7 +100,7 @@ def test_a_verdict_made_in_process_says_so_and_shows_nothing_to_others(reading: 
 
 
 def test_a_verdict_made_in_a_worker_or_by_our_own_backend_is_taken(reading: Command) -> None:
-    for words in ((mini("Bent"), "--isolation", "worker"), ("numpy",)):
+    for words in ((mini("Bent"), "--isolation", "worker"), ("reference",)):
         assert reading.run(*words).code == 0
         assert verify(reading, "--conforms").code == 0
 
@@ -114,7 +114,7 @@ def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_th
 
     with monkeypatch.context() as patch:
         patch.setattr("conformance.report.write", interrupt)
-        said = reporting.run("numpy")
+        said = reporting.run("reference")
     assert said.code == 130
     words = re.search(r"`conformance (report .*)`", said.err)
     assert words is not None, said.err
@@ -127,12 +127,12 @@ def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_th
 
 def resumed(command: Command, rows: int) -> Said:
     """A run of numpy that goes on after so many rows of an earlier one."""
-    command.run("numpy")
+    command.run("reference")
     path = command.out / "results.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.unlink()
     part_of(path).write_bytes(b"".join(lines[: rows + 1]))
-    return command.run("numpy", "--resume", command.out)
+    return command.run("reference", "--resume", command.out)
 
 
 def test_a_resumed_run_says_which_rows_it_did_not_see(command: Command) -> None:

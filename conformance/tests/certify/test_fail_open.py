@@ -89,7 +89,7 @@ def cell(outcome: OutcomeKind, kind: Kind, verdict: str) -> tuple[Any, str, Any]
 
 # ── a filter matched nothing and the run said success ─────────────────────────────────────────────
 def test_a_filter_that_matches_nothing(command: Command) -> None:
-    said = as_we_are_and_without(lambda: command.run("numpy", "--json", "-k", "no-such"), *NAIVE).expect(4)
+    said = as_we_are_and_without(lambda: command.run("reference", "--json", "-k", "no-such"), *NAIVE).expect(4)
     assert never_says_conforms(said)
 
 
@@ -218,7 +218,7 @@ _record = evidence.row_record
 def test_a_harness_that_lies_catches_itself(command: Command, broken: tuple[Any, str, Any]) -> None:
     also = [(module, *broken[1:]) for module in (run, one_step)] if broken[1] == "judge" else []
     with without(broken, *also):
-        said = as_we_are_and_without(lambda: command.run("numpy", "--json"), UNPLANTED).expect(5)
+        said = as_we_are_and_without(lambda: command.run("reference", "--json"), UNPLANTED).expect(5)
     assert never_says_conforms(said)
 
 
@@ -245,7 +245,7 @@ def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Pa
 def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {})
     guard = (waive, "find_overdue", lambda *_: ())
-    assert as_we_are_and_without(lambda: command.run("numpy", "--waivers", path, "--json"), guard).code == 6
+    assert as_we_are_and_without(lambda: command.run("reference", "--waivers", path, "--json"), guard).code == 6
 
 
 # ── the test itself disabled as flaky ─────────────────────────────────────────────────────────────

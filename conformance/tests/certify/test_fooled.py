@@ -12,12 +12,12 @@ from conformance.certify.evidence import part_of
 from ..small import Command, command, reporting
 
 __all__ = ["command", "reporting"]
-ADAPTER = """from conformance.adapters.numpy_reference import NumpyReference
+ADAPTER = """from conformance.adapters.reference import Reference
 from conformance.model import Identity
 import numpy as np
 import os
 
-class Mine(NumpyReference):
+class Mine(Reference):
     identity = Identity("mine", "1")
 
 class Narrow(Mine):
@@ -25,7 +25,7 @@ class Narrow(Mine):
         answer = super().copy_elements(src, dst, may_overwrite)
         return np.zeros_like(answer) if src.type == "bf16" else answer
 
-class Pid(NumpyReference):
+class Pid(Reference):
     identity = Identity("mine", f"1.{os.getpid()}")
 
 class Scalar(Mine):
@@ -70,7 +70,7 @@ def test_of_another_backend_the_name_is_told_before_its_isolation(command: Comma
     out = tmp_path / "out"
     command.run(f"{mine}:Mine", "--isolation", "worker")
     cut(out, 40)
-    command.run("numpy", "--resume", str(out)).expect(2, err="backend.name was")
+    command.run("reference", "--resume", str(out)).expect(2, err="backend.name was")
 
 
 def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mine: Path, tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_a_run_is_not_resumed_from_rows_that_somebody_wrote(command: Command, mi
 
 def test_a_row_that_is_none_is_refused_at_resuming(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command.run("numpy")
+    command.run("reference")
     cut(out, 2)
     with part_of(out / "results.jsonl").open("a") as file:
         file.write('{"record":"row"}\n')
-    said = command.run("numpy", "--resume", str(out)).expect(2)
+    said = command.run("reference", "--resume", str(out)).expect(2)
     assert ":3: the row lacks row, verdicts, outcomes; the file is damaged" in said.err
 
 
@@ -115,7 +115,7 @@ def test_planted_backends_of_other_names_do_not_stand_for_ours(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("conformance.certify.canary.count_failures", lambda *_: {"x": 1})
-    assert command.run("numpy").code == 5
+    assert command.run("reference").code == 5
 
 
 def test_no_message_names_the_place_of_the_suite_on_the_machine(command: Command, mine: Path) -> None:

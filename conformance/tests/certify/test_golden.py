@@ -70,7 +70,7 @@ PINS = (
     Pin("openvino", BOTH, among=little_f16), Pin("openvino-reference", BOTH, among=no_overrun),
     Pin("onnxruntime", BOTH), Pin("onnxruntime-plain", BOTH), Pin("onnx-reference", BOTH),
     *(Pin(name, STATIC, AVX2) for name in (
-        "torch", "torch-mkldnn", "tensorflow", "mlx", "dask", "array-api-strict", "ndonnx", "paddle", "numpy-raw",
+        "torch", "torch-mkldnn", "tensorflow", "mlx", "dask", "array-api-strict", "ndonnx", "paddle", "numpy",
     )),
     Pin("litert", BOTH), Pin("litert-xnnpack", BOTH), Pin("mnn", STATIC, among=of_f32), Pin("tract", STATIC),
     Pin("pytensor", BOTH, among=of_f32),

@@ -26,7 +26,7 @@ __all__ = ["command"]
 MEDDLES = """
 import os
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.model import Identity
 import numpy as np
 
@@ -34,7 +34,7 @@ OUT, FORGED = Path({out!r}), Path({forged!r})
 NAME = OUT / "results.jsonl"
 PART = OUT / "results.jsonl.part"
 
-class Mine(NumpyReference):
+class Mine(Reference):
     identity = Identity("mine", "1")
     calls = 0
     def copy_elements(self, src, dst, may_overwrite):
@@ -63,7 +63,7 @@ def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
 ) -> None:
     act, code = ACTS[what]
     forged = tmp_path / "forged"
-    assert command.run("numpy", out=forged).code == 0
+    assert command.run("reference", out=forged).code == 0
     out = tmp_path / "out"
     text = MEDDLES.format(out=str(out), forged=str(forged / "results.jsonl"), act=act)
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
@@ -81,9 +81,9 @@ def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
 def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_path: Path, isolation: str) -> None:
     """The suite imports some of its own modules only once the backend has run."""
     planted = "import os\nprint('exit 0: the whole target conforms', flush=True)\nos._exit(0)\n"
-    text = "from conformance.adapters.numpy_reference import NumpyReference\nimport numpy as np\n"
+    text = "from conformance.adapters.reference import Reference\nimport numpy as np\n"
     text += f"for name in ('html', 'heapq', 'xml', 'difflib'):\n    open(name + '.py', 'w').write({planted!r})\n"
-    text += "class Zeros(NumpyReference):\n    def copy_elements(self, *given):\n"
+    text += "class Zeros(Reference):\n    def copy_elements(self, *given):\n"
     text += "        return np.zeros_like(super().copy_elements(*given))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
@@ -96,11 +96,11 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
 
 
 def test_a_backend_of_pytest_that_waits_for_the_reports_cannot_replace_them(command: Command, tmp_path: Path) -> None:
-    command.run("numpy", out=tmp_path / "good")
+    command.run("reference", out=tmp_path / "good")
     text = f"""
 import os, shutil, threading, time
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 import numpy as np
 OUT, GOOD = Path({str(tmp_path / "out")!r}), Path({str(tmp_path / "good")!r})
 def replace():
@@ -108,7 +108,7 @@ def replace():
         time.sleep(0.001)
     shutil.copy(GOOD / "results.jsonl", OUT / "results.jsonl")
 threading.Thread(target=replace, daemon=True).start()
-class Zeros(NumpyReference):
+class Zeros(Reference):
     def copy_elements(self, *given):
         return np.zeros_like(super().copy_elements(*given))
 """
@@ -152,12 +152,12 @@ def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
 
 def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) -> None:
     with lock_folder(command.out, "conformance run slow"):
-        said = command.run("numpy")
+        said = command.run("reference")
     assert said.code == 2
     assert re.search(r"out is in use by process \d+, conformance run slow, since ", said.err)
     assert "name another folder" in said.err
     assert not (command.out / "results.jsonl").exists()
-    assert command.run("numpy").code == 0
+    assert command.run("reference").code == 0
 
 
 @pytest.mark.slow
@@ -169,11 +169,11 @@ def test_two_runs_that_share_a_folder_never_tell_each_others_verdict(tmp_path: P
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=small.ROOT)
 
     for _ in range(3):
-        runs = {name: start(name) for name in ("broken:accepts-everything", "numpy")}
+        runs = {name: start(name) for name in ("broken:accepts-everything", "reference")}
         for name, running in runs.items():
             said, wrong = running.communicate(timeout=120)
             if running.returncode == 2:
                 assert "is in use by process" in wrong
             else:
-                assert running.returncode == (0 if name == "numpy" else 1), said + wrong
+                assert running.returncode == (0 if name == "reference" else 1), said + wrong
                 assert said.startswith(name)

@@ -8,7 +8,7 @@ from math import prod
 
 import pytest
 
-from adapters.numpy_reference import Decided, NumpyReference
+from adapters.reference import Decided, Reference
 from conformance.certify.blame import Blamer, find_answered_types
 from conformance.load.cases import load_suite
 from conformance.model import Graph, Node, Program, Rejected, Result
@@ -21,14 +21,14 @@ from .test_blame import RefusesBf16
 BROKEN = broken_backends()
 
 
-class RefusesInferOnEmpty(NumpyReference):
+class RefusesInferOnEmpty(Reference):
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         dst, rule = super().answer(node, src, shape)
         refused = rule is None and 0 in src and -1 in shape
         return (None, "divides by 0") if refused else (dst, rule)
 
 
-class RefusesEmptyUnlessNamed(NumpyReference):
+class RefusesEmptyUnlessNamed(Reference):
     """Answers an empty src only where a literal 0 names the emptiness."""
 
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
@@ -38,21 +38,21 @@ class RefusesEmptyUnlessNamed(NumpyReference):
         return (None, "empty") if refused else (dst, rule)
 
 
-class RefusesPast31Bits(NumpyReference):
+class RefusesPast31Bits(Reference):
     def answer(self, node: Node, src: tuple[int, ...], shape: tuple[int, ...]) -> Decided:
         dst, rule = super().answer(node, src, shape)
         refused = rule is None and prod(filter(None, dst or ())) >= 2**31
         return (None, "too long") if refused else (dst, rule)
 
 
-class RefusesStridesOfDst(NumpyReference):
+class RefusesStridesOfDst(Reference):
     def compile(self, graph: Graph) -> Program:
         if any(node.result is not None and node.result.strides for node in graph.nodes):
             raise Rejected("compile", "the library chooses strides")
         return super().compile(graph)
 
 
-OTHERWISE: Mapping[str, tuple[str | type[NumpyReference], ...]] = {
+OTHERWISE: Mapping[str, tuple[str | type[Reference], ...]] = {
     "shape-is-required-with-a-default": ("missing-shape-flattens",),
     "could-be-is-a-bound": ("any-negative-infers", "sign-is-dropped"),
     "greatest-length-is-unsaid": (RefusesPast31Bits,),
@@ -113,7 +113,7 @@ def rows(operation: str) -> tuple[Row, ...]:
     )  # fmt: skip
 
 
-def broken_texts(finding: str, backend: type[NumpyReference], every_type: bool) -> set[str]:
+def broken_texts(finding: str, backend: type[Reference], every_type: bool) -> set[str]:
     """Return the rules whose text a backend breaks in the documents of a finding, whose operations it is run on."""
     spec = load_suite().spec
     documents = {pointer.document for pointer in spec.findings[finding].at}
@@ -126,7 +126,7 @@ def broken_texts(finding: str, backend: type[NumpyReference], every_type: bool) 
 
 
 @cache
-def _broken_texts(operation: str, backend: type[NumpyReference], every_type: bool) -> set[tuple[str, str]]:
+def _broken_texts(operation: str, backend: type[Reference], every_type: bool) -> set[tuple[str, str]]:
     """Run a backend on an operation, and return each document whose text it breaks, with the rule."""
     tried = [row for row in rows(operation) if every_type or row.first is None]
     results: dict[str, Result] = {result.row: result for result in run(tried, backend())}
@@ -145,7 +145,7 @@ def test_every_finding_that_changes_a_verdict_has_a_backend_that_reads_it_otherw
 @pytest.mark.parametrize(("finding", "backend"), [(name, each) for name, them in OTHERWISE.items() for each in them])
 @pytest.mark.parametrize("every_type", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_another_reading_does_not_break_the_text(
-    finding: str, backend: str | type[NumpyReference], every_type: bool
+    finding: str, backend: str | type[Reference], every_type: bool
 ) -> None:
     """A call of any type is tried with its first type, and with bf16 too if the finding may be about types."""
     every_type = every_type or backend in OF_TYPES

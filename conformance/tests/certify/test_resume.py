@@ -53,17 +53,17 @@ def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -
 
 
 def test_a_run_that_ended_is_not_gone_on_with(command: Command) -> None:
-    command.run("numpy")
-    command.run("numpy", "--resume", command.out).expect(2, err="the run ended; there is nothing to resume")
+    command.run("reference")
+    command.run("reference", "--resume", command.out).expect(2, err="the run ended; there is nothing to resume")
     assert len(read(command.out / "results.jsonl").results) > 300
 
 
 def test_rows_out_of_place_are_not_gone_on_with(command: Command) -> None:
-    command.run("numpy")
+    command.run("reference")
     path = command.out / "results.jsonl"
     lines = lines_of(path)
     cut(path, [lines[0], lines[2], lines[1]])
-    command.run("numpy", "--resume", command.out).expect(2, err="is not where the suite has it; begin a new run")
+    command.run("reference", "--resume", command.out).expect(2, err="is not where the suite has it; begin a new run")
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
@@ -99,7 +99,7 @@ def test_an_adapter_in_one_file_is_pinned_by_the_digest_of_that_file(tmp_path: P
 
 
 def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.run("numpy")
+    command.run("reference")
     path = command.out / "results.jsonl"
     lines = lines_of(path)
     cut(path, lines[:101])
@@ -110,14 +110,14 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
         return run_rows(rows, *more)
 
     monkeypatch.setattr("conformance.certify.certify.run_rows", counted)
-    assert command.run("numpy", "--resume", command.out).code == 0
+    assert command.run("reference", "--resume", command.out).code == 0
     assert seen == [len(lines) - 2 - 100]
 
 
 SLOWED = """
 import time
-from conformance.adapters.numpy_reference import NumpyReference
-class It(NumpyReference):
+from conformance.adapters.reference import Reference
+class It(Reference):
     def compile(self, graph):
         time.sleep(0.02)
         return super().compile(graph)

@@ -26,7 +26,7 @@ _PARTS: dict[tuple[object, ...], bytes] = {}
 """The results of each part that was run in this process."""
 
 
-def part(command: Command, shard: str, backend: str = "numpy", *more: object) -> Path:
+def part(command: Command, shard: str, backend: str = "reference", *more: object) -> Path:
     folder = command.folder / f"part-{shard.replace('/', '-of-')}-{backend.rpartition(':')[2]}"
     key = ((command.cases / "few0.yaml").read_bytes(), shard, backend, *more)
     if key not in _PARTS:
@@ -42,9 +42,9 @@ def merge(command: Command, *folders: Path) -> Any:
     return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
 
 
-@pytest.mark.parametrize("backend", ["numpy", "Flushes"])
+@pytest.mark.parametrize("backend", ["reference", "Flushes"])
 def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> None:
-    name = backend if backend == "numpy" else mini(backend)
+    name = backend if backend == "reference" else mini(backend)
     whole = command.run(name)
     parts = [part(command, f"{number}/3", name) for number in (1, 2, 3)]
     said = merge(command, parts[2], parts[0], parts[1])
@@ -81,7 +81,7 @@ def test_a_gap_a_part_twice_another_count_and_a_whole_run_are_refused(command: C
         merge(command, part_).expect(2, err=f"shard {missing} is missing; run it with --shard {missing}")
         merge(command, part_, other, part_).expect(2, err=[f"shard {number} is there 2 times", "overlap"])
     merge(command, parts[0], part(command, "2/3")).expect(2, err="is shard 2/3, not one of 2")
-    command.run("numpy")
+    command.run("reference")
     for order in ((parts[0], command.out), (command.out, parts[0])):
         merge(command, *order).expect(2, err="is a whole run and no shard")
 
@@ -89,7 +89,7 @@ def test_a_gap_a_part_twice_another_count_and_a_whole_run_are_refused(command: C
 def test_parts_of_other_backends_and_targets_are_refused(command: Command, parts: list[Path]) -> None:
     for backend, more, words in (
         (mini("Bent"), (), "its backend.name is"),
-        ("numpy", ("--type", "f32"), "its target is not that of"),
+        ("reference", ("--type", "f32"), "its target is not that of"),
     ):
         merge(command, parts[0], part(command, "2/2", backend, *more)).expect(2, err=words)
 

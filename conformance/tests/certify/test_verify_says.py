@@ -90,7 +90,7 @@ def test_rows_are_called_again_only_on_the_backend_that_the_evidence_names(readi
     made(reading)
     said = verify(reading, "--repeat", 3, "--backend", mini("Bent")).expect(3)
     assert "the evidence is of numpy" in said.err
-    for words in (("--repeat", 3), ("--backend", "numpy")):
+    for words in (("--repeat", 3), ("--backend", "reference")):
         assert verify(reading, *words).code == 2
 
 

@@ -98,14 +98,14 @@ def test_a_waiver_for_another_backend_or_version_is_as_if_it_were_not_there(
     path = waivers(tmp_path, entry)
     assert command.run(FLUSHES, "--waivers", path).code == 1
     assert read(command.out / "results.jsonl").header["waivers"] == []
-    assert command.run("numpy", "--waivers", path).code == 0, "nor is it stale"
+    assert command.run("reference", "--waivers", path).code == 0, "nor is it stale"
 
 
 def test_an_expired_waiver_waives_nothing_and_is_told_once_nothing_fails(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {"expires": "2020-02-29"})
     red = command.run(FLUSHES, "--waivers", path).expect(1)
     assert f"note: {path}:2: the waiver of patterns expired on 2020-02-29; mend the backend or renew it" in red.out
-    said = command.run("numpy", "--waivers", path).expect(6)
+    said = command.run("reference", "--waivers", path).expect(6)
     assert f"{path}:2: the waiver of patterns expired on 2020-02-29" in said.last
 
 
@@ -113,7 +113,7 @@ def test_a_part_of_the_target_tells_expired_waivers_and_cannot_tell_stale_ones(
     command: Command, tmp_path: Path
 ) -> None:
     path = waivers(tmp_path, {"expires": "2020-02-29"}, {"rule": "one-infer"})
-    said = command.run("numpy", "--waivers", path, "--operation", "StaticReshape")
+    said = command.run("reference", "--waivers", path, "--operation", "StaticReshape")
     assert "expired on 2020-02-29" in said.out
     assert "stale" not in said.out
     assert said.code == 0
@@ -130,7 +130,7 @@ def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> Non
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": today})).code == 0
     yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": yesterday})).code == 1
-    assert f"expired on {yesterday}" in command.run("numpy", "--waivers", tmp_path / "waivers.yaml").last
+    assert f"expired on {yesterday}" in command.run("reference", "--waivers", tmp_path / "waivers.yaml").last
 
 
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
 
 
 def read_started(command: Command) -> str:
-    command.run("numpy", "-k", "flattens")
+    command.run("reference", "-k", "flattens")
     return str(read(command.out / "results.jsonl").header["started"])
 
 
 @pytest.mark.parametrize("entry", [{}, {"case": None, "breaks": "one-infer"}, {"case": None, "rule": "one-infer"}])
 def test_a_waiver_that_nothing_needs_is_stale(command: Command, tmp_path: Path, entry: dict[str, str | None]) -> None:
     path = waivers(tmp_path, entry)
-    said = command.run("numpy", "--waivers", path).expect(6)
+    said = command.run("reference", "--waivers", path).expect(6)
     assert f"{path}:2: the waiver of" in said.last
     assert "is stale, nothing that it is for fails; delete it" in said.last
 
@@ -161,10 +161,10 @@ def test_one_of_two_waivers_may_be_stale(command: Command, tmp_path: Path) -> No
 
 def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path) -> None:
     for path in (waivers(tmp_path, {}), waivers(tmp_path, {"case": None, "rule": "same-content"})):
-        assert command.run("numpy", "--waivers", path, "-k", "flattens or eight").code == 4
-        assert command.run("numpy", "--waivers", path, "--shard", "1/2").code == 4
+        assert command.run("reference", "--waivers", path, "-k", "flattens or eight").code == 4
+        assert command.run("reference", "--waivers", path, "--shard", "1/2").code == 4
         for part in (("--type", "f16"), ("--operation", "Reshape-1"), ("--document", "static-oneapi")):
-            assert command.run("numpy", "--waivers", path, *part).code == 0
+            assert command.run("reference", "--waivers", path, *part).code == 0
 
 
 def test_a_waiver_for_what_was_not_run_is_not_stale(command: Command, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_waiver_for_what_was_not_run_is_not_stale(command: Command, tmp_path: 
     large += 'large: true, expect: "T[2147483649]"}\n'
     text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
     (command.cases / "few0.yaml").write_text(text + large, encoding="utf-8")
-    assert command.run("numpy", "--waivers", waivers(tmp_path, {"case": "enormous"})).code == 0
+    assert command.run("reference", "--waivers", waivers(tmp_path, {"case": "enormous"})).code == 0
 
 
 def test_an_error_of_the_adapter_cannot_be_waived(
@@ -229,7 +229,7 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(command: Command, tmp_
         path.write_text(given, encoding="utf-8")
     else:
         path = waivers(tmp_path, given)
-    said = command.run("numpy", "--waivers", path).expect(2)
+    said = command.run("reference", "--waivers", path).expect(2)
     assert f"{path}{words}" in said.err or (f"{path}:" in said.err and words in said.err)
     assert not (command.out / "results.jsonl").exists()
 
@@ -242,7 +242,7 @@ def test_all_mistakes_of_a_file_are_told_at_once(command: Command, tmp_path: Pat
         "versions": "new",
         "cases": "x",
     }
-    said = command.run("numpy", "--waivers", waivers(tmp_path, bad, {"reason": None}, {"case": None})).expect(2)
+    said = command.run("reference", "--waivers", waivers(tmp_path, bad, {"reason": None}, {"case": None})).expect(2)
     for words in (
         "unknown key 'cases'", "unknown case 'paterns'", "unknown rule 'one-infers'", "expires 'soon'",
         "versions 'new'", "missing key 'reason'", "names no case",

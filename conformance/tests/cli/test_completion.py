@@ -36,9 +36,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 OFFERED = [
     ("dif", {"diff", "diff-documents"}),
-    ("run num", {"numpy", "numpy-raw"}),
+    ("run num", {"reference", "numpy"}),
     ("run --docum", {"--document"}),
-    ("run numpy --document static-202", {"static-spec-v0.9", "static-graph-v0.9", "static-oneapi"}),
+    ("run reference --document static-202", {"static-spec-v0.9", "static-graph-v0.9", "static-oneapi"}),
     ("run --isolation w", {"worker"}),
     ("list ca", {"cases"}),
     ("list rules --level de", {"decided"}),
@@ -116,7 +116,7 @@ def test_the_version_names_the_suite(cli: Cli) -> None:
 
 
 def test_a_choice_misspelt_gets_the_nearest(cli: Cli) -> None:
-    cli("run", "numpy", "--isolation", "wroker").expect(2, err="did you mean 'worker'?")
+    cli("run", "reference", "--isolation", "wroker").expect(2, err="did you mean 'worker'?")
 
 
 def test_every_command_speaks_to_machines() -> None:

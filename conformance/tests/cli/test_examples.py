@@ -95,7 +95,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
 
 @pytest.mark.slow
 def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(tmp_path: Path, cli: Cli) -> None:
-    words = ["run", "numpy", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
+    words = ["run", "reference", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
     standings = cli(*words).expect(1).data["standings"]
     assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
@@ -107,8 +107,10 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("conformance.report.write", lambda *_: ())
-    said = cli("run", "numpy", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--hunt", 0, "--out", tmp_path)
-    said.expect(1, out=f"conformance run numpy --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k")
+    said = cli(
+        "run", "reference", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--hunt", 0, "--out", tmp_path
+    )
+    said.expect(1, out=f"conformance run reference --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k")
 
 
 def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
@@ -279,12 +281,18 @@ def test_a_document_that_comes_along_is_like_no_other(tmp_path: Path) -> None:
     from conformance.tests import folders as specs
 
     folder = specs.bundled(tmp_path)
-    spoil(folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n")
+    spoil(
+        folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n"
+    )
     assert any("extend the bundled" in str(problem) for problem in specs.problems_of(folder))
 
 
 def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
-    spoil(dialect / "spec" / "sources.yaml", "like: static-graph-v0.9", "like: static-graph-v0.9\n    without: [one-infer]")
+    spoil(
+        dialect / "spec" / "sources.yaml",
+        "like: static-graph-v0.9",
+        "like: static-graph-v0.9\n    without: [one-infer]",
+    )
     rules = load_spec(dialect / "spec").rules
     assert "acme-2026" not in rules["one-infer"].documents
     assert "acme-2026" in rules["lower-bound"].documents

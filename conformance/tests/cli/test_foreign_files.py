@@ -70,8 +70,8 @@ WHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "the lock of the ids": (f"cases/{LOCK}", ("check", "--cases", "{cases}")),
     "a file of a specification": ("spec/rules.yaml", ("list", "rules", "--spec", "{spec}")),
     "another file there": ("spec/bad.yaml", ("list", "rules", "--spec", "{spec}")),
-    "claims": ("claims.yaml", ("run", "numpy", "--cases", "{cases}", "--out", "{out}", "--claims", "{bad}")),
-    "waivers": ("waivers.yaml", ("run", "numpy", "--cases", "{cases}", "--out", "{out}", "--waivers", "{bad}")),
+    "claims": ("claims.yaml", ("run", "reference", "--cases", "{cases}", "--out", "{out}", "--claims", "{bad}")),
+    "waivers": ("waivers.yaml", ("run", "reference", "--cases", "{cases}", "--out", "{out}", "--waivers", "{bad}")),
     "a document": ("sources/page.txt", ("check", "--cases", "{cases}", "--sources", "{sources}")),
 }  # fmt: skip
 

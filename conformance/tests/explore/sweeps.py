@@ -53,8 +53,8 @@ def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> Tal
 MEDDLING = """
 import os
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
-class Meddling(NumpyReference):
+from conformance.adapters.reference import Reference
+class Meddling(Reference):
     def compile(self, graph):
         part = Path({part!r})
         if part.exists() and graph.src.dims == (2,):

@@ -75,7 +75,7 @@ def found(name: str, spec: Spec, examples: int, folder: Path) -> HuntResult:
     again = row_pasted(hunted, spec, folder)
     (result,) = run([again], BROKEN[name]())
     assert is_failure(result), f"{name}: what was pasted does not fail:\n{hunted.counterexample.text}"
-    (result,) = run([again], load_adapter("numpy"))
+    (result,) = run([again], load_adapter("reference"))
     assert not is_failure(result), f"the reference fails what was pasted:\n{hunted.counterexample.text}"
     return hunted
 
@@ -122,7 +122,7 @@ def test_every_planted_backend_is_found(name: str, spec: Spec, tmp_path: Path) -
 
 
 def test_the_reference_is_not_caught(scope: Scope) -> None:
-    assert hunt(load_adapter("numpy"), scope, 400) == HuntResult(400, None)
+    assert hunt(load_adapter("reference"), scope, 400) == HuntResult(400, None)
 
 
 # ── what it looks like ────────────────────────────────────────────────────────────────────────────
@@ -182,7 +182,7 @@ class Moody:
     claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"))
 
     def __init__(self) -> None:
-        self.reference, self.calls = load_adapter("numpy"), 0
+        self.reference, self.calls = load_adapter("reference"), 0
 
     @property
     def identity(self) -> Any:
@@ -279,7 +279,7 @@ class Silent:
     claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"))
 
     def __init__(self) -> None:
-        self.reference = load_adapter("numpy")
+        self.reference = load_adapter("reference")
 
     @property
     def identity(self) -> Any:
@@ -294,11 +294,11 @@ class Silent:
 
 
 def test_two_backends_part_only_where_the_documents_are_silent(scope: Scope) -> None:
-    hunted = hunt(load_adapter("numpy"), scope, 2000, other=Silent())
+    hunted = hunt(load_adapter("reference"), scope, 2000, other=Silent())
     assert hunted.counterexample is not None
     assert hunted.counterexample.rule == "rank-zero"
     assert hunted.counterexample.difference == "numpy answers f32[], silent refuses: no scalars"
-    assert hunt(load_adapter("numpy"), scope, 300, other=load_adapter("numpy")).counterexample is None
+    assert hunt(load_adapter("reference"), scope, 300, other=load_adapter("reference")).counterexample is None
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
@@ -321,18 +321,18 @@ def test_the_command_prints_the_case_with_rule_and_meaning(capsys: pytest.Captur
 
 
 def test_the_command_says_when_nothing_failed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["hunt", "numpy", "--examples", "50", "--type", "f32", "--differential", "numpy"]) == 0
+    assert cli.main(["hunt", "reference", "--examples", "50", "--type", "f32", "--differential", "reference"]) == 0
     assert "nothing failed in 50 examples of seed 0" in capsys.readouterr().out
 
 
 def test_the_command_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["hunt", "numpy", "--examples", "20"]) == 0
+    assert cli.main(["hunt", "reference", "--examples", "20"]) == 0
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_type_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["hunt", "numpy", "--type", "f23"]) == 2
+    assert cli.main(["hunt", "reference", "--type", "f23"]) == 2
     assert "unknown type 'f23'; did you mean 'f32'?" in capsys.readouterr().err
 
 
@@ -340,8 +340,8 @@ def test_an_unknown_type_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_of_a_hunt_that_is_killed(tmp_path: Path, end: signal.Signals) -> None:
     (tmp_path / "hanging.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom conformance.adapters.numpy_reference import NumpyReference\n"
-        "class Hanging(NumpyReference):\n    def compile(self, graph):\n"
+        "import time\nfrom pathlib import Path\nfrom conformance.adapters.reference import Reference\n"
+        "class Hanging(Reference):\n    def compile(self, graph):\n"
         f"        Path({str(tmp_path / 'called')!r}).touch()\n        time.sleep(60)\n",
         encoding="utf-8",
     )

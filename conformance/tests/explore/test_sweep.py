@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from conformance.adapters.broken import LastInferWins, StridesIgnored
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.explore.blocks import blocks_of, ways_of
 from conformance.explore.sweep_file import FILE, read
 from conformance.explore.tabulate import FREE, KINDS, lengths, tabulate
@@ -111,7 +111,7 @@ def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────
-class Recording(NumpyReference):  # type: ignore[misc]
+class Recording(Reference):  # type: ignore[misc]
     """The reference, with every call that it was asked to make."""
 
     def __init__(self) -> None:
@@ -143,14 +143,14 @@ def test_blocks_hold_each_call_once(domain: Domain) -> None:
 def test_shards_share_the_blocks(tmp_path: Path, sweep: Sweep) -> None:
     parts = []
     for shard in ("1/3", "2/3", "3/3"):
-        sweep(tmp_path / shard[0], "--shard", shard, backend="numpy").expect(4)
+        sweep(tmp_path / shard[0], "--shard", shard, backend="reference").expect(4)
         parts.append(read(tmp_path / shard[0] / FILE).total)
     assert add(add(parts[0], parts[1]), parts[2]).calls == Domain(1, 2, 2, -2, 2).size
     assert all(part.calls for part in parts)
 
 
 def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli) -> None:
-    cli("sweep", "numpy", "--rank", "40", "--max-dim", "9", "--out", tmp_path).expect(2, err="do not fit 62 bits")
+    cli("sweep", "reference", "--rank", "40", "--max-dim", "9", "--out", tmp_path).expect(2, err="do not fit 62 bits")
 
 
 # ── judging ───────────────────────────────────────────────────────────────────────────────────────
@@ -168,7 +168,7 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class Off(NumpyReference):  # type: ignore[misc]
+class Off(Reference):  # type: ignore[misc]
     """The reference with one thing wrong; `how` says what."""
 
     def __init__(self, how: str) -> None:
@@ -231,7 +231,7 @@ def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, judged: list[R
 
 
 def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
-    adapter = NumpyReference()
+    adapter = Reference()
     adapter.claims = Claims(("StaticReshape",), ("type:f16",))
     total = swept(spec, adapter, types=["f16"])
     legal, illegal, unspecified = (total.meanings["static-graph-v0.9"][kind] for kind in KINDS)
@@ -245,7 +245,7 @@ def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
 @pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
 def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_strides(spec: Spec, layout: Any) -> None:
     domain = Domain(2, 3, 1, -2, 3)
-    assert not swept(spec, NumpyReference(), domain, layouts=[layout]).failures
+    assert not swept(spec, Reference(), domain, layouts=[layout]).failures
     failures = swept(spec, StridesIgnored(), domain, layouts=[layout]).failures
     assert failures if layout != "offset" else True
     assert all(rule == "layout-is-no-content" for rule, _ in failures)

@@ -49,14 +49,14 @@ def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_
 def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) -> None:
     def peak(rank: str) -> int:
         words = ("--rank", rank, "--max-dim", "3", "--out", str(tmp_path), "--operation", "StaticReshape")
-        return peak_memory([sys.executable, "-m", "conformance", "sweep", "numpy", *words])
+        return peak_memory([sys.executable, "-m", "conformance", "sweep", "reference", *words])
 
     few, many = peak("2"), peak("3")
     assert many < 1.3 * few
 
 
 def test_the_reference_has_no_failures(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path, backend="numpy").expect(0)
+    sweep(tmp_path, backend="reference").expect(0)
     assert read(tmp_path / FILE).total.failures == {}
 
 
@@ -101,7 +101,7 @@ def test_another_sweep_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
     sweep(tmp_path / "one", "--resume").expect(2, err="the sweep ended")
     assert read(tmp_path / "one" / FILE).total.failures
     interrupted(tmp_path / "one" / FILE, tmp_path / "two", 3)
-    sweep(tmp_path / "two", "--resume", backend="numpy").expect(2, err="begin a new sweep")
+    sweep(tmp_path / "two", "--resume", backend="reference").expect(2, err="begin a new sweep")
     assert (tmp_path / "two" / PART).exists()
 
 
@@ -120,7 +120,7 @@ def test_a_block_without_the_calls_that_are_due_is_not_resumed(tmp_path: Path, s
 def test_results_of_an_earlier_sweep_do_not_outlive_one_that_cannot_start(
     tmp_path: Path, sweep: Sweep, more: tuple[str, ...]
 ) -> None:
-    sweep(tmp_path, backend="numpy").expect(0)
+    sweep(tmp_path, backend="reference").expect(0)
     (tmp_path / PART).write_text((tmp_path / FILE).read_text(encoding="utf-8"), encoding="utf-8")
     sweep(tmp_path, *more, backend="nowhere.at_all:Backend").expect(3, lines=1)
     assert os.listdir(tmp_path) == [PART] * ("--resume" in more)
@@ -138,10 +138,10 @@ def test_a_symbolic_link_is_replaced_and_not_written_through(tmp_path: Path, swe
 
 
 def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path, backend="numpy").expect(0)
+    sweep(tmp_path, backend="reference").expect(0)
     with lock_folder(tmp_path, "a sweep of mine"):
         sweep(tmp_path).expect(2, lines=1, err=f"is in use by process {os.getpid()}, a sweep of mine")
-    assert read(tmp_path / FILE).header["backend"]["adapter"] == "numpy"
+    assert read(tmp_path / FILE).header["backend"]["adapter"] == "reference"
 
 
 @pytest.mark.parametrize(

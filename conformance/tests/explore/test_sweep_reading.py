@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.adapters.broken import AnyNegativeInfers
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.certify.journal import Refused, encode
 from conformance.cli import sweep as command_module
 from conformance.cli.main import main
@@ -153,7 +153,7 @@ def test_blocks_that_were_taken_in_part_are_no_sweep(
 
 
 # ── a backend that does not answer ────────────────────────────────────────────────────────────────
-class Late(NumpyReference):  # type: ignore[misc]
+class Late(Reference):  # type: ignore[misc]
     """The reference, which does not answer the calls that `late` picks by their number."""
 
     def __init__(self, late: Callable[[int], bool]) -> None:

@@ -41,14 +41,14 @@ def write_backend(folder: Path, text: str, name: str) -> str:
 
 ODD = """import os, time
 import numpy as np
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.model import Rejected, Tensor, Unsupported
 class Own(BaseException):
     pass
 class Mute(BaseException):
     def __str__(self):
         raise KeyboardInterrupt
-class Odd(NumpyReference):
+class Odd(Reference):
     def compile(self, graph):
         program, run = super().compile(graph), self.run
         class Program:
@@ -99,9 +99,9 @@ def obedient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obedient]:
 STANDS_IN = """
 from pathlib import Path
 from conformance.adapter import load_adapter
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
-class StandsIn(NumpyReference):
+class StandsIn(Reference):
     own = None
 
     def compile(self, graph):
@@ -120,13 +120,13 @@ class Fresh:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "backend"
-        self.file.write_text("numpy")
+        self.file.write_text("reference")
         self.remote = worker(write_backend(folder, STANDS_IN.format(file=str(self.file)), "StandsIn"), LIMITS)
         called(self.remote, (2, 3))  # so that there can be copies
 
     def __call__(self, backend: str, limits: Limits = LIMITS) -> Remote:
         remote = self.remote
-        self.file.write_text("numpy")  # which is what the first copy must be
+        self.file.write_text("reference")  # which is what the first copy must be
         remote.renew()
         remote.calls_alone, remote.seconds_late, remote.given_up = False, 0.0, None
         remote.session().process.limits = remote.limits = limits

@@ -58,7 +58,7 @@ def assert_no_reply_is_left(remote: Remote) -> None:
     assert remote.generation == starts
 
 
-@pytest.mark.parametrize("backend", ["numpy", "broken:stride-zero-is-unset", "broken:strides-ignored"])
+@pytest.mark.parametrize("backend", ["reference", "broken:stride-zero-is-unset", "broken:strides-ignored"])
 def test_every_result_is_as_if_each_call_had_been_sent_alone(plan: Plan, fresh: Fresh, backend: str) -> None:
     rows = [row for row in plan.rows if not row.case.large and not row.case.generated]
     alone, ahead = run_alone_and_ahead(fresh, backend, rows[::90], Limits())
@@ -67,7 +67,7 @@ def test_every_result_is_as_if_each_call_had_been_sent_alone(plan: Plan, fresh: 
 
 def test_many_calls_are_sent_in_one_write(plan: Plan, fresh: Fresh, sent: Counter[str]) -> None:
     rows = [row for row in plan.rows if len(row.case.steps) == 1 and not row.case.large][::60]
-    remote = fresh("numpy", Limits())
+    remote = fresh("reference", Limits())
     results = list(run_rows(rows, remote, remote.claims, "worker"))
     assert len(results) == len(rows)
     assert sent["run"] < len(rows) / 4
@@ -75,9 +75,9 @@ def test_many_calls_are_sent_in_one_write(plan: Plan, fresh: Fresh, sent: Counte
 
 ACTS = """
 import os, time
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
-class Acts(NumpyReference):
+class Acts(Reference):
     kept = None
 
     def compile(self, graph):
@@ -168,7 +168,7 @@ def test_a_change_that_the_worker_does_not_report_is_found_all_the_same(
 
 
 def test_a_run_that_is_given_up_leaves_no_call_for_the_next(plan: Plan, fresh: Fresh) -> None:
-    rows, remote = rows_of(plan, CASE), fresh("numpy", LIMITS)
+    rows, remote = rows_of(plan, CASE), fresh("reference", LIMITS)
     results = list(islice(run_rows(rows, remote, remote.claims, "worker"), 3))
     again = list(run_rows(rows[::-1], remote, remote.claims, "worker"))[::-1]
     assert [result.outcome for result in results] == [result.outcome for result in again[:3]]
@@ -176,14 +176,14 @@ def test_a_run_that_is_given_up_leaves_no_call_for_the_next(plan: Plan, fresh: F
 
 
 def test_a_request_of_another_kind_does_not_meet_the_replies_to_calls_ahead(plan: Plan, fresh: Fresh) -> None:
-    remote = fresh("numpy", LIMITS)
+    remote = fresh("reference", LIMITS)
     assert len(list(islice(run_rows(rows_of(plan, CASE), remote, remote.claims, "worker"), 3))) == 3
     assert remote.ahead
     remote.session().compile(RemoteProgram(remote, rows_of(plan, CASE)[0].steps[0].graph))
 
 
 def test_only_what_the_pipe_has_room_for_is_sent_ahead(plan: Plan, fresh: Fresh, sent: Counter[str]) -> None:
-    rows, remote = rows_of(plan, CASE), fresh("numpy", Limits())
+    rows, remote = rows_of(plan, CASE), fresh("reference", Limits())
     remote.session().process.room = 4096
     results = list(run_rows(rows, remote, remote.claims, "worker"))
     assert {result.outcome.kind for result in results} == {"tensor"}
@@ -196,7 +196,7 @@ def test_a_program_that_knows_no_forks_is_told_of_none_ahead(
     rows = [row for row in plan.rows if len(row.case.steps) == 1 and not row.case.large]
     forks = [row for row in rows if row.case.steps[0].shared_src][:4]
     rows = [*rows_of(plan, CASE), *forks]
-    remote = fresh("numpy", Limits())
+    remote = fresh("reference", Limits())
     monkeypatch.setattr(remote.session(), "_has_forks", False)
     kinds = [result.outcome.kind for result in run_rows(rows, remote, remote.claims, "worker")]
     assert kinds == ["tensor"] * (len(rows) - len(forks)) + ["unsupported"] * len(forks)
@@ -207,6 +207,6 @@ def test_a_program_that_takes_no_calls_ahead_is_called_one_by_one(
     plan: Plan, fresh: Fresh, sent: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Session, "can_send_ahead", False)
-    rows, remote = rows_of(plan, CASE), fresh("numpy", LIMITS)
+    rows, remote = rows_of(plan, CASE), fresh("reference", LIMITS)
     list(run_rows(rows, remote, remote.claims, "worker"))
     assert sent["run"] == len(rows)

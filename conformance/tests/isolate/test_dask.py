@@ -102,8 +102,8 @@ def mortal(tmp_path: Path) -> Iterator[Cluster]:
 UNHURRIED = """
 import time
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
-class Unhurried(NumpyReference):
+from conformance.adapters.reference import Reference
+class Unhurried(Reference):
     def compile(self, graph):
         if not Path({killed!r}).exists():
             time.sleep(0.005)
@@ -170,7 +170,7 @@ def test_a_sweep_or_a_suite_survives_the_death_of_a_worker(
 
 def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.isolate.distribute._CONNECTING", 0.5)
-    words = ["sweep", "numpy", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
+    words = ["sweep", "reference", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
     said = cli(*words).expect(3).err
     assert said.startswith("conformance: --dask tcp://127.0.0.1:9: no scheduler answers")
     assert said.count("\n") == 1
@@ -206,9 +206,9 @@ def test_a_worker_that_lacks_a_module_is_one_line(
 
 
 def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    adapter, suite = load_adapter("numpy"), load_suite()
+    adapter, suite = load_adapter("reference"), load_suite()
     rows = plan_of(suite).rows
-    setup = WorkerSetup("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+    setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
 
     def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
         return (take(numbers[::-1]) for numbers in work)
@@ -220,7 +220,7 @@ def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
-    order = Order("numpy", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
+    order = Order("reference", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY)))
     with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
@@ -228,9 +228,9 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
 
 
 def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
-    adapter, suite = load_adapter("numpy"), load_suite()
+    adapter, suite = load_adapter("reference"), load_suite()
     rows = plan_of(suite).rows
-    setup = WorkerSetup("numpy", "none", adapter.identity, adapter.claims, suite.digest)
+    setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
     assert [result.row for result in run_numbered_rows(setup, (3, 1))] == [rows[3].id, rows[1].id]
     others = {
         f"version {__version__} at a worker, 0.0 here": setup._replace(version="0.0"),

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, an
 PART = part_of(Path(FILE)).name
 SLOW = """
 import os, time
-from conformance.adapters.numpy_reference import NumpyReference
-class Slow(NumpyReference):
+from conformance.adapters.reference import Reference
+class Slow(Reference):
     def compile(self, graph):
         if not os.path.exists({hurry!r}):
             time.sleep(0.002)

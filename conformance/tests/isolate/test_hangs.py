@@ -41,7 +41,7 @@ class LostCalls:
     """The reference; but calls time out at once where that is true of a graph. It is restarted like a process."""
 
     def __init__(self, are_lost: Callable[[Graph], bool]) -> None:
-        self.are_lost, self.lost, self.reference = are_lost, 0, load_adapter("numpy")
+        self.are_lost, self.lost, self.reference = are_lost, 0, load_adapter("reference")
         self.identity, self.claims = self.reference.identity, self.reference.claims
 
     def compile(self, graph: Graph) -> Program:
@@ -101,9 +101,9 @@ def test_rows_after_a_budget_is_spent_on_calls_that_hang_are_not_run(tmp_path: P
 HANGS_WHERE = """
 import time
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
-class Hangs(NumpyReference):
+class Hangs(Reference):
     def compile(self, graph):
         with Path({calls!r}).open("a") as file:
             file.write(graph.nodes[0].operation + "\\n")

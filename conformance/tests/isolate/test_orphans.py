@@ -21,7 +21,7 @@ QUICK = "conformance.tests.without_planted"
 LEAVES = """
 import os, signal, sys, time
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.model import Identity
 
 def size():
@@ -48,7 +48,7 @@ def leave(generations):
     while size() == before:
         time.sleep(0.01)
 
-class Leaves(NumpyReference):
+class Leaves(Reference):
     identity = Identity("leaves", "1")
     def compile(self, graph):
         {act}
@@ -132,7 +132,7 @@ def script(folder: Path, text: str) -> str:
     """What a process that adopts says; its two backends leave a grandchild, and nothing."""
     one, pids = backend(folder, "leave(2)")
     (folder / "script.py").write_text(SCRIPT + text)
-    words = [sys.executable, str(folder / "script.py"), one, "numpy", str(pids)]
+    words = [sys.executable, str(folder / "script.py"), one, "reference", str(pids)]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
     assert (done.returncode, left(pids)) == (0, []), done.stderr
     return done.stdout

@@ -86,15 +86,15 @@ def _closed() -> Iterator[None]:
 @pytest.mark.parametrize("step", [61, pytest.param(7, marks=pytest.mark.slow)])
 def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan, step: int) -> None:
     rows = some(plan, step)
-    for name in ("numpy", "numpy-raw"):
+    for name in ("reference", "numpy"):
         here, there = run_in_both(name, rows, start(name))
         assert [(r.row, r.verdicts, r.diagnosis) for r in here] == [(r.row, r.verdicts, r.diagnosis) for r in there]
 
 
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
     rows = some(plan, 150)
-    with use_backend("numpy", "worker", LIMITS) as first:
-        results = list(run_in_parallel(rows, first, first.claims, "numpy", "worker", LIMITS, 2))
+    with use_backend("reference", "worker", LIMITS) as first:
+        results = list(run_in_parallel(rows, first, first.claims, "reference", "worker", LIMITS, 2))
     assert [result.row for result in results] == [row.id for row in rows]
     assert verdicts(results) <= {"pass", "observed"}
 
@@ -107,8 +107,8 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
         return []
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", take)
-    with use_backend("numpy", "none") as first:
-        assert not list(run_in_parallel(rows, first, first.claims, "numpy", "none", LIMITS, 2))
+    with use_backend("reference", "none") as first:
+        assert not list(run_in_parallel(rows, first, first.claims, "reference", "none", LIMITS, 2))
     assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
     assert len(taken) > 10
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})
@@ -123,7 +123,7 @@ def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(tmp_path: Path
 
 
 def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
-    remote = start("numpy")
+    remote = start("reference")
     programs = [remote.compile(reshape((2, 3), (6,))), remote.compile(reshape((2, 3), (3, 2)))]
     for end in (remote.renew, remote.restart, remote.renew, remote.close):
         for _ in range(2):

@@ -94,7 +94,7 @@ def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path
 
 ENDS = """
 import os
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 closed = []
 class Program:
     def __init__(self, program):
@@ -103,7 +103,7 @@ class Program:
         closed.append(self)
         if {where!r} == "close" and len(closed) == 3:
             os._exit(1)
-class Ends(NumpyReference):
+class Ends(Reference):
     def compile(self, graph):
         if {where!r} == "compile" and closed:
             os._exit(1)
@@ -142,8 +142,8 @@ def test_a_backend_that_cannot_be_imported_says_so_and_leaves_nothing(tmp_path: 
 
 HANGS = """import ctypes
 from pathlib import Path
-from conformance.adapters.numpy_reference import NumpyReference
-class Hangs(NumpyReference):
+from conformance.adapters.reference import Reference
+class Hangs(Reference):
     def compile(self, graph):
         Path({called!r}).touch()
         if {hangs}:

@@ -165,11 +165,11 @@ def test_a_working_directory_that_hides_modules_hides_none_from_a_worker(
     for name in ("conformance/__init__.py", "numpy.py", "json.py"):
         (tmp_path / name).write_text("raise SystemExit('this is not what was meant')")
     monkeypatch.chdir(tmp_path)
-    worker("numpy", LIMITS).close()
+    worker("reference", LIMITS).close()
 
 
 def test_programs_that_nobody_has_any_more_are_closed(fresh: Fresh) -> None:
-    remote = fresh("numpy")
+    remote = fresh("reference")
     for _ in range(40):
         called(remote, (2, 3))
     gc.collect()

@@ -15,9 +15,9 @@ from .. import processes, small
 from ..some_slow import some_slow
 
 BACKEND = """import atexit, ctypes, os, signal, subprocess, sys, time
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.model import Identity
-class Mine(NumpyReference):
+class Mine(Reference):
     identity = Identity("mine", "1")
     def compile(self, graph):
         {}

@@ -29,7 +29,7 @@ SMALL = """\
 by: we
 runners: {default: [ubuntu-latest], gpu: [self-hosted, gpu]}
 environments:
-  raw: {pip: [numpy==2.4.6], backends: [numpy-raw]}
+  raw: {pip: [numpy==2.4.6], backends: [numpy]}
   cuda: {pip: [torch==2.13.0], needs: [gpu], target: {types: [bf16], large: true}, timeout: 60, backends: [torch@cuda]}
 """
 
@@ -64,13 +64,13 @@ def test_every_bundled_backend_is_in_the_clones_lab_or_named_there_as_not_publis
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[numpy-rwa]", "lab.yaml:4: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy-raw'?"),
-        ("[numpy-raw], need: [gpu]", "lab.yaml:4: unknown key 'need'; did you mean 'needs'?"),
-        ("[numpy-raw], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
+        ("[numpy-rwa]", "lab.yaml:4: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy'?"),
+        ("[numpy], need: [gpu]", "lab.yaml:4: unknown key 'need'; did you mean 'needs'?"),
+        ("[numpy], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
     ],
 )
 def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, cli: Cli) -> None:
-    lab.write_text(SMALL.replace("[numpy-raw]", text), encoding="utf-8")
+    lab.write_text(SMALL.replace("[numpy]", text), encoding="utf-8")
     cli("lab", "plan", "--lab", lab).expect(2, err=message)
     with pytest.raises(Malformed):
         load_lab(lab)
@@ -94,7 +94,7 @@ def test_the_plan_is_the_matrix_of_a_ci(lab: Path, cli: Cli) -> None:
 def test_the_plan_of_some_environments(lab: Path, cli: Cli) -> None:
     out = cli("lab", "plan", "cuda", "--lab", lab).expect(0).out
     assert "torch@cuda" in out
-    assert "numpy-raw" not in out
+    assert "numpy" not in out
     cli("lab", "plan", "cudda", "--lab", lab).expect(2, err="did you mean 'cuda'?")
 
 
@@ -122,8 +122,8 @@ def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
         "record": "header", "format": FORMAT.name,
         "suite": {"version": "0", "digest": SUITE, "documents": {}},
         "backend": {
-            "name": "numpy-raw", "version": "2.4.6", "adapter": "numpy-raw", "detail": {},
-            "digest": digest_of_adapter("numpy-raw"),
+            "name": "numpy", "version": "2.4.6", "adapter": "numpy", "detail": {},
+            "digest": digest_of_adapter("numpy"),
         },
         "claims": {"operations": ["*"], "leaves_out": [], "answers_special_zero": False},
         "target": {
@@ -143,9 +143,9 @@ def state_of(lab: Path, reports: Path, days: int = 90) -> dict[str, tuple[str, s
 
 
 def test_results_of_this_suite_and_adapter_are_current_until_they_are_old(lab: Path, tmp_path: Path) -> None:
-    publish(tmp_path / "reports", "numpy-raw-2.4.6", days=40)
-    assert state_of(lab, tmp_path / "reports")["numpy-raw-2.4.6"] == ("current", "")
-    assert state_of(lab, tmp_path / "reports", days=39)["numpy-raw-2.4.6"] == ("stale", "40 days old")
+    publish(tmp_path / "reports", "numpy-2.4.6", days=40)
+    assert state_of(lab, tmp_path / "reports")["numpy-2.4.6"] == ("current", "")
+    assert state_of(lab, tmp_path / "reports", days=39)["numpy-2.4.6"] == ("stale", "40 days old")
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_results_of_this_suite_and_adapter_are_current_until_they_are_old(lab: P
     ],
 )
 def test_results_of_something_else_are_stale(changes: dict[str, Any], why: str, lab: Path, tmp_path: Path) -> None:
-    publish(tmp_path / "reports", "numpy-raw-2.4.6", **changes)
-    assert state_of(lab, tmp_path / "reports")["numpy-raw-2.4.6"] == ("stale", why)
+    publish(tmp_path / "reports", "numpy-2.4.6", **changes)
+    assert state_of(lab, tmp_path / "reports")["numpy-2.4.6"] == ("stale", why)
 
 
 def test_results_that_no_machine_has_made_are_untried(lab: Path, tmp_path: Path) -> None:
@@ -167,12 +167,12 @@ def test_results_that_no_machine_has_made_are_untried(lab: Path, tmp_path: Path)
 
 
 def test_results_that_no_environment_makes_are_named(lab: Path, tmp_path: Path) -> None:
-    publish(tmp_path / "reports", "numpy-raw-1.0")
-    assert state_of(lab, tmp_path / "reports")["numpy-raw-1.0"] == ("in no environment", "")
+    publish(tmp_path / "reports", "numpy-1.0")
+    assert state_of(lab, tmp_path / "reports")["numpy-1.0"] == ("in no environment", "")
 
 
 def test_the_status_ends_with_1_and_the_next_command_if_something_is_stale(lab: Path, tmp_path: Path, cli: Cli) -> None:
-    publish(tmp_path / "reports", "numpy-raw-2.4.6", days=91)
+    publish(tmp_path / "reports", "numpy-2.4.6", days=91)
     words = ["lab", "status", "--lab", lab, "--out", tmp_path / "reports"]
     assert "next: conformance lab run raw\n" in cli(*words).expect(1).out
     assert "1 current, 1 untried" in cli(*words, "--days", "100").expect(0).out
@@ -247,7 +247,7 @@ def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> Non
 def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, commands: Commands, cli: Cli) -> None:
     (lab.parent / "pyproject.toml").touch()
     cli("lab", "run", "raw", "--lab", lab).expect(0)
-    assert "-m conformance run numpy-raw" in commands.lines[-2]
+    assert "-m conformance run numpy" in commands.lines[-2]
     assert "-m conformance publish --results" in commands.lines[-1]
 
 
@@ -268,10 +268,10 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
     assert "cuda: runs a part of the suite" in cli("lab", "certify", "cuda", "--lab", lab).expect(3).out
     lines.clear()
     cli("lab", "certify", "raw", "--lab", lab).expect(0)
-    keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy-raw"
+    keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy"
     signed = f"--key {keys / 'tester'} --out {out}"
-    assert lines[0].endswith(f"certify numpy-raw --timeout 10 --by we {signed}")
-    assert lines[1].startswith(f"-m conformance audit {out} numpy-raw --allowed {reports / 'signers'}")
+    assert lines[0].endswith(f"certify numpy --timeout 10 --by we {signed}")
+    assert lines[1].startswith(f"-m conformance audit {out} numpy --allowed {reports / 'signers'}")
     assert lines[2] == f"-m conformance publish --results {out} --out {reports}"
     assert lines[3] == f"-m conformance register {reports} --allowed {reports / 'signers'}"
     assert lines[4] == f"-m conformance publish --index --out {reports}"
@@ -285,7 +285,7 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
 
 
 def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, cli: Cli) -> None:
-    missing = Environment("all", ("numpy",), needs=("program:no-such-program", "instructions:no_such"))
+    missing = Environment("all", ("reference",), needs=("program:no-such-program", "instructions:no_such"))
     assert lacking(missing) == [*missing.needs]
     assert lacking(missing._replace(needs=("program:python3",))) == []
     lab.write_text(SMALL.replace("needs: [gpu]", 'needs: ["program:no-such-program"]'), encoding="utf-8")

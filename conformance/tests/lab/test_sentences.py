@@ -23,7 +23,7 @@ TEXT = """\
 **It answers `[-2]`** for four
 elements.
 
-    conformance run numpy-raw -k minus-two
+    conformance run numpy -k minus-two
 
 | library | what its reshape does |
 |---|---|
@@ -49,7 +49,7 @@ _PACKED: list[bytes] = []
 def raw(command: Command) -> Command:
     """A clone with the results of numpy.reshape on the few cases, made once in a process."""
     if not _PACKED:
-        command.run("numpy-raw")
+        command.run("numpy")
         _PACKED.append(pack((command.out / "results.jsonl").read_bytes()))
     results = command.folder / "reports" / "raw" / "results.jsonl.xz"
     results.parent.mkdir(parents=True)

@@ -154,7 +154,10 @@ def declarations(shape: tuple[int, ...]) -> Iterator[tuple[int | None, ...]]:
 
 @pytest.mark.parametrize("third", [0, *(pytest.param(third, marks=pytest.mark.slow) for third in (1, 2))])
 def test_a_declaration_is_weighed_as_a_search_would(spec: Spec, third: int) -> None:
-    contract, search = contracts(spec)["reshape-spec-v0.7"], Search(binding(spec, "reshape-spec-v0.7"), ("f32",), ("s64",))
+    contract, search = (
+        contracts(spec)["reshape-spec-v0.7"],
+        Search(binding(spec, "reshape-spec-v0.7"), ("f32",), ("s64",)),
+    )
     sources = [(), (0,), (2,), (4,), (0, 3), (2, 2)]
     shapes = [(), (0,), (-1,), (2,), (0, -1), (2, -1), (0, 0), (-1, 0), (1, 0, -1), (0, 0, -1), (2, 0, -1), (0, 2)]
     for src, shape, zero in itertools.product(sources, shapes, (True, False)):

@@ -216,13 +216,13 @@ def test_a_bundled_library_that_ends_the_process_has_a_sound_adapter(
         return make_call(adapter, task, programs)
 
     monkeypatch.setattr("conformance.prove.check_adapter.make_call", ends)
-    code, found = checks("numpy-raw", capsys)
+    code, found = checks("numpy", capsys)
     assert code == 0, mended(found)
     assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)
 
 
 def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checks("numpy-raw", capsys)[0] == 0
+    assert checks("numpy", capsys)[0] == 0
 
 
 def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
@@ -330,7 +330,7 @@ def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_docume
 
 def test_a_new_adapter_never_hides_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli("new-adapter", "numpy", "--json").expect(0).data["file"] == "numpy_adapter.py"
+    assert cli("new-adapter", "reference", "--json").expect(0).data["file"] == "numpy_adapter.py"
 
 
 @pytest.mark.parametrize("name", ["", "../evil", "1st", "a b", "x" * 99])

@@ -135,7 +135,7 @@ def test_an_answer_needs_no_reason() -> None:
 class Excuse:
     """Refuses every call for a reason that nobody states."""
 
-    identity, claims = load_adapter("numpy").identity, load_adapter("numpy").claims
+    identity, claims = load_adapter("reference").identity, load_adapter("reference").claims
 
     def compile(self, graph: Graph) -> Program:
         raise Rejected("compile", "the-moon-is-full")
@@ -203,7 +203,7 @@ def test_a_proof_of_a_mutant_that_is_noticed_is_a_problem() -> None:
 
 
 def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
-    broken = next(mutants("1 + x\nclass NumpyReference: pass\n"))._replace(code=compile("1 // 0", "<mutant>", "exec"))
+    broken = next(mutants("1 + x\nclass Reference: pass\n"))._replace(code=compile("1 // 0", "<mutant>", "exec"))
     assert KillerSearch(rows()).find_killer(broken).killer == "ZeroDivisionError when it is imported"
 
 
@@ -226,7 +226,7 @@ def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) ->
     problems = cli("mutants", "-k", "zero", "--json", "--cases", cases).expect(1).data["problems"]
     assert any(each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
-    assert any(each.startswith("adapters/numpy_reference.py:") and "no row notices it" in each for each in problems)
+    assert any(each.startswith("adapters/reference.py:") and "no row notices it" in each for each in problems)
 
 
 def test_the_command_with_nothing_to_do_says_so(cli: Cli) -> None:

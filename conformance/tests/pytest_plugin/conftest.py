@@ -11,7 +11,7 @@ from conformance.tests.small import cases
 BACKENDS = """import os
 import warnings
 from conformance.adapter import FunctionAdapter
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.model import Rejected
 class Refuses(FunctionAdapter):
     name, version = 'refuses', '1'
@@ -34,19 +34,19 @@ class Differs(FunctionAdapter):
     name, version = 'differs', os.environ.get('PYTEST_XDIST_WORKER', 'main')
     def reshape(self, src, shape, special_zero):
         raise ValueError
-class DiffersInClaims(NumpyReference):
+class DiffersInClaims(Reference):
     @property
     def claims(self):
         own = super().claims
         return own._replace(leaves_out=('large',)) if 'PYTEST_XDIST_WORKER' in os.environ else own
-class Wavers(NumpyReference):
+class Wavers(Reference):
     calls = 0
     def compile(self, graph):
         type(self).calls += 1
         if str(self.calls) == os.environ.get('REFUSED'):
             raise Rejected('compile', 'not now')
         return super().compile(graph)
-class Prints(NumpyReference):
+class Prints(Reference):
     def compile(self, graph):
         print('babble')
         os.chdir('/')

@@ -51,7 +51,7 @@ class Done:
     copied = CAN_COPY
     anew_without_adapter = True
 
-    def __init__(self, cwd: Path, *arguments: str, adapter: str | None = "numpy", **environment: str) -> None:
+    def __init__(self, cwd: Path, *arguments: str, adapter: str | None = "reference", **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
         clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
         named = [] if adapter is None else ["--adapter", adapter]
@@ -147,7 +147,9 @@ def main() -> None:
     plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         few = str(cases(Path(folder)))  # they are remembered by the texts and names of their files
-        call_command(["run", "numpy", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"])  # compiles templates
+        call_command(
+            ["run", "reference", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"]
+        )  # compiles templates
         spare_processes(canary)
         for isolation in ISOLATIONS:
             canary.count_failures(plan_of(load_suite(None, Path(few))), isolation, Limits())

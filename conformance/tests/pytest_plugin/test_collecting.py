@@ -55,8 +55,8 @@ def test_an_option_of_ours_without_an_adapter_is_an_error(here: Path, option: st
 
 
 def test_two_adapters_are_an_error_and_one_named_twice_is_not(few: Path) -> None:
-    Done(few, *FEW, ROW, "--adapter", "numpy-raw").expect(4, "ERROR: --adapter names numpy and numpy-raw; a session")
-    Done(few, *FEW, ROW, "--adapter", "numpy").expect(4, "1 passed")
+    Done(few, *FEW, ROW, "--adapter", "numpy").expect(4, "ERROR: --adapter names numpy and numpy; a session")
+    Done(few, *FEW, ROW, "--adapter", "reference").expect(4, "1 passed")
 
 
 @pytest.mark.parametrize(
@@ -232,10 +232,10 @@ IMPORTS = "import conformance\nassert conformance.theirs\n"
 @pytest.mark.parametrize(
     ("adapter", "conftest"),
     [
-        ("numpy", IMPORTS),
+        ("reference", IMPORTS),
         *(
             pytest.param(adapter, text, marks=pytest.mark.slow)
-            for adapter, text in (("numpy", ""), ("numpy-raw", ""), ("numpy-raw", IMPORTS))
+            for adapter, text in (("reference", ""), ("numpy", ""), ("numpy", IMPORTS))
         ),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_package_of_the_repository_with_our_name_does_not_stop_the_suite(
     done = DoneAnew(few, *FEW, FILE, "-q", *STATIC, adapter=adapter)
     done.says(" passed", "reshape conformance of numpy", "as far as 20 cases of another suite go")
     assert "ERROR" not in done.text
-    assert done.code == (0 if adapter == "numpy" else 1)
+    assert done.code == (0 if adapter == "reference" else 1)
 
 
 @pytest.mark.slow

@@ -191,7 +191,7 @@ def test_who_listens_gets_what_there_is_and_changes_no_verdict(few: Path, backen
 
 def test_what_a_call_warns_of_is_listed_as_for_any_test(few: Path) -> None:
     (few / "conftest.py").write_text(
-        "import warnings\nfrom conformance.adapters.numpy_reference import NumpyReference as N\n\n"
+        "import warnings\nfrom conformance.adapters.reference import Reference as N\n\n"
         "before = N.compile\n\n"
         "def compile(self, graph):\n    warnings.warn('have a care')\n    print('babble')\n"
         "    return before(self, graph)\n\nN.compile = compile\n",
@@ -236,5 +236,5 @@ def test_the_bundled_suite_says_the_same_in_one_process_and_in_two(here: Path, p
         for row in plan_of(load_suite()).rows
         if "large" not in row.facets and (not part or (row.type, row.operation) == (part[1], part[3]))
     ]
-    plain = {result.row: dict(result.verdicts) for result in run(asked, load_adapter("numpy"))}
+    plain = {result.row: dict(result.verdicts) for result in run(asked, load_adapter("reference"))}
     assert {row["row"]: row["verdicts"] for row in rows[1 : half - 1] if row["row"] in plain} == plain

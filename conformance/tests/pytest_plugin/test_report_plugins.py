@@ -52,7 +52,7 @@ def test_each_row_has_a_report_of_each_phase_and_for_allure_parameters_of_its_ow
 @pytest.mark.skipif(find_spec("allure_pytest") is None, reason="needs allure-pytest")
 def test_allure_gives_each_row_a_history_and_its_own_outcome(tmp_path: Path) -> None:
     cases(tmp_path)
-    done = Done(tmp_path, *OPTIONS, "--alluredir", "allure", adapter="numpy-raw").expect(1)
+    done = Done(tmp_path, *OPTIONS, "--alluredir", "allure", adapter="numpy").expect(1)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "allure").glob("*-result.json")]
     statuses = Counter(record["status"] for record in records)
     assert len({record["historyId"] for record in records}) == len(records) == statuses.total()
@@ -65,7 +65,7 @@ def test_allure_gives_each_row_a_history_and_its_own_outcome(tmp_path: Path) -> 
 @pytest.mark.skipif(find_spec("pytest_html") is None, reason="needs pytest-html")
 def test_pytest_html_has_a_line_for_each_row(tmp_path: Path) -> None:
     cases(tmp_path)
-    Done(tmp_path, *OPTIONS, "--html", "report.html", adapter="numpy-raw").expect(1)
+    Done(tmp_path, *OPTIONS, "--html", "report.html", adapter="numpy").expect(1)
     listed = Done(tmp_path, *OPTIONS, "--collect-only").text
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     rows = [line for line in listed.splitlines() if "::" in line]

@@ -125,16 +125,16 @@ def test_a_waived_row_is_an_expected_failure_whose_reason_is_shown(complete: Pat
 def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: Path) -> None:
     write_waivers(here, date.today() - timedelta(days=1))
     Done(here, *WAIVED, *F32, adapter="mine.py:Keeps").expect(1, "expired on", never="xfailed")
-    Done(here, *WAIVED, adapter="numpy").expect(6, "expired on")
+    Done(here, *WAIVED, adapter="reference").expect(6, "expired on")
     write_waivers(here, date.today() + timedelta(days=1))
-    Done(here, *WAIVED, adapter="numpy").expect(6, "is stale, nothing that it is for fails")
+    Done(here, *WAIVED, adapter="reference").expect(6, "is stale, nothing that it is for fails")
 
 
 def test_a_waiver_is_not_stale_if_rows_that_it_may_be_for_were_not_run(complete: Path) -> None:
     waivers = complete / "waivers.yaml"
     text = waivers.read_text(encoding="utf-8").replace("case: minus-two", "breaks: lower-bound")
     waivers.write_text(text, encoding="utf-8")
-    Done(complete, *WAIVED, "cases/few0.yaml::minus-two", adapter="numpy").expect(4, "incomplete", never="stale")
+    Done(complete, *WAIVED, "cases/few0.yaml::minus-two", adapter="reference").expect(4, "incomplete", never="stale")
 
 
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -167,7 +167,7 @@ def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
     (here / "pytest.ini").write_text("[pytest]\nconformance_timeout = soon\n", encoding="utf-8")
     wrong = f"ERROR: {here / 'pytest.ini'}: conformance_timeout: 'soon' is not a number of seconds"
     Done(here, *QUIET, adapter="mine.py:Keeps").expect(4, wrong)
-    Done(here, *QUIET, "--conformance-timeout", "9", "cases/few0.yaml::stays", adapter="numpy").expect(4, "passed")
+    Done(here, *QUIET, "--conformance-timeout", "9", "cases/few0.yaml::stays", adapter="reference").expect(4, "passed")
 
 
 @pytest.mark.slow

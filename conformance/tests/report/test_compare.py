@@ -148,7 +148,7 @@ def test_the_page_is_closed(runs: list[FinishedRun]) -> None:
 
 def test_the_command_compares_folders_and_refuses_what_is_not_of_the_suite(plan: Plan, command: Command) -> None:
     other, page = command.folder / "other", command.folder / "new" / "page.html"
-    command.run("numpy", "-k", "flattens").expect(4)
+    command.run("reference", "-k", "flattens").expect(4)
     finished(plan, Right(), other)
     words = (command.out, command.out / "results.jsonl", "--cases", command.cases)
     command("compare", *words, "--out", page).expect(0, out="0 cases of")

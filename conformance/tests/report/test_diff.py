@@ -230,7 +230,7 @@ def test_each_cause_and_each_direction_is_explained() -> None:
 
 def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> None:
     right, wrong = command.folder / "right", command.folder / "wrong"
-    command.run("numpy", out=right).expect(0)
+    command.run("reference", out=right).expect(0)
     command.run("broken:refuses-everything", out=wrong).expect(1)
     few = ("--cases", command.cases)
     command("diff", right, wrong, *few).expect(1, out="✗ worse")

@@ -37,7 +37,7 @@ cases:
 """
 
 
-BUNDLED: dict[str, Any] = {"name": "wrong", "version": "1", "adapter": "numpy-raw", "detail": {}, "digest": None}
+BUNDLED: dict[str, Any] = {"name": "wrong", "version": "1", "adapter": "numpy", "detail": {}, "digest": None}
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,7 @@ def test_heads_stay_in_view(page: Any) -> None:
 
 
 def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
-    command.run("numpy", "--by", "A. Name, Example Ltd").expect(0)
+    command.run("reference", "--by", "A. Name, Example Ltd").expect(0)
     evidence = read(command.out / "results.jsonl")
     plan = plan_of(load_suite(None, command.cases))
     html = report_page.render(FinishedRun(plan, evidence, conclude_evidence(plan, evidence)))
@@ -147,7 +147,7 @@ def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
 
 
 def test_a_name_of_several_lines_is_a_slip(command: Command) -> None:
-    command.run("numpy", "--by", "A\n::error::B").expect(2, err="is not one line")
+    command.run("reference", "--by", "A\n::error::B").expect(2, err="is not one line")
 
 
 def test_the_tests_of_a_page_are_those_of_its_conclusion(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, read
 from conformance.certify.folder import PAGE, PUBLISHED, find_published_results
 from conformance.load.cases import load_suite
@@ -82,7 +82,7 @@ def copy_of(command: Command, backend: str) -> Path:
 
 
 def test_the_folder_says_backend_and_version(command: Command) -> None:
-    assert copy_of(command, "numpy").name == f"numpy-{NumpyReference.identity.version}"
+    assert copy_of(command, "reference").name == f"numpy-{Reference.identity.version}"
 
 
 def test_the_same_data_is_packed_the_same() -> None:
@@ -92,7 +92,7 @@ def test_the_same_data_is_packed_the_same() -> None:
 
 
 def test_results_are_published_as_they_are(command: Command) -> None:
-    folder = copy_of(command, "numpy")
+    folder = copy_of(command, "reference")
     assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
 
 
@@ -125,7 +125,7 @@ def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
 
 
 def test_packed_results_can_be_compared(command: Command) -> None:
-    folder = copy_of(command, "numpy")
+    folder = copy_of(command, "reference")
     command("diff", "--cases", command.cases, folder, command.out).expect(0)
 
 
@@ -143,7 +143,7 @@ def test_what_fails_is_told_and_what_passes_stands_on_other_pages(reporting: Com
 
 
 def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
-    folder = copy_of(command, "numpy")
+    folder = copy_of(command, "reference")
     page = (folder.parent / "index.html").read_text(encoding="utf-8")
     assert f'href="{folder.name}/{PAGE}"' in page
 
@@ -152,7 +152,7 @@ def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> 
     text = command.folder / "reports" / "README.md"
     text.parent.mkdir()
     text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
-    folder = of(command, "numpy")
+    folder = of(command, "reference")
     lines = text.read_text(encoding="utf-8").splitlines()
     assert (lines[0], lines[-1]) == ("# Ours", "the end")
     assert "old" not in lines
@@ -160,7 +160,7 @@ def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> 
 
 
 def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_verified(command: Command) -> None:
-    copy_of(command, "numpy")
+    copy_of(command, "reference")
     folder = next(path for path in (of_all(command, "broken:zero-flag-ignored")) if "zero-flag" in path.name)
     page = (folder / PAGE).read_text(encoding="utf-8")
     assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
@@ -202,12 +202,12 @@ def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tm
 
 
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:
-    command.run("numpy", "-k", "flattens")
+    command.run("reference", "-k", "flattens")
     published(command, "--results", command.out).expect(2, err="only whole runs are published")
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
-    folder = of(command, "numpy")
+    folder = of(command, "reference")
     before = (folder.parent / "index.html").read_bytes()
     command("publish", "--index", "--out", folder.parent).expect(1, out="not on the page", text="run again")
     assert (folder.parent / "index.html").read_bytes() == before
@@ -231,11 +231,11 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
 def test_the_published_results_of_the_reference_are_current(each: int) -> None:
     (folder,) = REPORTS.glob("numpy-[0-9]*")
     evidence, plan = published_evidence(folder), plan_of(load_suite())
-    again = "`conformance publish numpy` makes them anew"
+    again = "`conformance publish reference` makes them anew"
     assert evidence.header["suite"]["digest"] == plan.suite.digest, again
     there = {result.row: (dict(result.verdicts), result.outcome.kind) for result in evidence.results}
     rows = [row for row in plan.rows[::each] if not row.case.large]
-    for result in run(rows, NumpyReference()):
+    for result in run(rows, Reference()):
         assert there[result.row] == (dict(result.verdicts), result.outcome.kind), again
     assert there.keys() == {row.id for row in plan.rows}
 

@@ -88,7 +88,11 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     assert "static-oneapi" not in lines, "the rule does not bind there and nothing failed"
     case = element_of(answers, "zero-beside-infer[StaticReshape-f32]")
     verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert (verdicts["static-spec-v0.9"], verdicts["static-graph-v0.9"], verdicts["static-oneapi"]) == ("fail", "fail", "observed")
+    assert (verdicts["static-spec-v0.9"], verdicts["static-graph-v0.9"], verdicts["static-oneapi"]) == (
+        "fail",
+        "fail",
+        "observed",
+    )
     failure = case.find("failure")
     assert failure is not None
     assert "(static-spec-v0.9, static-graph-v0.9)" in failure.get("message", "")

@@ -136,7 +136,7 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
         wrong.append(right[-1]._replace(verdicts=fails, diagnosis=f"kind {k % 50}", detail="`x" * 1500))
         detail = f"1 of 6 elements differ, want {k:08x}, got 0"
         distinct.append(wrong[-1]._replace(diagnosis=f"kind {len(row.id) % 30}", detail=detail))
-    header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "numpy")
+    header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "reference")
     texts = []
     began = time.process_time()
     for results, writer in ((right, WRITERS["page"]), (wrong, WRITERS["markdown"]), (distinct, WRITERS["page"])):
@@ -262,7 +262,7 @@ def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
     more: Any = ((rejected,), 0, "refused a legal call", "no")
     results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
     claims = Answers().claims
-    header = header_of(plan.suite, Answers().identity, claims, Target(), "numpy")
+    header = header_of(plan.suite, Answers().identity, claims, Target(), "reference")
     evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
     html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
     failing = {row.case.id for row in rows}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance import report
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 from conformance.certify.evidence import Refused
 from conformance.certify.folder import REPORTS
 from conformance.certify.rejudge import contradictions
@@ -290,7 +290,7 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
 def test_a_row_has_as_many_outcomes_as_steps(longer: Plan) -> None:
     row = next(row for row in longer.rows if row.id == "turns[StaticReshape-f32]")
     header = {"claims": {"operations": [row.operation]}}
-    (result,) = run([row], NumpyReference())
+    (result,) = run([row], Reference())
     assert not contradicted(longer, row, {row.id: result}, header)
     wrong = list(contradicted(longer, row, {row.id: result._replace(outcomes=result.outcomes * 2)}, header))
     assert wrong == [f"{row.id}: has 1 steps, and 2 outcomes with 1 contents"]
@@ -313,7 +313,11 @@ def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan:
 
 def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
     row = next(row for row in plan.rows if row.case.id == "zero-beside-infer" and "static-oneapi" in row.documents)
-    verdicts: dict[str, Verdict] = {"static-oneapi": "observed", "static-graph-v0.9": "fail", "static-spec-v0.9": "fail"}
+    verdicts: dict[str, Verdict] = {
+        "static-oneapi": "observed",
+        "static-graph-v0.9": "fail",
+        "static-spec-v0.9": "fail",
+    }
     result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), content=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
     assert contradicted(plan, row, {row.id: result}, header) == [f"{row.id}: fails without a diagnosis"]

@@ -20,26 +20,26 @@ ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.at_once > 1}
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 ADAPTER = '''
 import os, sys, threading
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
 MEET = threading.Barrier(2)
 
-class Waits(NumpyReference):
+class Waits(Reference):
     """A run ends only if another one has begun."""
     def copy_elements(self, src, dst, may_overwrite):
         MEET.wait(10)
         return super().copy_elements(src, dst, may_overwrite)
 
-class Dies(NumpyReference):
+class Dies(Reference):
     def copy_elements(self, src, dst, may_overwrite):
         os.abort()
 
-class Hides(NumpyReference):
+class Hides(Reference):
     """Nothing can be imported any more."""
     def __init__(self):
         sys.path[:] = []
 
-class Writes(NumpyReference):
+class Writes(Reference):
     """Writes into src."""
     def copy_elements(self, src, dst, may_overwrite):
         src.memory[src.offset] ^= 1
@@ -69,7 +69,7 @@ def test_two_programs_run_at_the_same_time(adapters: Path, isolated: bool) -> No
 
 @pytest.fixture(scope="module", params=["in this process", "in a worker"])
 def reference(request: pytest.FixtureRequest) -> Adapter:
-    return worker("numpy") if request.param == "in a worker" else load_adapter("numpy")
+    return worker("reference") if request.param == "in a worker" else load_adapter("reference")
 
 
 @pytest.mark.parametrize("way", ["StaticReshape-bf16", "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-constant"])

@@ -43,7 +43,7 @@ def test_lf_takes_the_file_of_the_results_too(command: Command) -> None:
 def test_lf_on_a_backend_that_is_mended_shows_nothing_whole(command: Command) -> None:
     command.run(FLUSHES)
     before = (command.out / "results.jsonl").read_bytes()
-    said = command("run", "numpy", "--cases", command.cases, "--lf", command.out)
+    said = command("run", "reference", "--cases", command.cases, "--lf", command.out)
     assert said.code == 4
     assert f"--lf {command.out} chose some cases, and only the whole suite shows conformity" in said.out
     assert (command.out / "results.jsonl").read_bytes() == before
@@ -59,14 +59,14 @@ def test_lf_and_k_run_what_both_choose(command: Command) -> None:
 
 
 def test_lf_says_when_no_row_failed(command: Command) -> None:
-    command.run("numpy")
-    said = command("run", "numpy", "--cases", command.cases, "--lf", command.out)
+    command.run("reference")
+    said = command("run", "reference", "--cases", command.cases, "--lf", command.out)
     assert said.code == 4
     assert f"--lf {command.out}: no row failed in that run; drop --lf to run all rows" in said.err
 
 
 def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
-    said = command("run", "numpy", "--cases", command.cases, "--lf", command.folder / "none")
+    said = command("run", "reference", "--cases", command.cases, "--lf", command.folder / "none")
     assert said.code == 2
     assert (
         said.err.strip() == f"conformance: --lf: {command.folder / 'none'}: cannot be read: No such file or directory"
@@ -93,7 +93,7 @@ def test_no_row_is_called_after_maxfail_rows_failed(
 
 
 def test_maxfail_changes_nothing_where_fewer_rows_fail(command: Command) -> None:
-    assert command.run("numpy", "--maxfail", "1").code == 0
+    assert command.run("reference", "--maxfail", "1").code == 0
     assert rows_run(command.out)
 
 
@@ -127,7 +127,7 @@ def test_json_has_every_row_that_failed_with_its_blame_and_command(command: Comm
         assert failure["blames"]
         assert failure["detail"]
         assert failure["repeat"].endswith(f"-k '{failure['row']}'")
-    assert json.loads(command.run("numpy", "--json").out)["failures"] == []
+    assert json.loads(command.run("reference", "--json").out)["failures"] == []
 
 
 # ── -k with the id of a case ──────────────────────────────────────────────────────────────────────
@@ -147,5 +147,5 @@ def test_one_case_prints_what_it_prints_beside_all_others(
 
 
 def test_a_case_of_which_nothing_can_run_is_still_compared_with_all_names(command: Command) -> None:
-    said = command("run", "numpy", "--cases", command.cases, "-k", "patterns[StaticReshape-f33]").expect(4)
+    said = command("run", "reference", "--cases", command.cases, "-k", "patterns[StaticReshape-f33]").expect(4)
     assert "nothing ran" in said.last or "nothing ran" in said.out

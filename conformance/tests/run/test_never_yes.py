@@ -37,7 +37,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     limited = (
         "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "from conformance.cli.main import main\n"
-        "raise SystemExit(main('run numpy --cases cases --hunt 0 --out out'.split()))"
+        "raise SystemExit(main('run reference --cases cases --hunt 0 --out out'.split()))"
     )
     small.cases(tmp_path)
     done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -62,7 +62,7 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         small.spare_planted(patch)
-        said = command.run("numpy", "--json")
+        said = command.run("reference", "--json")
     never_conforms(said)
     assert words(said) == {"nothing shown"}
     assert "static-oneapi: nothing shown" in sentences(said)["static-oneapi"]
@@ -75,7 +75,7 @@ def test_a_rule_without_a_pass_is_named(command: Command) -> None:
     at = next(number for number, line in enumerate(lines) if line.startswith(start))
     lines[at] = f'{start}src: "T[]", shape: [1], special_zero: true, expect: unspecified}}\n'
     (command.cases / "few0.yaml").write_text("".join(lines), encoding="utf-8")
-    said = command.run("numpy", "--json")
+    said = command.run("reference", "--json")
     never_conforms(said)
     assert said.code == 4
     assert "no pass for the rule row-major-order" in said.data["why"]
@@ -149,4 +149,6 @@ def test_the_sentence_names_every_limit(command: Command) -> None:
 
 def test_a_family_that_is_left_out_is_named_once(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(miniatures.LeavesOut, "claims", Claims(miniatures.ALL, ("layout", "chain")))
-    assert "; not claimed: layout, chain; not run" in sentences(command.run(mini("LeavesOut"), "--json"))["static-oneapi"]
+    assert (
+        "; not claimed: layout, chain; not run" in sentences(command.run(mini("LeavesOut"), "--json"))["static-oneapi"]
+    )

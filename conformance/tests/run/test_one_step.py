@@ -66,7 +66,7 @@ def judged(adapter: Adapter, rows: Iterable[Row]) -> list[Result]:
     return [judge_one_step(row, call_steps(row, adapter)[0], False) for row in rows]
 
 
-@pytest.mark.parametrize("name", ["numpy", *[f"broken:{name}" for name in BROKEN][::9]])
+@pytest.mark.parametrize("name", ["reference", *[f"broken:{name}" for name in BROKEN][::9]])
 def test_the_results_are_those_of_the_judge(name: str) -> None:
     rows = rows_with_one_step()
     assert results(load_adapter(name), rows)[0] == judged(load_adapter(name), rows)
@@ -75,14 +75,14 @@ def test_the_results_are_those_of_the_judge(name: str) -> None:
 def test_most_legal_calls_of_a_right_backend_need_no_judge() -> None:
     rows = rows_with_one_step()
     legal = [row for row in rows if all(meaning.kind == "legal" for meaning, _ in row.steps[0].meanings)]
-    assert results(load_adapter("numpy"), rows)[1] > 0.8 * len(legal) > 50
+    assert results(load_adapter("reference"), rows)[1] > 0.8 * len(legal) > 50
 
 
 class Twisted:
     """The reference, whose answer is changed in one way."""
 
     def __init__(self, way: str) -> None:
-        self.way, self.reference = way, load_adapter("numpy")
+        self.way, self.reference = way, load_adapter("reference")
         self.identity, self.claims = self.reference.identity, self.reference.claims
 
     def compile(self, graph: Graph) -> Program:

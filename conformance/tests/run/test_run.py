@@ -33,7 +33,7 @@ def add_case(command: Command, keys: str) -> None:
 
 def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Command) -> None:
     command = reporting
-    said = command.run("numpy").expect(0)
+    said = command.run("reference").expect(0)
     assert said.last == "exit 0: the whole target conforms, as far as 20 cases of another suite go"
     assert said.err == ""
     for document in DOCUMENTS:
@@ -45,7 +45,7 @@ def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Co
 
 
 def test_no_output_takes_other_cases_for_the_suite(reporting: Command) -> None:
-    said, within = reporting.run("numpy", "--json"), "as far as 20 cases of another suite go"
+    said, within = reporting.run("reference", "--json"), "as far as 20 cases of another suite go"
     assert said.code == 0
     assert all(within in sentence for sentence in (*said.data["sentences"], said.data["why"]))
     for name, line in {
@@ -76,7 +76,7 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
     assert conclusion.exit_code == 4
     assert f"{len(suite.lost)} cases are missing from the bundled suite" in conclusion.why
-    cli("run", "numpy", "--out", tmp_path / "out").expect(2, err="install the suite anew")
+    cli("run", "reference", "--out", tmp_path / "out").expect(2, err="install the suite anew")
     (cut / "ids.lock").unlink()
     assert load_suite().lost == ("ids.lock",)
 
@@ -84,12 +84,12 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
 def test_every_row_of_the_suite_has_one_line_whatever_was_asked_for(command: Command) -> None:
     rows = [row.id for row in plan_of(small.suite(None, command.cases)).rows]
     for more in ((), ("--type", "f16"), ("-k", "flattens"), ("--operation", "Reshape-1")):
-        command.run("numpy", *more)
+        command.run("reference", *more)
         assert [result.row for result in read(command.out / "results.jsonl").results] == rows
 
 
 def test_json_tells_what_the_text_tells(command: Command) -> None:
-    said = command.run("numpy", "--json")
+    said = command.run("reference", "--json")
     assert said.out.isascii()
     assert said.data["exit_code"] == said.code == 0
     assert said.data["out"] == str(command.out)
@@ -104,9 +104,9 @@ def test_without_a_folder_results_go_to_one_named_after_the_backend(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = command("run", "numpy", "--cases", command.cases, "--type", "f32")
-    assert "report: conformance-report/numpy/report.html" in said.out
-    assert (tmp_path / "conformance-report" / "numpy" / "results.jsonl").is_file()
+    said = command("run", "reference", "--cases", command.cases, "--type", "f32")
+    assert "report: conformance-report/reference/report.html" in said.out
+    assert (tmp_path / "conformance-report" / "reference" / "results.jsonl").is_file()
 
 
 def test_a_choice_says_what_each_row_did_and_writes_nothing(
@@ -114,16 +114,16 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    said = command("run", "numpy", "--cases", command.cases, "-k", "flattens[StaticReshape-f32]").expect(4)
+    said = command("run", "reference", "--cases", command.cases, "-k", "flattens[StaticReshape-f32]").expect(4)
     assert "  pass  flattens[StaticReshape-f32]\n" in said.out
     assert said.out.endswith("\nnothing is written; add --out FOLDER to keep the evidence and its reports\n")
-    said = command("run", "numpy", "--cases", command.cases, "-k", "flattens or eight").expect(4)
+    said = command("run", "reference", "--cases", command.cases, "-k", "flattens or eight").expect(4)
     assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
     words = ("--isolation", "none", "-k", "seven-of-six")
     said = command("run", mini("Accepts"), "--cases", command.cases, *words).expect(1, text="breaks same-volume")
     again = f"conformance run {mini('Accepts')} --cases {command.cases} --isolation none -k 'seven-of-six["
     assert again in said.out
-    assert command("run", "numpy", "--cases", command.cases, "-k", "flattens", "--json").data["out"] is None
+    assert command("run", "reference", "--cases", command.cases, "-k", "flattens", "--json").data["out"] is None
     assert not list(Path().iterdir())
 
 
@@ -154,7 +154,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, mo
 def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
     path = command.folder / "results.jsonl"
     path.write_text("", encoding="utf-8")
-    said = command("run", "numpy", "--cases", command.cases, option, path).expect(2)
+    said = command("run", "reference", "--cases", command.cases, option, path).expect(2)
     assert f"{option} '{path}' is a file; name a folder" in said.err
 
 
@@ -163,16 +163,16 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr("conformance.certify.certify._run_in_order", interrupted)
-    said = command.run("numpy").expect(130)
+    said = command.run("reference").expect(130)
     assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} in place of --out\n"
     monkeypatch.undo()
-    assert command.run("numpy", "--resume", command.out).code == 0
+    assert command.run("reference", "--resume", command.out).code == 0
 
 
 def test_two_runs_differ_only_in_the_time_of_the_header_and_in_timings(command: Command) -> None:
     lines = []
     for name in ("one", "two"):
-        command.run("numpy", out=command.folder / name)
+        command.run("reference", out=command.folder / name)
         records = [json.loads(line) for line in (command.folder / name / "results.jsonl").open(encoding="utf-8")]
         assert records[0].pop("started")
         for key in ("seconds", "milliseconds", "header", "seal"):
@@ -185,14 +185,14 @@ def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = reporting
-    command.run("numpy")
+    command.run("reference")
     assert "conforms" in (command.out / "summary.md").read_text(encoding="utf-8")
 
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("conformance.certify.waive.apply_waivers", killed)
-    assert command.run("numpy").code == 130
+    assert command.run("reference").code == 130
     assert [path.name for path in command.out.iterdir()] == ["results.jsonl.part"]
 
 

@@ -51,7 +51,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
 @pytest.mark.parametrize("what", USAGE)
 def test_2_is_for_what_cannot_be_read(command: Command, what: str) -> None:
     typed, said_of_it = USAGE[what]
-    said = command.run("numpy", *typed)
+    said = command.run("reference", *typed)
     assert (said.code, said.out) == (2, "")
     assert said_of_it in said.err
     assert not (command.out / "results.jsonl").exists()
@@ -78,53 +78,53 @@ def test_6_comes_before_4(command: Command, tmp_path: Path) -> None:
 
 def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
     for part in (("-k", "flattens"), ("--shard", "1/2")):
-        assert command.run("numpy", *part).expect(4).last.startswith("exit 4: incomplete: ")
+        assert command.run("reference", *part).expect(4).last.startswith("exit 4: incomplete: ")
 
 
 def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Command) -> None:
-    said = command.run("numpy", "--shard", "1/1", "--json").expect(4)
+    said = command.run("reference", "--shard", "1/1", "--json").expect(4)
     assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance merge` puts")
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
 def test_a_good_shard_is_0_only_where_it_is_asked_for(command: Command) -> None:
     for shard in ("1/2", "2/2"):
-        assert command.run("numpy", "--shard", shard).code == 4
-        said = command.run("numpy", "--shard", shard, "--partial-ok").expect(0)
+        assert command.run("reference", "--shard", shard).code == 4
+        said = command.run("reference", "--shard", shard, "--partial-ok").expect(0)
         assert (
             f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance merge`" in said.text
         )
         assert "exit 4" not in said.out + said.err
-        assert command.run("numpy", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0
+        assert command.run("reference", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0
 
 
 def test_the_report_of_a_good_shard_says_incomplete(reporting: Command) -> None:
-    reporting.run("numpy", "--shard", "1/2", "--partial-ok").expect(0)
+    reporting.run("reference", "--shard", "1/2", "--partial-ok").expect(0)
     assert "Incomplete" in (reporting.out / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_shard_with_a_failure_or_with_nothing_in_the_target_is_never_0(command: Command) -> None:
     assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
-    for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("numpy", "9999/9999")):
+    for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("reference", "9999/9999")):
         said = command.run(backend, "--shard", shard, "--partial-ok").expect(4)
         assert f"exit 4: incomplete, also with --partial-ok: shard {shard}: it has no row in the target" in said.text
 
 
 def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
     for more in ((), ("--shard", "1/2", "-k", "flattens")):
-        command.run("numpy", "--partial-ok", *more).expect(2, err="give --shard I/N, without -k")
+        command.run("reference", "--partial-ok", *more).expect(2, err="give --shard I/N, without -k")
 
 
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
-    for backend in ("numpy", mini("Flushes"), mini("ClaimsNothing")):
+    for backend in ("reference", mini("Flushes"), mini("ClaimsNothing")):
         said = command.run(backend, "--json").expect(5)
         assert f"{PLANTED}, planted and bad, was not caught; no verdict holds" in said.data["why"]
         never_conforms(said)
 
 
 def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
-    said = command.run("numpy")
+    said = command.run("reference")
     again = conclude_evidence(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
     assert said.last == f"exit {again.exit_code}: {again.why}"
 
@@ -195,7 +195,7 @@ def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [", ""])
 def test_a_file_of_claims_that_is_none_is_said_with_its_place(command: Command, tmp_path: Path, text: str) -> None:
     path = pinned(tmp_path, text)
-    command.run("numpy", "--claims", path).expect(2, err=f"{path}:")
+    command.run("reference", "--claims", path).expect(2, err=f"{path}:")
 
 
 def test_on_a_small_terminal_the_verdicts_stay_on_the_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

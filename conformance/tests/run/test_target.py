@@ -30,7 +30,7 @@ __all__ = ["command"]
 def test_a_target_narrows_what_is_run_and_what_is_said(
     command: Command, chosen: tuple[str, ...], documents: set[str], types: set[str]
 ) -> None:
-    said = command.run("numpy", "--json", *chosen).expect(0)
+    said = command.run("reference", "--json", *chosen).expect(0)
     assert set(sentences(said)) == documents
     assert {(s["document"], s["type"]) for s in said.data["standings"]} == {(d, t) for d in documents for t in types}
     assert said.data["verdicts"]["not run"] > 0
@@ -44,8 +44,16 @@ def test_a_target_narrows_what_is_run_and_what_is_said(
         ("ClaimsOne", ("--operation", "Reshape-1"), "required and not shown: Reshape-1"),
         ("ClaimsOne", ("--document", "reshape-spec-v0.7"), "not shown: reshape-spec-v0.7"),
         ("LeavesOutOneType", ("--type", "f16"), "required and not shown: f16"),
-        ("ClaimsOne", ("--operation", "StaticReshape", "--document", "reshape-spec-v0.7"), "not shown: reshape-spec-v0.7"),
-        ("ClaimsOne", ("--document", "static-oneapi", "--document", "reshape-spec-v0.7"), "not shown: reshape-spec-v0.7"),
+        (
+            "ClaimsOne",
+            ("--operation", "StaticReshape", "--document", "reshape-spec-v0.7"),
+            "not shown: reshape-spec-v0.7",
+        ),
+        (
+            "ClaimsOne",
+            ("--document", "static-oneapi", "--document", "reshape-spec-v0.7"),
+            "not shown: reshape-spec-v0.7",
+        ),
         ("LeavesOutOneType", ("--type", "f32", "--type", "f16"), "required and not shown: f16"),
     ],
 )
@@ -75,7 +83,7 @@ def test_a_demand_is_met_or_the_run_is_incomplete(command: Command, backend: str
 
 def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> None:
     for chosen, count in (("flattens", 18), ("flattens[StaticReshape-f32]", 1), ("few0.yaml and copies and bf16", 6)):
-        said = command.run("numpy", "--json", "-k", chosen)
+        said = command.run("reference", "--json", "-k", chosen)
         never_conforms(said)
         assert said.code == 4
         ran = [r for r in read(command.out / "results.jsonl").results if "not run" not in r.verdicts.values()]
@@ -89,11 +97,11 @@ def test_one_case_can_be_chosen_and_shows_nothing_whole(command: Command) -> Non
     [("flatens", "flattens"), ("seven-of-sic[StaticReshape-f32]", "seven-of-six"), ("one-infre", "one-infer")],
 )
 def test_a_choice_that_matches_nothing_suggests_what_is_near(command: Command, chosen: str, meant: str) -> None:
-    assert f"did you mean {meant!r}" in command.run("numpy", "-k", chosen).last
+    assert f"did you mean {meant!r}" in command.run("reference", "-k", chosen).last
 
 
 def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
-    said = command.run("numpy", "-k", "no-such-case").expect(4)
+    said = command.run("reference", "-k", "no-such-case").expect(4)
     assert "nothing ran" in said.last
     assert "'no-such-case' is in no row of the target; see `conformance list cases`" in said.last
     assert "conforms to" not in said.out

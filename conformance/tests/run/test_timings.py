@@ -20,9 +20,9 @@ __all__ = ["command"]
 PARTS = ["start", "compile", "run", "compare", "write"]
 SLOW = """
 import time
-from conformance.adapters.numpy_reference import NumpyReference, ReferenceProgram
+from conformance.adapters.reference import Reference, ReferenceProgram
 
-class Slow(NumpyReference):
+class Slow(Reference):
     def compile(self, graph):
         time.sleep(0.1)
         program = super().compile(graph)
@@ -33,9 +33,9 @@ class Slow(NumpyReference):
 DIES = """
 import os
 import time
-from conformance.adapters.numpy_reference import NumpyReference
+from conformance.adapters.reference import Reference
 
-class Dies(NumpyReference):
+class Dies(Reference):
     def __init__(self):
         time.sleep(0.3)
 
@@ -69,7 +69,7 @@ def test_sleep_counts_where_the_backend_sleeps(tmp_path: Path, isolation: Isolat
 
 
 def test_a_call_that_is_rejected_counts_too(tmp_path: Path) -> None:
-    timings, adapter = Timings(), load_adapter("numpy")
+    timings, adapter = Timings(), load_adapter("reference")
     rejected = [row for row in small.plan(tmp_path).rows if row.case.id == "two-infers"]
     assert all(set(r.verdicts.values()) == {"pass"} for r in timings.rows(run(rejected, timings.watch(adapter))))
     assert timings.seconds_compiling > 0
@@ -89,9 +89,9 @@ def test_the_start_after_a_crash_is_no_comparison(tmp_path: Path) -> None:
 
 
 def test_the_rows_are_the_same_and_the_time_is_no_output(command: Command) -> None:
-    plain = command.run("numpy")
+    plain = command.run("reference")
     rows = (command.out / "results.jsonl").read_bytes().splitlines()[1:-1]
-    timed = command.run("numpy", "--timings")
+    timed = command.run("reference", "--timings")
     assert (command.out / "results.jsonl").read_bytes().splitlines()[1:-1] == rows
     assert timed.code == plain.code == 0
     (line,) = [line for line in timed.err.splitlines() if line.startswith("time: ")]
@@ -101,5 +101,5 @@ def test_the_rows_are_the_same_and_the_time_is_no_output(command: Command) -> No
 
 
 def test_several_processes_are_not_measured(command: Command) -> None:
-    said = command.run("numpy", "--timings", "--isolation", "worker", "--jobs", "2").expect(2, lines=1)
+    said = command.run("reference", "--timings", "--isolation", "worker", "--jobs", "2").expect(2, lines=1)
     assert said.err.startswith("conformance: --timings measures one process after the other; drop --jobs")

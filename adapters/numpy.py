@@ -9,10 +9,10 @@ from conformance import Array
 from .shared import ArrayLibrary
 
 
-class NumpyRaw(ArrayLibrary):
+class NumPy(ArrayLibrary):
     """numpy.reshape with the shape unchanged; it takes any negative number for -1."""
 
-    name, version = "numpy-raw", np.__version__
+    name, version = "numpy", np.__version__
     leaves_out = ("declared", "form", "rank:65")
     answers_special_zero = False
 

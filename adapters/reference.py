@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from conformance import Array, Claims, Declared, Graph, Identity, Node, Program, Rejected, Tensor
+from conformance import Array, Claims, Declared, Graph, Identity, Node, Program, Rejected, Tensor, __version__
 from conformance.model.types import dtype_of
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
@@ -88,10 +88,10 @@ def check_form(node: Node, src_type: str) -> None:
         raise Rejected("compile", "strides-of-dst-overlap")
 
 
-class NumpyReference:
+class Reference:
     """The suite's own reference in NumPy: all three operations, every facet."""
 
-    identity = Identity("numpy", np.__version__)
+    identity = Identity("reference", __version__, (("numpy", np.__version__),))
     claims = Claims(operations=("StaticReshape", "DynamicReshape-1", "Reshape-1"))
 
     def compile(self, graph: Graph) -> Program:
@@ -136,7 +136,7 @@ class NumpyReference:
 class ReferenceProgram:
     """A graph, and the dims of its dst if they are known at compilation."""
 
-    def __init__(self, backend: NumpyReference, graph: Graph, dst: tuple[int, ...] | None) -> None:
+    def __init__(self, backend: Reference, graph: Graph, dst: tuple[int, ...] | None) -> None:
         self.backend, self.nodes, self.dst = backend, graph.nodes, dst
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
