@@ -267,7 +267,7 @@ MEASUREMENTS += [
     Measurement("`conformance run reference -k` of one case", whole_runs.start_up_of_a_run, budget=0.45, most=2.2),
     Measurement("`conformance run reference` without reports and drawn rows", whole_runs.run_without_reports, most=12),
     Measurement("`conformance run reference`, reports and all", whole_runs.whole_run, budget=5),
-    Measurement("item of `pytest --adapter numpy`", whole_runs.item_of_pytest),
+    Measurement("item of `pytest --adapter reference`", whole_runs.item_of_pytest),
     Measurement("call of a sweep, in process", sweeps.call_of_a_sweep, most=1.8),
     Measurement("call of a sweep, without the reference's own work", sweeps.sweep_around_a_call, most=0.5),
     Measurement("sweep by two processes", sweeps.sweep_by_two, most=0.55),

@@ -245,7 +245,7 @@ _FILTER = """text => {
 
 
 def item_of_pytest() -> Measured:
-    """One item of `pytest --adapter numpy`, beside one that does nothing."""
+    """One item of `pytest --adapter reference`, beside one that does nothing."""
     rows = [row for row in plan().rows if not row.case.large]
     installed = metadata.entry_points(group="pytest11", name="reshape_conformance")
     plugin = [*([] if installed else ["-p", "reshape_conformance_pytest"]), "--adapter", "reference"]

@@ -3,7 +3,7 @@
 from .bundled import Bundled, bundled_backends, bundled_folder
 from .check import FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter, modules_of_adapter
-from .find import import_adapter, is_own, load_adapter, name_and_device, place_in
+from .find import REFERENCE, import_adapter, is_own, load_adapter, name_and_device, place_in
 from .function import (
     FunctionAdapter,
     NodeCall,
@@ -17,6 +17,7 @@ from .function import (
 __all__ = [
     "FAMILIES",
     "MEMBERS",
+    "REFERENCE",
     "Bundled",
     "CannotStart",
     "FunctionAdapter",

@@ -112,9 +112,13 @@ def _class(backend: str) -> Any:
     return getattr(imported, name)
 
 
+REFERENCE = "reference"
+"""The bundled backend that is part of the suite. It is no library: nothing of it is published or certified."""
+
+
 def is_own(backend: str) -> bool:
     """True for the reference and the planted backends, which are plain Python and safe in the process of a run."""
-    return backend == "reference" or backend.startswith("broken:")
+    return backend == REFERENCE or backend.startswith("broken:")
 
 
 def _beside(module: str) -> str:

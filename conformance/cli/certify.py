@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from .. import report
+from ..adapter import REFERENCE
 from ..certify.certify import Order, certify, chosen_rows
 from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.evidence import Evidence, Refused
@@ -46,6 +47,8 @@ _WRITTEN = (STATEMENT, PAGE, BADGE, AUDIT, CHALLENGE)
 
 def run(args: argparse.Namespace) -> int:
     """Run the backend; write evidence, reports and certificate, or a commitment; return the exit code of the run."""
+    if args.backend == REFERENCE:
+        raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
     if args.commit and (args.challenge or args.key or args.by):
         raise Usage("--commit names what will be tested; --challenge, --by and --key are for the run after that")
     check_key(args.key)

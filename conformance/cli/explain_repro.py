@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from ..adapter import bundled_backends, name_and_device
+from ..adapter import REFERENCE, bundled_backends, name_and_device
 from ..model import Suite, Unsupported
 from ..plan.rows import Row, plan_of
 from ..report.wording import collect_wants, format_call, visible
@@ -47,7 +47,7 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     repro: Any = importlib.import_module(folder)
     writer = repro.WRITERS.get(bundled_backends()[name].module)
     if writer is None:
-        own = name == "reference"
+        own = name == REFERENCE
         why = "is the suite’s own reference and no library; try numpy" if own else "has nobody to write its scripts"
         raise Usage(f"--backend {name}: {name} {why}")
     if device is not None and name not in repro.WITH_DEVICE:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ..adapter import CannotStart, bundled_backends
+from ..adapter import REFERENCE, CannotStart, bundled_backends
 from ..certify.certify import Order, certify
 from ..certify.evidence import Refused, Tampered, Target
 from ..certify.folder import RESULTS
@@ -69,7 +69,7 @@ def _lock(reports: Path) -> Iterator[None]:
 
 def installed_backends() -> list[str]:
     """Return the bundled backends whose library is installed."""
-    return [name for name, known in bundled_backends().items() if known.version and name not in SLOW]
+    return [name for name, known in bundled_backends().items() if known.version and name not in (*SLOW, REFERENCE)]
 
 
 def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import report
+from ..adapter import REFERENCE
 from ..certify.conclude import conclude_evidence, ran_in_suite_process
 from ..certify.evidence import Evidence, Refused, Target, pack, parse, read, read_content
 from ..certify.folder import PAGE, PUBLISHED, find_published_results, find_results
@@ -114,6 +115,8 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
         raise Refused(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
     if ran_in_suite_process(evidence.header):
         raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
+    if evidence.header["backend"]["adapter"] == REFERENCE:
+        raise Refused(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
 
 
 def folders(reports: Path) -> list[Path]:

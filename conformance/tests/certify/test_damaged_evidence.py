@@ -34,14 +34,14 @@ def test_evidence_whose_verdicts_were_rewritten_is_refused_by_every_reader(readi
     rewrite(path, flatter)
     said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
     told = said.out if reader == "verify" else said.err
-    assert re.search(r"pass in static-20\d\d, where “\w+” makes it (observed|fail)", told)
+    assert re.search(r"pass in static-[\w.-]+, where “\w+” makes it (observed|fail)", told)
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_evidence_of_answers_with_other_bytes_is_refused_by_every_reader(reading: Command, reader: str) -> None:
     rewrite(made(reading), zero_contents)
     said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
-    assert "pass in static-20" in said.out + said.err
+    assert "pass in static-" in said.out + said.err
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -188,9 +188,9 @@ def test_a_page_in_which_nothing_can_be_read_is_one_line(reading: Command, tmp_p
 def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
     reading: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made(reading)
+    made(reading, FLUSHES)
     assert read_by(reading, "publish", reading.out).code == 0
-    (folder,) = (reading.folder / "reports").glob("numpy-*")
+    (folder,) = (reading.folder / "reports").glob("flushes-*/")
     packed = (folder / "results.jsonl.xz").stat().st_size
     monkeypatch.setattr("conformance.certify.evidence.MOST", packed)
     read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")

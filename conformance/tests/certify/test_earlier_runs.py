@@ -79,8 +79,9 @@ def test_a_link_in_the_folder_is_replaced_and_not_written_through(
 @pytest.mark.parametrize(
     ("backend", "isolation"),
     [
-        ("reference", "none"), ("broken:zero-flag-ignored", "none"), ("numpy:Mine", "worker"), ("broken.py:Mine", "worker"),
-        ("numpy@cpu", "worker"), ("numpy", "worker"), ("./numpy:Mine", "worker"), ("numpy.py:Mine", "worker"),
+        ("reference", "none"), ("broken:zero-flag-ignored", "none"), ("reference:Mine", "worker"),
+        ("reference@cpu", "worker"), ("numpy", "worker"), ("./reference:Mine", "worker"),
+        ("reference.py:Mine", "worker"), ("broken.py:Mine", "worker"),
     ],
 )  # fmt: skip
 def test_only_our_own_backends_run_in_process_unless_somebody_asks(backend: str, isolation: str) -> None:

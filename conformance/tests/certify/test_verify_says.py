@@ -89,7 +89,7 @@ def test_rows_called_again_show_evidence_that_the_backend_does_not_bear_out(read
 def test_rows_are_called_again_only_on_the_backend_that_the_evidence_names(reading: Command) -> None:
     made(reading)
     said = verify(reading, "--repeat", 3, "--backend", mini("Bent")).expect(3)
-    assert "the evidence is of numpy" in said.err
+    assert "the evidence is of reference" in said.err
     for words in (("--repeat", 3), ("--backend", "reference")):
         assert verify(reading, *words).code == 2
 
@@ -107,7 +107,7 @@ def test_publishing_says_what_it_replaces(reading: Command) -> None:
 
 @pytest.mark.parametrize("name", ["..", ".", "-", "///", "../.."])
 def test_a_backend_whose_name_names_no_folder_is_not_published(reading: Command, name: str) -> None:
-    rewrite(made(reading), lambda records: records[0]["backend"].update(name=name))
+    rewrite(made(reading, FLUSHES), lambda records: records[0]["backend"].update(name=name))
     read_by(reading, "publish", reading.out).expect(2, err="names no folder")
     assert not list((reading.folder / "reports").glob("*"))
 

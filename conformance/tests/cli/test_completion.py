@@ -36,9 +36,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 OFFERED = [
     ("dif", {"diff", "diff-documents"}),
-    ("run num", {"reference", "numpy"}),
+    ("run num", {"numpy"}),
     ("run --docum", {"--document"}),
-    ("run reference --document static-202", {"static-spec-v0.9", "static-graph-v0.9", "static-oneapi"}),
+    ("run reference --document static-s", {"static-spec-v0.9"}),
     ("run --isolation w", {"worker"}),
     ("list ca", {"cases"}),
     ("list rules --level de", {"decided"}),

@@ -249,7 +249,7 @@ def test_the_bundled_names_are_all_names() -> None:
     suite = load_suite()
     names = [*suite.cases, *suite.spec.rules, *suite.spec.findings, *suite.spec.documents, *suite.spec.operations]
     names += [name for case in suite.cases.values() for name in case.attributes]
-    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in names)
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", name) for name in names)
 
 
 def test_the_json_of_a_script_is_the_script(tmp_path: Path, cli: Cli) -> None:

@@ -89,7 +89,7 @@ def test_meaning_takes_the_form_of_the_call(run: Cli) -> None:
     assert set(kinds("--declared", "?").values()) == {"legal"}
     assert set(kinds("--declared", "4").values()) == {"illegal"}
     assert set(kinds("--extra-attributes", "mode").values()) == {"unspecified"}
-    assert kinds("--document", "static_2022", "--shape-type", "int64") == {"static-oneapi": "legal"}
+    assert kinds("--document", "static_oneapi", "--shape-type", "int64") == {"static-oneapi": "legal"}
 
 
 def test_meaning_knows_what_an_operation_cannot_express(run: Cli) -> None:

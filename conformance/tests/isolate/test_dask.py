@@ -235,7 +235,7 @@ def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
     others = {
         f"version {__version__} at a worker, 0.0 here": setup._replace(version="0.0"),
         f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": setup._replace(digest="0" * 64),
-        f"numpy {adapter.identity.version} at a worker, numpy 0 here": setup._replace(
+        f"reference {adapter.identity.version} at a worker, reference 0 here": setup._replace(
             identity=adapter.identity._replace(version="0")
         ),
         "the backend is ": setup._replace(claims=adapter.claims._replace(leaves_out=("large",))),

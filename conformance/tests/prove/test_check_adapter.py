@@ -330,7 +330,7 @@ def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_docume
 
 def test_a_new_adapter_never_hides_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli("new-adapter", "reference", "--json").expect(0).data["file"] == "numpy_adapter.py"
+    assert cli("new-adapter", "numpy", "--json").expect(0).data["file"] == "numpy_adapter.py"
 
 
 @pytest.mark.parametrize("name", ["", "../evil", "1st", "a b", "x" * 99])

@@ -23,6 +23,9 @@ DOC = ROOT / "docs" / "certify.md"
 def test_the_conversation_of_vendor_and_issuer_can_be_pasted(tmp_path: Path) -> None:
     commands = re.findall(r"(?m)^    (\S.*)$", DOC.read_text(encoding="utf-8"))
     assert len(commands) == 10
+    (tmp_path / "mine.py").write_text(
+        "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n", encoding="utf-8"
+    )
     script = "\n".join(["set -e", f'conformance() {{ {shlex.quote(sys.executable)} -m conformance "$@"; }}', *commands])
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False

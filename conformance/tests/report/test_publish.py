@@ -13,20 +13,19 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.adapters.reference import Reference
 from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, read
 from conformance.certify.folder import PAGE, PUBLISHED, find_published_results
 from conformance.load.cases import load_suite
-from conformance.plan.rows import plan_of
 from conformance.report.publish import folders, index, publish, size
 from conformance.report.rows import count_verdicts
-from conformance.run.row import run
 from conformance.tests.report.test_site import list_broken_links
 from conformance.tests.runs import Right, Wrong, few, finished
 from conformance.tests.small import ROOT, Command, Said, command, reporting
 
 __all__ = ["command", "reporting"]
 REPORTS = ROOT / "reports"
+RIGHT = "broken:eight-buffers-in-turn"
+"""A planted backend that answers the few cases rightly."""
 HERE = pytest.mark.skipif(
     not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
 )
@@ -82,7 +81,7 @@ def copy_of(command: Command, backend: str) -> Path:
 
 
 def test_the_folder_says_backend_and_version(command: Command) -> None:
-    assert copy_of(command, "reference").name == f"numpy-{Reference.identity.version}"
+    assert copy_of(command, RIGHT).name == "broken-eight-buffers-in-turn-1"
 
 
 def test_the_same_data_is_packed_the_same() -> None:
@@ -92,7 +91,7 @@ def test_the_same_data_is_packed_the_same() -> None:
 
 
 def test_results_are_published_as_they_are(command: Command) -> None:
-    folder = copy_of(command, "reference")
+    folder = copy_of(command, RIGHT)
     assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
 
 
@@ -125,7 +124,7 @@ def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
 
 
 def test_packed_results_can_be_compared(command: Command) -> None:
-    folder = copy_of(command, "reference")
+    folder = copy_of(command, RIGHT)
     command("diff", "--cases", command.cases, folder, command.out).expect(0)
 
 
@@ -143,7 +142,7 @@ def test_what_fails_is_told_and_what_passes_stands_on_other_pages(reporting: Com
 
 
 def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
-    folder = copy_of(command, "reference")
+    folder = copy_of(command, RIGHT)
     page = (folder.parent / "index.html").read_text(encoding="utf-8")
     assert f'href="{folder.name}/{PAGE}"' in page
 
@@ -152,7 +151,7 @@ def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> 
     text = command.folder / "reports" / "README.md"
     text.parent.mkdir()
     text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
-    folder = of(command, "reference")
+    folder = of(command, RIGHT)
     lines = text.read_text(encoding="utf-8").splitlines()
     assert (lines[0], lines[-1]) == ("# Ours", "the end")
     assert "old" not in lines
@@ -160,7 +159,7 @@ def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> 
 
 
 def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_verified(command: Command) -> None:
-    copy_of(command, "reference")
+    copy_of(command, RIGHT)
     folder = next(path for path in (of_all(command, "broken:zero-flag-ignored")) if "zero-flag" in path.name)
     page = (folder / PAGE).read_text(encoding="utf-8")
     assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
@@ -201,13 +200,19 @@ def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tm
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
 
+def test_the_reference_is_not_published(command: Command) -> None:
+    command.run("reference").expect(0)
+    published(command, "--results", command.out).expect(2, err="the suite's own reference, which is no library")
+    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
+
+
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:
     command.run("reference", "-k", "flattens")
     published(command, "--results", command.out).expect(2, err="only whole runs are published")
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
-    folder = of(command, "reference")
+    folder = of(command, RIGHT)
     before = (folder.parent / "index.html").read_bytes()
     command("publish", "--index", "--out", folder.parent).expect(1, out="not on the page", text="run again")
     assert (folder.parent / "index.html").read_bytes() == before
@@ -226,20 +231,6 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
 
 
 # ── what is published here ────────────────────────────────────────────────────────────────────────
-@HERE
-@pytest.mark.parametrize("each", [11, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_published_results_of_the_reference_are_current(each: int) -> None:
-    (folder,) = REPORTS.glob("numpy-[0-9]*")
-    evidence, plan = published_evidence(folder), plan_of(load_suite())
-    again = "`conformance publish reference` makes them anew"
-    assert evidence.header["suite"]["digest"] == plan.suite.digest, again
-    there = {result.row: (dict(result.verdicts), result.outcome.kind) for result in evidence.results}
-    rows = [row for row in plan.rows[::each] if not row.case.large]
-    for result in run(rows, Reference()):
-        assert there[result.row] == (dict(result.verdicts), result.outcome.kind), again
-    assert there.keys() == {row.id for row in plan.rows}
-
-
 class Seen(NamedTuple):
     """What is asked of published evidence; it takes a third of a second to read."""
 

@@ -21,7 +21,11 @@ __all__ = ["command"]
     [
         (("--operation", "DynamicReshape-1"), {"dynamic-spec-v0.9"}, TYPES),
         (("--document", "static-graph-v0.9"), {"static-graph-v0.9"}, TYPES),
-        (("--document", "static-graph-v0.9", "--document", "reshape-spec-v0.7"), {"static-graph-v0.9", "reshape-spec-v0.7"}, TYPES),
+        (
+            ("--document", "static-graph-v0.9", "--document", "reshape-spec-v0.7"),
+            {"static-graph-v0.9", "reshape-spec-v0.7"},
+            TYPES,
+        ),
         (("--type", "bf16"), set(DOCUMENTS), {"bf16"}),
         (("--type", "bf16", "--type", "f32"), set(DOCUMENTS), {"bf16", "f32"}),
         (("--type", "bf16", "--document", "dynamic-spec-v0.9"), {"dynamic-spec-v0.9"}, {"bf16"}),
