@@ -32,11 +32,14 @@ class OneFault(Broken):
 
     types: ClassVar[tuple[str, ...]] = ("f32",)
     """The element types with the rows that show the fault."""
+    most_elements: ClassVar[int] = 1 << 10
+    """The elements of src in the largest of these rows."""
 
 
-def change(types: tuple[str, ...] = OneFault.types, **seams: Any) -> type[OneFault]:
+def change(**seams: Any) -> type[OneFault]:
+    """Make a backend with other seams or settings."""
     parts = {name: staticmethod(seam) if callable(seam) else seam for name, seam in seams.items()}
-    return type("OneFault", (OneFault,), {"types": types, **parts})
+    return type("OneFault", (OneFault,), parts)
 
 
 # ── calls that are not answered ───────────────────────────────────────────────────────────────────
@@ -45,7 +48,7 @@ Condition = Callable[[Call, Dims], bool]
 """Called with a call and the right dims of its dst."""
 
 
-def refuse(when: Condition, error: Exception | None = None, types: tuple[str, ...] = OneFault.types) -> type[OneFault]:
+def refuse(when: Condition, error: Exception | None = None, **settings: Any) -> type[OneFault]:
     """Make a backend that does not answer some legal calls."""
 
     def resolve_others(call: Call) -> Dims:
@@ -54,7 +57,7 @@ def refuse(when: Condition, error: Exception | None = None, types: tuple[str, ..
             raise error or Illegal("not offered")
         return dst
 
-    return change(types, resolve=resolve_others)
+    return change(resolve=resolve_others, **settings)
 
 
 def has_type(type_: str) -> Condition:
@@ -62,7 +65,7 @@ def has_type(type_: str) -> Condition:
 
 
 def refuse_type(type_: str, error: Exception | None = None) -> type[OneFault]:
-    return refuse(has_type(type_), error, ("f32", type_))
+    return refuse(has_type(type_), error, types=("f32", type_))
 
 
 def refuse_run(when: Callable[[Run], bool], error: Exception) -> type[OneFault]:
@@ -124,8 +127,10 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
     "rejects src of rank 1": refuse(lambda call, dst: len(call.src) == 1),
     "rejects ranks above 4": refuse(lambda call, dst: max(ranks(call, dst)) > 4),
     "rejects ranks above 8": refuse(lambda call, dst: max(ranks(call, dst)) > 8),
-    "rejects lengths above 65535": refuse(lambda call, dst: max((*call.src, *dst), default=0) > 0xFFFF),
-    "rejects volumes above 65536": refuse(lambda call, dst: call.volume > 1 << 16),
+    "rejects lengths above 65535": refuse(
+        lambda call, dst: max((*call.src, *dst), default=0) > 0xFFFF, most_elements=1 << 17
+    ),
+    "rejects volumes above 65536": refuse(lambda call, dst: call.volume > 1 << 16, most_elements=1 << 17),
     "rejects empty tensors": refuse(lambda call, dst: call.volume == 0),
     "rejects empty tensors without a literal 0": refuse(
         lambda call, dst: call.volume == 0 and not has_literal_zero(call)
@@ -214,6 +219,17 @@ def leave_out_zeros_past_rank(call: Call) -> Dims:
     return call.resolve()
 
 
+def leave_minus_one(call: Call) -> Dims:
+    """Leave a -1 as it is if no length is determined."""
+    try:
+        return call.resolve()
+    except Unspecified as silence:
+        rule, known = silence.args
+        if rule != "infer-undetermined":
+            raise
+        return tuple(-1 if d is None else d for d in known)
+
+
 def keep_first_dims(run: Run) -> Answer:
     """Give each run of a program the dims of its first run, if the shape arrives with the run and the volume fits."""
     answer = run.answer()
@@ -240,6 +256,7 @@ WRONG_DIMS: Mapping[str, type[OneFault]] = {
     "copies the next dimension": change(resolve=copy_the_next),
     "copies from the src of the chain": change(resolve=copy_from_first_src),
     "leaves out a 0 past the rank": change(resolve=leave_out_zeros_past_rank),
+    "leaves an undetermined -1": change(resolve=leave_minus_one),
     "keeps the dims of the first run": change(execute=keep_first_dims),
 }
 
@@ -247,7 +264,7 @@ WRONG_DIMS: Mapping[str, type[OneFault]] = {
 # ── wrong elements ────────────────────────────────────────────────────────────────────────────────
 
 
-def move(elements_of: Callable[[Any, Run], Any], when: Callable[[Run], bool] = always, **seams: Any) -> type[OneFault]:
+def move(elements_of: Callable[[Any, Run], Any], when: Callable[[Run], bool] = always) -> type[OneFault]:
     """Make a backend that changes the elements: a row of unsigned integers in row-major order."""
 
     def move_others(run: Run, dst: Dims) -> Answer:
@@ -258,7 +275,7 @@ def move(elements_of: Callable[[Any, Run], Any], when: Callable[[Run], bool] = a
         changed = np.ascontiguousarray(elements_of(row, run), row.dtype)
         return dense(run.src.type, dst, bytearray(changed.tobytes()))
 
-    return change(**{"move": move_others, **seams})
+    return change(move=move_others)
 
 
 def move_column_major(run: Run, dst: Dims) -> Answer:
@@ -310,7 +327,7 @@ WRONG_ELEMENTS: Mapping[str, type[OneFault]] = {
     "loses the sign of zero": move(lose_sign_of_zero),
     "answers earlier elements": move(keep_first_elements),
     "ignores strides": move(read_as_dense, lambda run: is_strided(run.src)),
-    "answers bf16 as f32": change(("bf16",), execute=widen),
+    "answers bf16 as f32": change(types=("bf16",), execute=widen),
     "writes into src": change(execute=scribble),
 }
 
@@ -343,6 +360,17 @@ def raise_to_minus_one(call: Call) -> Dims:
     return call.resolve(shape=tuple(max(d, -1) for d in call.shape))
 
 
+def copy_literal_beside_infer(call: Call) -> Dims:
+    """Copy the literal zeros of an empty src beside one -1, within the rank of src."""
+    pair = has_literal_zero(call) and call.shape.count(-1) == 1 and min(call.shape) == -1
+    return call._replace(zero=True).fill() if pair and call.volume == 0 and copies_fit(call) else call.resolve()
+
+
+def copies_fit(call: Call) -> bool:
+    """Says if each 0 is within the rank of src, and copying leaves -1 a length that keeps the volume."""
+    return 0 not in call.shape[len(call.src) :] and math.prod(call._replace(zero=True).fill()) == call.volume
+
+
 def is_rank_zero(call: Call) -> bool:
     return not call.src or not call.shape
 
@@ -355,10 +383,13 @@ def is_volume(differs: Callable[[int, int], bool]) -> Callable[[Call], bool]:
     return holds
 
 
-def crash_on_two_infers(call: Call) -> Dims:
-    if call.shape.count(-1) > 1:
-        raise Crashed("SIGFPE")
-    return call.resolve()
+def crash_on(is_illegal: Callable[[Call], bool]) -> type[OneFault]:
+    def resolve_others(call: Call) -> Dims:
+        if is_illegal(call):
+            raise Crashed("SIGFPE")
+        return call.resolve()
+
+    return change(resolve=resolve_others)
 
 
 def read_node(change_of: Callable[[Node, str], Node]) -> type[OneFault]:
@@ -368,7 +399,7 @@ def read_node(change_of: Callable[[Node, str], Node]) -> type[OneFault]:
 
 def read_any_flag(node: Node, src_type: str) -> Node:
     flag = node.special_zero
-    exact = flag is None or flag.type in ("bool", *INTEGERS) and flag.values in ((0,), (1,), (False,), (True,))
+    exact = flag is None or (flag.type in ("bool", *INTEGERS) and flag.values in ((0,), (1,)))  # True equals 1
     return node if exact else node._replace(special_zero=Operand("bool", (), (True,)))
 
 
@@ -393,9 +424,13 @@ def read_any_dst_type(node: Node, src_type: str) -> Node:
 
 ILLEGAL_ANSWERED: Mapping[str, type[OneFault]] = {
     "answers two -1": answer("one-infer", dims=infer_first),
-    "crashes on two -1": change(resolve=crash_on_two_infers),
+    "crashes on two -1": crash_on(lambda call: call.shape.count(-1) > 1),
+    "crashes on another volume": crash_on(
+        lambda call: min(call.shape, default=0) > 0 and call.volume not in (0, math.prod(call.shape))
+    ),
     "reads -2 as -1": answer("lower-bound", dims=raise_to_minus_one),
     "answers a literal 0 beside -1": answer("zero-meets-infer", when=lambda call: call.volume == 0),
+    "copies a literal 0 beside -1": change(resolve=copy_literal_beside_infer),
     "rounds -1 down": answer("same-volume", when=lambda call: -1 in call.shape and not is_rank_zero(call)),
     "answers fewer elements": answer("same-volume", when=is_volume(lambda dst, src: dst < src)),
     "answers more elements": answer("same-volume", when=is_volume(lambda dst, src: src < dst < 1 << 16)),
@@ -441,7 +476,7 @@ def answer_unspecified(call: Call) -> Dims:
 def answer_in_columns(run: Run, dst: Dims) -> Answer:
     """Lay dst out in column-major order."""
     answer = run.move(dst)
-    return answer if isinstance(answer, Tensor) else np.asfortranarray(answer)
+    return answer if isinstance(answer, Tensor) else np.array(answer, order="F")
 
 
 def answer_a_view(run: Run, dst: Dims) -> Answer:
@@ -494,7 +529,7 @@ FREEDOMS: Mapping[str, type[OneFault]] = {
     "rejects huge empty tensors": refuse(is_huge_empty),
     "answers unspecified calls": change(resolve=answer_unspecified),
     "rejects extra attributes": refuse_node(lambda node: bool(node.attributes)),
-    "rejects unlisted types": change(("f32", "f64", "s32", "u8"), check=refuse_unlisted),
+    "rejects unlisted types": change(types=("f32", "f64", "s32", "u8"), check=refuse_unlisted),
     "reads an integer special_zero": read_node(read_whole_flag),
     "rejects at the run": RefusesAtRun,
     "leaves layouts and chains out": Narrow,
