@@ -67,8 +67,10 @@ def known_lengths(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bo
 def check_form(node: Node, src_type: str) -> None:
     """Raise Rejected for a node that does not fit the signature of its operation."""
     operation, shape, special_zero, result, _, inputs, outputs, *_ = node
-    if special_zero is None or (shape is None and operation == "StaticReshape"):
+    if special_zero is None:
         raise Rejected("compile", "attributes-required")
+    if shape is None and operation == "StaticReshape":
+        raise Rejected("compile", "shape-attribute-required")
     if shape is None or inputs < 1:
         raise Rejected("compile", "operands-required")
     if outputs < 1:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import Call, Dims, overlook, resolve_dims
+from .base import Call, Dims, Unspecified, overlook, resolve_dims
 
 
 def infer_only_first(shape: Dims) -> Dims:
@@ -49,6 +49,17 @@ def _(call: Call) -> Dims:
     at = call.shape.index(-1)
     length = call.src[at] if at < len(call.src) else 0
     return call.resolve(shape=(*call.shape[:at], length or -1, *call.shape[at + 1 :]))
+
+
+@resolve_dims("undetermined-infer-stays", breaks="no-length-below-zero", classes="BC")
+def _(call: Call) -> Dims:
+    """Answers -1 as a length if another length of dst is 0."""
+    try:
+        return call.resolve()
+    except Unspecified:
+        if 0 not in call.shape:
+            raise
+        return call.shape
 
 
 @resolve_dims("divides-by-zero", breaks="refuse-illegal-calls", classes="CB")

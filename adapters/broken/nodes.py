@@ -44,7 +44,7 @@ read_node.plant("extra-inputs-ignored", "operands-as-listed", "", "Ignores extra
                 lambda node, _: node._replace(inputs=min(node.inputs, 1)))  # fmt: skip
 read_node.plant("extra-outputs-ignored", "operands-as-listed", "", "Ignores extra outputs.",
                 lambda node, _: node._replace(outputs=min(node.outputs, 1)))  # fmt: skip
-read_node.plant("missing-shape-flattens", "attributes-required", "", "Flattens if a StaticReshape has no shape.",
+read_node.plant("missing-shape-flattens", "shape-attribute-required", "", "Flattens if a StaticReshape has no shape.",
                 lambda node, _: supply_shape(node) if is_static(node) else node)  # fmt: skip
 read_node.plant("missing-shape-input-flattens", "operands-required", "", "Flattens if a dynamic node has no shape.",
                 lambda node, _: node if is_static(node) else supply_shape(node))  # fmt: skip

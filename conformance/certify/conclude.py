@@ -14,7 +14,7 @@ from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from . import planted, waive
-from .blame import Blamed, Blamer, find_answered_types
+from .blame import Blamed, Blamer
 from .drawn import plan_of_run
 from .evidence import Evidence, Target
 from .sentences import (
@@ -157,7 +157,7 @@ def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str,
     ]
     if not failing:
         return {}
-    blamer = Blamer(plan.suite.spec.rules, find_answered_types(plan.rows, results))
+    blamer = Blamer(plan.suite.spec.rules, plan.rows, results)
     blames: dict[str, dict[str, Blamed]] = {}
     for document, group in failing:
         for row in group.rows:

@@ -12,7 +12,7 @@ import pytest
 
 from adapters import reference
 from adapters.reference import Decided, Reference
-from conformance.certify.blame import Blamer, find_answered_types
+from conformance.certify.blame import Blamer
 from conformance.load.cases import load_suite
 from conformance.model import BLAMES, Blame, Graph, Node, Program, Rejected, Result, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
@@ -150,7 +150,7 @@ def blames_of(adapter: Reference, share: int, generated: bool) -> dict[str, Coun
             groups.setdefault(key, []).append(row)
     rows = [row for group in groups.values() for row in group[::share]]
     results: dict[str, Result] = {result.row: result for result in run(rows, adapter)}
-    blamer = Blamer(the_plan().suite.spec.rules, find_answered_types(rows, results))
+    blamer = Blamer(the_plan().suite.spec.rules, rows, results)
     counts: dict[str, Counter[Blame]] = {}
     for row in rows:
         for document in row.documents:

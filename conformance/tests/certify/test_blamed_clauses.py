@@ -141,7 +141,7 @@ EXPECTED: Mapping[str, Expected] = {
     "copies from the src of the chain": everywhere(RULING, "nodes-compose"),
     # That dst has a dimension for each entry is stated; that a 0 past the rank is no entry is a reading of the silence.
     "leaves out a 0 past the rank": everywhere((TEXT, RULING), "dst-has-shape-rank", "zero-past-rank"),
-    "leaves an undetermined -1": everywhere(RULING, "dst-has-shape-rank", "infer-undetermined"),
+    "leaves an undetermined -1": everywhere(RULING, "no-length-below-zero"),
     # Two sentences say "shape defined by input shape"; that a program may keep a shape is a reading of their silence.
     "keeps the dims of the first run": only(
         (DYNAMIC, OLDEST),

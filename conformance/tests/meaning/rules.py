@@ -161,6 +161,7 @@ def forms() -> list[Form]:
         {}, {"dst_type": "f16"}, {"src_type": "s8", "dst_type": "s8"}, {"shape_type": "s8"}, {"shape_type": "f32"},
         {"shape_rank": 0}, {"shape_rank": 2}, {"special_zero_type": "s32"},
         {"special_zero_type": "f32", "special_zero_is_exact": False}, {"missing_attributes": ("special_zero",)},
+        {"missing_attributes": ("shape",)},
         {"declared": (2,), "dst_overlaps": True},
         {"missing_operands": ("src",)}, {"extra_attributes": ("axis",)}, {"extra_operands": ("more",)},
         {"missing_operands": ("dst",)}, *({"declared": dims} for dims in ((), (1,), (None,), (0, 5))),

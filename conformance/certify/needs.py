@@ -1,0 +1,126 @@
+"""What a legal call needs of a backend, and which of its needs a backend meets.
+
+A backend that rejects a call does not say which part of it was too much. Its other answers do: a backend without f16
+answers no call in f16, and one that reads a copying 0 as a length answers none in which the two differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..meaning.chains import fill_unknown
+from ..meaning.clauses import condition
+from ..meaning.contract import Entry
+from ..model import Result, Rule
+from ..plan.memory import volume_of
+from ..plan.rows import Row
+
+TYPES = ("type", "shape-type")
+"""Families of facets that a document may leave to the backend: "supported type" names none. A backend that answers
+calls of a type supports it, and the document then speaks of all calls of that type."""
+NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
+SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alone", "dst-has-shape-rank"
+
+
+class Need(NamedTuple):
+    """A rule that obliges a backend to take a call, and the facet of the call that it is about, if it is one."""
+
+    rule: str
+    facet: str = ""
+
+    @property
+    def is_general(self) -> bool:
+        """Ask whether nearly every call has such a need, so that it explains a rejection only if it is never met."""
+        return self.rule == SAME_RANK or self.facet.partition(":")[0] in TYPES
+
+
+class Needs:
+    """How often a backend answered calls with a need rightly, and how often it did not answer them."""
+
+    def __init__(self, rules: Iterable[Rule], rows: Iterable[Row] = (), results: Mapping[str, Result] | None = None):
+        self._offers = [rule for rule in rules if rule.offered_facets or rule.offered_calls]
+        self._met: Counter[tuple[str, Need]] = Counter()
+        self._unmet: Counter[tuple[str, Need]] = Counter()
+        for row in rows:
+            result = (results or {}).get(row.id)
+            if result is None or result.step >= len(row.steps):
+                continue
+            if result.outcome.kind == "tensor" and result.diagnosis is None:
+                counts = self._met
+            elif result.outcome.kind in NO_ANSWER and result.diagnosis is not None:
+                counts = self._unmet
+            else:
+                continue
+            for need in self._find(row, result.step, row.documents[0], only_telling=True):
+                counts[row.operation, need] += 1
+
+    def of_call(self, row: Row, at: int, document: str) -> list[Need]:
+        """Return the needs of a legal call, without general ones that the backend meets elsewhere."""
+        return [
+            need
+            for need in self._find(row, at, document)
+            if not need.is_general or self.is_never_met(row.operation, need)
+        ]
+
+    def _find(self, row: Row, at: int, document: str, only_telling: bool = False) -> list[Need]:
+        """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
+        step = row.case.steps[at]
+        call = step.src, step.shapes[0], step.special_zero[0]
+        needs = [Need(ALONE)] if earlier_steps(row, at) else []
+        if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
+            needs.append(Need(SAME_INDEX))
+        for rule in self._offers:
+            if rule.offered_calls and condition(rule.offered_calls.text)(*call):
+                needs.append(Need(rule.id))
+            for facet in row.facets:
+                family = facet.partition(":")[0]
+                if facet in rule.offered_facets or family in rule.offered_facets:
+                    needs.append(Need(rule.id, facet))
+        src, entries = entries_of(row, at, document)
+        if len(src) != len(entries):
+            needs.append(Need(SAME_RANK))
+        for k, entry in enumerate(entries):
+            if entry.rule and not (only_telling and entry.length == 0 and src[k : k + 1] == (0,)):
+                needs.append(Need(entry.rule))
+        return list(dict.fromkeys(needs))
+
+    def is_never_met(self, operation: str, need: Need) -> bool:
+        """Ask whether the backend answered no call with a need."""
+        return not self._met[operation, need]
+
+    def share_unmet(self, operation: str, need: Need) -> float:
+        """Return the share of the calls with a need that the backend did not answer."""
+        met, unmet = self._met[operation, need], self._unmet[operation, need]
+        return unmet / (met + unmet) if unmet else 0.0
+
+
+def earlier_steps(row: Row, at: int) -> list[int]:
+    """Return the earlier steps of a row that run the program of a step."""
+    return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
+
+
+def entries_of(row: Row, at: int, document: str) -> tuple[tuple[int, ...], tuple[Entry, ...]]:
+    """Return src of the last node of a step, as far as it is known, and what the entries of its shape mean."""
+    step, contract = row.case.steps[at], row.contracts[document]
+    src = step.src
+    for shape, special_zero in () if step.shared_src else zip(step.shapes[:-1], step.special_zero[:-1], strict=True):
+        dst = contract.meaning(src, shape, special_zero).dst
+        src = fill_unknown(dst, volume_of(src)) if dst is not None else src
+    return src, contract.entries(src, step.shapes[-1], step.special_zero[-1])
+
+
+def _another_index_forbids(src: Sequence[int], shape: Sequence[int]) -> bool:
+    """Ask whether a legal call has no dst if zeros copy dimensions counted from the right, or one after another."""
+    shift = len(src) - len(shape)
+    order = [at for at, entry in enumerate(shape) if entry == 0]
+    from_the_right, in_turn = {at: at + shift for at in order}, {at: turn for turn, at in enumerate(order)}
+    for copied in (from_the_right, in_turn):
+        if not all(0 <= index < len(src) for index in copied.values()):
+            return True
+        lengths = [src[copied[at]] if at in copied else entry for at, entry in enumerate(shape)]
+        known = volume_of(tuple(length for length in lengths if length != -1))
+        if known != volume_of(tuple(src)) and (-1 not in lengths or not known or volume_of(tuple(src)) % known):
+            return True
+    return False
