@@ -42,7 +42,7 @@ class Origin(NamedTuple):
     added: str
     last_changed: str
     in_force: Commit | None
-    """Of the document in force: the newest commit where the page is still this text."""
+    """The newest commit where the page is still this text, if the document is in force."""
 
 
 class NewerPage(NamedTuple):
