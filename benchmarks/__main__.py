@@ -116,7 +116,7 @@ def _per_call(meaning: Callable[[tuple[int, ...], tuple[int, ...], bool], object
 def bare_meaning(
     src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool
 ) -> tuple[str, tuple[int | None, ...] | None]:
-    """The kind and the answer of a StaticReshape of 2021, in plain Python that knows no rules by name."""
+    """The kind and the answer of a StaticReshape of static-graph-v0.9, in plain Python that knows no rules by name."""
     volume = 1
     for dim in src:
         volume *= dim

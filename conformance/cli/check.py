@@ -201,18 +201,18 @@ def _describe_additions(findings: _Findings) -> str:
 
 def _show_coverage(spec: Spec, coverage: Coverage | None) -> None:
     if coverage is None:
-        say(table([_row(spec, name) for name in spec.documents], ("document", "operation", "year", "lines"), [2, 3]))
+        say(table([_row(spec, name) for name in spec.documents], ("document", "operation", "edition", "lines"), [3]))
         say()
         say("coverage     not verified; give the folder with the documents: conformance check --sources DIR")
         return
-    header = ("document", "operation", "year", "lines", "statements", "in rules", "in findings", "prose", "covered")
+    header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
     rows = [(*_row(spec, name), *_coverage_row(coverage.documents.get(name))) for name in spec.documents]
-    say(table(rows, header, range(2, 9)))
+    say(table(rows, header, range(3, 9)))
 
 
 def _row(spec: Spec, name: str) -> tuple[str, ...]:
     document = spec.documents[name]
-    return name, document.operation, str(document.year), str(document.lines)
+    return name, document.operation, document.edition, str(document.lines)
 
 
 def _coverage_row(each: DocumentCoverage | None) -> tuple[str, ...]:

@@ -152,13 +152,15 @@ def _show_document(spec: Spec, document: dict[str, Any]) -> None:
     _show_head(document["document"], f"document of {document['operation']}", document["place"])
     say(wrap(document["title"], 2))
     say()
-    say(label_paragraph("year", str(document["year"])))
+    say(label_paragraph("edition", document["edition"]))
+    if document["origin"]:
+        _show_origin(document["origin"])
     say(label_paragraph("licence", document["licence"] or "none stated"))
-    if document["release"]:
-        say(label_paragraph("release", document["release"]))
     for newer in document["newer"]:
         say(label_paragraph("newer", f"{newer['page']}: {newer['changed']}"))
     say(label_paragraph("file", document["file"]))
+    if document["lacks"]:
+        say(label_paragraph("lacks", document["lacks"]))
     say(label_paragraph("sha256", document["sha256"]))
     say(label_paragraph("size", f"{document['lines']} lines, {document['statements']} statements"))
     for kind, heading in _HEADINGS.items():
@@ -172,6 +174,17 @@ def _show_document(spec: Spec, document: dict[str, Any]) -> None:
         say()
         say(paint("bold", "prose, which binds nobody"))
         say(table([(f'  line {each["line"]} "{each["words"]}"', each["reason"]) for each in document["prose"]]))
+
+
+def _show_origin(origin: Mapping[str, Any]) -> None:
+    if force := origin["in_force"]:
+        what = f"yes: the page was still this text at commit {force['commit']} of {force['date']}"
+        say(label_paragraph("in force", what))
+    say(label_paragraph("repository", origin["repository"]))
+    say(label_paragraph("path", origin["path"]))
+    say(label_paragraph("releases", ", ".join(origin["releases"])))
+    say(label_paragraph("added", origin["added"]))
+    say(label_paragraph("last change", origin["last_changed"]))
 
 
 def _show_operation(spec: Spec, operation: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..meaning.contract import Contract
-from ..model import Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
+from ..model import Call, Document, Finding, Form, Meaning, Operation, Origin, Pointer, Rule, Spec
 
 FORMS = ("requires", "where", "gives", "ensures", "when")
 
@@ -83,11 +83,12 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
         "document": document.id,
         "operation": document.operation,
         "title": document.title,
-        "year": document.year,
+        "edition": document.edition,
         "licence": document.licence,
-        "release": document.release,
+        "origin": _of_origin(document.origin) if document.origin else None,
         "newer": [page._asdict() for page in document.newer],
         "file": document.file,
+        "lacks": document.lacks,
         "sha256": document.sha256,
         "lines": document.lines,
         "statements": document.statements,
@@ -96,6 +97,10 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
         "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],
         "place": str(document.place),
     }
+
+
+def _of_origin(origin: Origin) -> dict[str, Any]:
+    return {**origin._asdict(), "in_force": origin.in_force._asdict() if origin.in_force else None}
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:

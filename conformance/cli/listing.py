@@ -211,7 +211,7 @@ def _where(spec: Spec, documents: Collection[str]) -> str:
 
 
 def _document_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
-    names = ("document", "operation", "year", "lines", "statements")
+    names = ("document", "operation", "edition", "lines", "statements")
     return *(str(each[name]) for name in names), each["licence"] or "no licence stated", each["title"]
 
 
@@ -228,9 +228,9 @@ _LISTINGS = {
     "documents": _Listing(
         (),
         _documents,
-        ("document", "operation", "year", "lines", "statements", "licence", "title"),
+        ("document", "operation", "edition", "lines", "statements", "licence", "title"),
         _document_row,
-        (2, 3, 4),
+        (3, 4),
     ),
     "operations": _Listing(
         ("document",), _operations, ("operation", "shape given as", "types", "shape types", "documents"), _operation_row

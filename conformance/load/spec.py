@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from ..model import (
     LEVELS,
+    Commit,
     Document,
     Expression,
     Finding,
     Malformed,
     NewerPage,
     Operation,
+    Origin,
     Place,
     Pointer,
     Problem,
@@ -159,10 +161,11 @@ class _SpecReader:
                 (pointer,) = self.pointers({entry["id"]: item["at"]}, here)
                 prose.append(Prose(pointer, item["reason"], here))
             result[entry["id"]] = Document(
-                entry["id"], entry["operation"], entry["title"], entry["year"], entry["licence"], entry["file"],
+                entry["id"], entry["operation"], entry["title"], entry["edition"], entry["licence"], entry["file"],
                 entry["sha256"], entry["lines"], entry["statements"], tuple(prose), place,
-                entry.get("release"),
+                _origin(entry["origin"]) if "origin" in entry else None,
                 tuple(NewerPage(page["page"], page["changed"]) for page in entry.get("newer", ())),
+                entry.get("lacks"),
             )  # fmt: skip
         return result
 
@@ -298,13 +301,21 @@ class _SpecReader:
         return result
 
 
+def _origin(entry: Map) -> Origin:
+    force = entry.get("in_force")
+    return Origin(
+        entry["repository"], entry["path"], tuple(entry["releases"]), entry["added"], entry["last_changed"],
+        Commit(force["commit"], force["date"]) if force else None,
+    )  # fmt: skip
+
+
 def _at(place: Place, entry: Map, *path: str | int) -> Place:
     """Return the place of a value inside an entry."""
     return Place(place.path, line_of(entry, path))
 
 
 def _find_loose_ends(spec: Spec) -> Iterable[Problem]:
-    """Report rules that bind nowhere, and operations and documents that do not list each other."""
+    """Report rules that bind nowhere, operations and documents that do not list each other, and rivals in force."""
     for rule in spec.rules.values():
         if rule.level != "may" and not rule.documents:
             yield Problem(rule.place, f"rule {rule.id!r} binds in no document; state it, decide it or delete it")
@@ -314,6 +325,10 @@ def _find_loose_ends(spec: Spec) -> Iterable[Problem]:
             what = f"{document.id!r} defines {operation.id}, whose entry does not list it; add it there"
             yield Problem(document.place, what)
     for operation in spec.operations.values():
+        in_force = [each for each in spec.documents.values() if each.in_force and each.operation == operation.id]
+        for rival in in_force[1:]:
+            what = f"{rival.id!r} is in force for {operation.id}, and so is {in_force[0].id!r}; keep one `in_force`"
+            yield Problem(rival.place, what)
         for name in operation.documents:
             if name in spec.documents and spec.documents[name].operation != operation.id:
                 yield Problem(operation.place, f"{name!r} defines {spec.documents[name].operation}, not {operation.id}")

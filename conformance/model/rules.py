@@ -25,6 +25,26 @@ class Prose(NamedTuple):
     place: Place
 
 
+class Commit(NamedTuple):
+    """A commit of a repository, and its day."""
+
+    commit: str
+    date: str
+
+
+class Origin(NamedTuple):
+    """The place in a public repository where a document is published."""
+
+    repository: str
+    path: str
+    releases: tuple[str, ...]
+    """The tags that contain the page with this text."""
+    added: str
+    last_changed: str
+    in_force: Commit | None
+    """The newest commit where the page is still this text, if the document is in force."""
+
+
 class NewerPage(NamedTuple):
     """A newer public page about an operation, and what changed there as far as is known."""
 
@@ -39,7 +59,8 @@ class Document:
     id: str
     operation: str
     title: str
-    year: int
+    edition: str
+    """A short label for pages: the publication, with its version."""
     licence: str | None
     file: str
     sha256: str
@@ -47,9 +68,15 @@ class Document:
     statements: int
     prose: tuple[Prose, ...]
     place: Place
-    release: str | None = None
-    """The release that it belongs to and how that is known, or that nobody knows."""
+    origin: Origin | None = None
     newer: tuple[NewerPage, ...] = ()
+    lacks: str | None = None
+    """What the page has and our file lacks."""
+
+    @property
+    def in_force(self) -> Commit | None:
+        """Return the newest commit where the page is still this text; None if another document is in force."""
+        return self.origin.in_force if self.origin else None
 
 
 Given = Literal["attribute", "constant", "runtime"]

@@ -16,8 +16,7 @@ TINY = {
   - id: only
     operation: StaticReshape
     title: A page
-    year: 2022
-    dated: its title
+    edition: Edition 1
     licence: null
     file: page.txt
     sha256: "{digest}"

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from conformance.cli.options import commands_and_options
+from conformance.load.spec import load_spec
 from conformance.tests.small import ROOT
 
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="README stays in the clone")
@@ -28,3 +29,18 @@ def test_the_readme_shows_commands_that_there_are() -> None:
         assert command in known, command
         for option in re.findall(r" (--[a-z-]+)", rest.partition("#")[0]):
             assert option in known[command][1], f"conformance {command} {option}"
+
+
+def test_how_we_read_names_every_document_and_no_other() -> None:
+    spec = load_spec()
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:static|dynamic|reshape)-[a-z0-9]+(?:[.-][a-z0-9]+)*", text)) - {"reshape-conformance"}
+    assert named >= set(spec.documents)
+    assert named - {*spec.documents, *spec.rules, *spec.findings} == set()
+
+
+def test_how_we_read_names_findings_that_there_are() -> None:
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    named = re.findall(r"\*\*([a-z]+(?:-[a-z]+)+)\.?\*\*", text)
+    assert len(named) >= 10
+    assert set(named) <= set(load_spec().findings)

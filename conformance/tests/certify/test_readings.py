@@ -83,7 +83,6 @@ OTHERWISE: Mapping[str, tuple[str | type[Reference], ...]] = {
     "the-type-of-the-output-is-unsaid": ("bf16-answered-as-f32",),
     "mixed-types-are-unsaid": ("casts-to-the-declared-type",),
     "types-are-not-listed": (RefusesBf16,),
-    "one-flag-has-two-types": ("flag-is-a-byte",),
     "extra-operands-are-unsaid": ("extra-inputs-ignored", "extra-outputs-ignored"),
     "illegal-calls-have-no-answer": ("accepts-everything",),
     "declared-outputs-are-unsaid": ("declaration-believed", "declaration-not-read"),

@@ -69,8 +69,8 @@ SPOILED = {
     "unknown-name": ("rules", "sum(d == -1 for d in shape) <= 1", "bias == 1", "unknown name 'bias'"),
     "tab": ("rules", "  - id: one-infer", "\t- id: one-infer", "not YAML"),
     "unclosed": ("rules", "  - id: one-infer", "  - id: [one-infer", "not YAML"),
-    "tag": ("sources", "year: 2022", "year: !!str 2022", "the tag"),
-    "wrong-type": ("sources", "year: 2022", "year: [2022]", "year"),
+    "tag": ("sources", "lines: 89", "lines: !!int 89", "the tag"),
+    "wrong-type": ("sources", "lines: 89", "lines: [89]", "lines"),
     "unknown-operation": ("sources", "operation: StaticReshape", "operation: StaticReshap", "StaticReshap"),
     "unknown-kind": ("findings", "kind: defect", "kind: defekt", "defect"),
     "stray-document": ("operations", "static-spec-v0.9", "static-2019", "static-2019"),
@@ -188,6 +188,19 @@ def test_explain_a_finding_works_its_example_out_in_every_document(run: Cli) -> 
     example = next(each for each in answer(run, "list", "findings")["findings"] if each["example"])
     run("explain", example["finding"]).expect(0, out=["reading 1", "follows", "conformance meaning --src"])
     assert set(example["example"]["meanings"]) == set(DOCUMENTS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_explain_a_document_says_where_it_is_published(run: Cli, document: str) -> None:
+    (data,) = answer(run, "explain", document)
+    origin = data["origin"]
+    shown = [data["edition"], origin["repository"], origin["path"], origin["added"], origin["last_changed"]]
+    run("explain", document).expect(0, out=[*shown, *origin["releases"]])
+
+
+def test_explain_says_which_document_is_in_force(run: Cli) -> None:
+    run("explain", "static-oneapi").expect(0, out="in force    yes: the page was still this text at commit 1856518")
+    assert "in force" not in run("explain", "static-graph-v0.9").expect(0).out.partition("rules it states")[0]
 
 
 def test_everything_can_be_explained(run: Cli) -> None:

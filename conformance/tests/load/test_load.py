@@ -41,7 +41,7 @@ SWAPPED = {
     "an unknown key of a rule": (
         "rules", "requires:", "require:", 6, "unknown key 'require'; did you mean 'requires'?"),
     "an unknown key of a document": (
-        "sources", "    licence:", "    license:", 7, "unknown key 'license'; did you mean 'licence'?"),
+        "sources", "    licence:", "    license:", 6, "unknown key 'license'; did you mean 'licence'?"),
     "an unknown key of an operation": (
         "operations", "    types: [", "    tipes: [", 5, "unknown key 'tipes'; did you mean 'types'?"),
     "an unknown key of a finding": (
@@ -52,20 +52,20 @@ SWAPPED = {
     "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "is no string"),
     "text where a list is wanted": ("rules", "[3, No more than]", "3 No more", 5, "is not [line,"),
     "a number where text is wanted": ("sources", "title: A page", "title: 12", 4, "12 is no string"),
-    "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 10, "no integer"),
-    "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 10, "no integer"),
+    "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
+    "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
     "a truth where text is wanted": ("sources", "title: A page", "title: true", 4, "no string"),
     "an accidental truth": ("sources", "title: A page", "title: yes", 4, "'yes' would be read"),
     "an accidental number": ("sources", "title: A page", "title: 1e3", 4, "'1e3' would be read"),
-    "a number for a digest": ("sources", f'"{"0" * 64}"', "0" * 64, 9, "would be read by some as"),
-    "a digest that is too short": ("sources", "0" * 64, "0" * 63, 9, "sha256"),
+    "a number for a digest": ("sources", f'"{"0" * 64}"', "0" * 64, 8, "would be read by some as"),
+    "a digest that is too short": ("sources", "0" * 64, "0" * 63, 8, "sha256"),
     "an anchor": ("rules", "[3, No more than]", "&x [3, No more than]", 5, "the anchor &x"),
     "an alias": ("rules", "[3, No more than]", "*x", 5, "the alias *x"),
     "a merge": ("rules", "    must:", "    <<: {}\n    must:", 3, "'<<'"),
     "a tag": ("rules", "must: ", "must: !!str ", 3, "the tag"),
     "a tab": ("rules", "    stated:\n", "\tstated:\n", 4, "not YAML"),
-    "a huge number": ("sources", "lines: 9", f"lines: {'9' * 5000}", 10, "5000 characters"),
-    "a huge number of lines": ("sources", "lines: 9", "lines: -9", 10, "-9"),
+    "a huge number": ("sources", "lines: 9", f"lines: {'9' * 5000}", 9, "5000 characters"),
+    "a huge number of lines": ("sources", "lines: 9", "lines: -9", 9, "-9"),
     "an id that is no kebab": ("rules", "one-infer", "One_Infer", 2, "'One_Infer' is not"),
     "an unknown rule": ("findings", "[one-infer]", "[one-infre]", 9, "did you mean 'one-infer'?"),
     "an unknown document in stated": ("rules", "only:", "onyl:", 5, "did you mean 'only'?"),
@@ -82,7 +82,7 @@ SWAPPED = {
         "rules", "[3, No more than]", "[[1, a], [99999999999, b]]", 5, "line 99999999999 of only"),
     "a line past the end in a finding": ("findings", "[4, here]", "[44, here]", 6, "line 44 of only"),
     "a line past the end in prose": (
-        "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}", 14,
+        "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}", 13,
         "line 10 of only, which has 9"),
     "line zero": ("rules", "[3, No", "[0, No", 5, "0"),
     "a line below zero": ("rules", "[3, No", "[-3, No", 5, "-3"),
@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "an unknown document in documents": (silent("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
     "a document that its operation does not list": (
         {"sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other")},
-        "sources.yaml:13", "'other' defines StaticReshape, whose entry does not list it"),
+        "sources.yaml:12", "'other' defines StaticReshape, whose entry does not list it"),
     "no level": (
         {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")}, "rules.yaml:2", "exactly one of"),
     "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),
@@ -392,3 +392,37 @@ def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) ->
         "shape": Operand("f32", (1,), (2,)), "special_zero": Operand("s64", (), (1,)), "axis": None,
     }  # fmt: skip
     assert (case.inputs, case.outputs) == ({"src": 0, "extra": 2}, {"dst": 0})
+
+
+# ── which document is in force ────────────────────────────────────────────────────────────────────
+ORIGIN = """    origin:
+      repository: https://example.org/specification
+      path: ops/page.rst
+      releases: [v1]
+      added: "2022-11-10"
+      last_changed: "2022-11-10"
+      in_force: {commit: "1856518", date: "2026-04-17"}
+"""
+
+
+def test_two_documents_in_force_for_one_operation(tmp_path: Path) -> None:
+    head, entry = TINY["sources"].split("\n", 1)
+    entry += ORIGIN
+    sources = "\n".join([head, entry + entry.replace("id: only", "id: other")])
+    operations = TINY["operations"].replace("documents: [only]", "documents: [only, other]")
+    (problem,) = problems_of(tiny(tmp_path, sources=sources, operations=operations))
+    assert str(problem) == (
+        f"spec/sources.yaml:{2 + entry.count(chr(10))}: 'other' is in force for StaticReshape, and so is 'only'; "
+        "keep one `in_force`"
+    )
+
+
+def test_one_bundled_document_is_in_force() -> None:
+    assert [document.id for document in load_spec().documents.values() if document.in_force] == ["static-oneapi"]
+
+
+def test_each_bundled_document_says_where_it_is_published() -> None:
+    for document in load_spec().documents.values():
+        assert document.origin, document.id
+        assert document.origin.added <= document.origin.last_changed, document.id
+        assert document.licence, document.id

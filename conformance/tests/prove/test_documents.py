@@ -125,7 +125,7 @@ def made_up(text: bytes = TEXT.encode()) -> model.Spec:
     prose = model.Prose(model.Pointer("one", 1, "Heading"), "heading", model.Place("spec/sources.yaml", 9))
     place = model.Place("spec/sources.yaml", 3)
     digest = hashlib.sha256(text).hexdigest()
-    document = model.Document("one", "Op", "One", 2020, None, "one.txt", digest, 4, 3, (prose,), place)
+    document = model.Document("one", "Op", "One", "Edition 1", None, "one.txt", digest, 4, 3, (prose,), place)
     rule = model.Rule(
         id="lengths", level="must", sentence="Lengths are kept.", stated=(model.Pointer("one", 4, "Lengths are"),),
         decided_for={}, documents=frozenset({"one"}), because=None, requires=None, where=None, gives=None, ensures=None,

@@ -83,6 +83,19 @@ def test_the_rules_stand_in_the_order_of_the_lines_that_state_them(site: Path, d
     assert names >= {rule.id for rule in load_spec().rules.values() if document in rule.documents}
 
 
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_page_of_a_document_says_where_it_is_published(site: Path, document: str) -> None:
+    edition, origin = load_spec().documents[document].edition, load_spec().documents[document].origin
+    assert origin is not None
+    text = (site / f"{document}.html").read_text()
+    heading = re.search(r"<h1>(.*?)</h1>", text)
+    assert heading is not None
+    assert heading[1].endswith(f", {edition}")
+    assert all(fact in text for fact in (origin.repository, origin.path, origin.added, *origin.releases))
+    assert ("in force" in text.partition("<main>")[0]) == (origin.in_force is not None)
+    assert edition in (site / INDEX).read_text()
+
+
 def test_the_page_of_differences_begins_with_a_rule_on_which_they_differ(site: Path) -> None:
     first = re.search(r"<tbody><tr[^>]*>(.*?)<tr", (site / DIFFERENCES).read_text(), re.DOTALL)
     assert first is not None

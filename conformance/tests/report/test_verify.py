@@ -269,7 +269,7 @@ def test_what_came_of_a_call_leaves_room_for_no_other_verdict(
     longer: Plan, case: str, steps: list[dict[str, Any]], decided: int, left_out: tuple[str, ...], plain: str,
     diagnosed: str,
 ) -> None:  # fmt: skip
-    """In the document of 2021, where each of the cases means what it is expected to."""
+    """In static-graph-v0.9, where each of the cases means what it is expected to."""
     row = next(row for row in longer.rows if row.case.id == case and row.operation == "StaticReshape")
     header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
     held = {None: None, "src": row.steps[0].src.digest, "something else": "0" * 16}

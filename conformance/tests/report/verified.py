@@ -44,7 +44,7 @@ FOR_TURNS = {
 
 
 class Infers(Right):
-    """Answers a -1 beside a 0, which the document of 2022 leaves open and the others forbid."""
+    """Answers a -1 beside a 0, which static-oneapi leaves open and the others forbid."""
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         return src.reshape(0, 1) if shape == (0, -1) else super().reshape(src, shape, special_zero)
