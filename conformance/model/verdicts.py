@@ -97,14 +97,17 @@ COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in TABLE.ite
 
 # ── blame ─────────────────────────────────────────────────────────────────────────────────────────
 
-Blame = Literal["breaks the text", "answers what the text forbids", "breaks only our ruling"]
+Blame = Literal["breaks the text", "accepts what the text forbids", "breaks only our ruling"]
 BLAMES: dict[Blame, str] = {
-    "breaks the text": "What the backend did contradicts a sentence of the document, however one reads it.",
-    "answers what the text forbids": (
-        "The document forbids the call and names no response. That such a call must be rejected is our ruling."
+    "breaks the text": (
+        "A sentence of the document says otherwise, however one reads it: the answer breaks it, or it offers the call that "
+        "was not answered."
+    ),
+    "accepts what the text forbids": (
+        "The document forbids the call, and the backend answered it. That such a call must be rejected is our ruling."
     ),
     "breaks only our ruling": (
-        "The document says nothing of it, or can be read in another way. Our ruling, or our reading, is broken."
+        "The document says nothing of it, or can be read in another way. Our ruling or our reading is broken."
     ),
 }
 """Whose sentence a failure breaks, the heaviest first, and what each means. The three are never added up."""

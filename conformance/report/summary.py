@@ -33,7 +33,7 @@ STATES: Mapping[State, StateEntry] = {
     "breaks the text": StateEntry("✗", "fail", "Some test breaks a sentence of the document, however one reads it."),
     "keeps the text, differs from rulings": StateEntry(
         "△", "warn",
-        "No sentence is broken. Some test answers what the text forbids, or differs from a ruling of the suite.",
+        "No sentence is broken. Some test accepts what the text forbids, or differs from a ruling of the suite.",
     ),
     "adapter errs": StateEntry("▲", "error", "The adapter went wrong in some tests; nothing else failed."),
     "nothing shown": StateEntry("□", "warn", "The run shows nothing that can be relied on."),

@@ -197,7 +197,7 @@ def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Archiv
 
 
 def test_the_wheel_is_small(built: Archives) -> None:
-    assert built.wheel.stat().st_size < 1_400_000  # with its own tests, which are a third of it
+    assert built.wheel.stat().st_size < 1_450_000  # with its own tests, which are a third of it
 
 
 @pytest.mark.slow
@@ -384,7 +384,7 @@ def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_read
     printed = run(guest.python, "-m", "conformance", *words, "minus-two-in-front-is-no-infer", cwd=tmp_path, code=1)
     shown = (ROOT / "README.md").read_text(encoding="utf-8")
     for said in (
-        "answered an illegal call · answers what the text forbids: lower-bound",
+        "answered an illegal call · accepts what the text forbids: lower-bound",
         "minus-two-in-front-is-no-infer[StaticReshape-f32]: answered",
     ):
         assert said in printed

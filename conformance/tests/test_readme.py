@@ -8,6 +8,7 @@ import pytest
 
 from conformance.cli.options import commands_and_options
 from conformance.load.spec import load_spec
+from conformance.model import BLAMES
 from conformance.tests.small import ROOT
 
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="README stays in the clone")
@@ -44,3 +45,10 @@ def test_how_we_read_names_findings_that_there_are() -> None:
     named = re.findall(r"\*\*([a-z]+(?:-[a-z]+)+)\.?\*\*", text)
     assert len(named) >= 10
     assert set(named) <= set(load_spec().findings)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reading.md"])
+def test_pages_define_blame_in_the_words_of_the_legend(page: str) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    table = [line for line in lines if line.startswith(tuple(f"| {blame} |" for blame in BLAMES))]
+    assert table == [f"| {blame} | {meaning} |" for blame, meaning in BLAMES.items()]

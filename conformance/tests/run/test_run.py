@@ -217,7 +217,7 @@ def test_failures_against_a_document_are_counted_apart_from_those_against_ruling
     assert 0 < len(stated) < len(failed)
     ours = len(failed) - len(stated)
     sentence = sentences(said)["static-oneapi"]
-    assert f"(keeps the text, answers what the text forbids in {len(stated)} of " in sentence
+    assert f"(keeps the text, accepts what the text forbids in {len(stated)} of " in sentence
     assert f" tests, differs from our rulings in {ours})" in sentence
 
 
@@ -225,7 +225,7 @@ def test_a_failure_where_its_rule_does_not_bind_is_against_what_the_call_breaks_
     add_case(command, "id: both, rule: zero-meets-infer, src: 'T[0, 3]', shape: [0, -1, -1], expect: reject")
     said = command.run(mini("Accepts"), "--json", "-k", "both", "--type", "f32")
     for document in ("static-oneapi", "static-graph-v0.9"):
-        assert "(keeps the text, answers what the text forbids in 1 of " in sentences(said)[document]
+        assert "(keeps the text, accepts what the text forbids in 1 of " in sentences(said)[document]
 
 
 def test_a_ruling_that_a_document_touches_upon_is_still_a_ruling(
