@@ -100,8 +100,8 @@ COLOURS: dict[str, str] = {verdict: entry.colour for verdict, entry in TABLE.ite
 Blame = Literal["breaks the text", "accepts what the text forbids", "breaks only our ruling"]
 BLAMES: dict[Blame, str] = {
     "breaks the text": (
-        "A sentence of the document says otherwise, however one reads it: the answer breaks it, or it offers the call that "
-        "was not answered."
+        "A sentence of the document says otherwise, however one reads it: the answer breaks it, or it offers the call "
+        "that was not answered."
     ),
     "accepts what the text forbids": (
         "The document forbids the call, and the backend answered it. That such a call must be rejected is our ruling."
