@@ -141,6 +141,11 @@ def test_any_answer_with_elements_in_one_place_is_observed(case: str, backend: R
     assert not [*contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
 
 
+def test_explain_says_what_overlapping_strides_leave_of_dst(cli: Cli) -> None:
+    cli("explain", SHARED[0]).expect(0, out="strides-of-dst-overlap; nothing is known of dst")
+    cli("explain", WOVEN).expect(0, out="strides-of-dst-overlap; if answered, [2, 3]")
+
+
 @pytest.mark.parametrize(("backend", "verdict"), [(Overlaps(), "observed"), (Spoils("answer"), "fail")])
 def test_an_answer_with_woven_dimensions_is_compared(backend: Reference, verdict: str) -> None:
     woven = row(WOVEN)
