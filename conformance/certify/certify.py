@@ -130,6 +130,7 @@ def certify(
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
                 for row in order.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
+        notes.extend(map(remove_places, drawn.notes if drawn else ()))
         notes.extend(note_after_hangs(+uncalled, order.limits))
         subject = read_subject_of(adapter, order.backend) if order.with_subject else NO_SUBJECT
         process = process_notes(adapter)

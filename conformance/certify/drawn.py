@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +10,15 @@ from ..isolate.backend import Isolation, run_rows
 from ..model import BAD, Adapter, Claims, Result
 from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row, drawn_number
+from ..system.late import go_on
 from .evidence import DrawnCounts, Evidence, Refused
 
 SEED = 0
 """The seed of every run, so that two runs of one backend draw the same calls."""
 _MOST_KINDS = 12
 """Kinds of failures after which a run draws no more calls."""
-Write = Callable[[Row, Result, Adapter, Claims], str]
-"""Writes the case of a drawn row that failed, made as small as is cheap."""
+Write = Callable[[Row, Result, Adapter, Claims], Iterable[str]]
+"""Writes the case of a drawn row that failed; if it yields several texts, the last is the smallest case."""
 
 
 class DrawnRun:
@@ -28,6 +29,7 @@ class DrawnRun:
 
         self.drawn = Drawn(SEED, calls)
         self.calls = self.failures = 0
+        self.notes: list[str] = []
         self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
         self._claims = claims
 
@@ -52,11 +54,19 @@ class DrawnRun:
             self.failures += bool(bad)
             if bad and kind not in kinds:
                 kinds.add(kind)
-                yield row, result._replace(case=write(row, result, adapter, self._claims)) if write else result
+                yield row, self._with_case(row, result, adapter, write) if write else result
             else:
                 yield row, None
             if len(kinds) == _MOST_KINDS or result.outcome.kind == "timeout":
                 return
+
+    def _with_case(self, row: Row, result: Result, adapter: Adapter, write: Write) -> Result:
+        """Return a result with the last case that is written of it; a failure of the suite in this is a note."""
+        text = result.case
+        with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
+            for smaller in write(row, result, adapter, self._claims):
+                text = smaller
+        return result._replace(case=text)
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:

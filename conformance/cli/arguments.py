@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,12 @@ def folder_options(args: argparse.Namespace, option: str = "--") -> str:
     """Return the folders of --spec and --cases as options, with a space before each, for commands that people paste."""
     given = ((name, getattr(args, name, None)) for name in ("spec", "cases"))
     return "".join(f" {option}{name} {shlex.quote(str(path))}" for name, path in given if path is not None)
+
+
+def say_error(what: str) -> None:
+    """Print a line on stderr, if there is one."""
+    if sys.stderr is not None:
+        say(f"conformance: {what}", sys.stderr)
 
 
 def emit(data: Any) -> None:

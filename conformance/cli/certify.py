@@ -7,7 +7,6 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from .. import report
 from ..adapter import REFERENCE
 from ..certify.certify import Order, certify, chosen_rows
 from ..certify.conclude import Conclusion, conclude_evidence
@@ -35,10 +34,11 @@ from ..report.certificate import refuse_uncommitted
 from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from ..system.exit_codes import FAILS
 from ..system.files import InUse, lock_folder, replace_bytes, replace_text
+from ..system.late import go_on
 from ..system.progress import Progress
 from ..system.terminal import paint, say, wrap
-from .arguments import Usage, check_key, emit, load_plan, say_public_key
-from .run import make_order, report_mistakes
+from .arguments import Usage, check_key, emit, load_plan, say_error, say_public_key
+from .run import make_order, report_mistakes, write_reports
 from .run_summary import relative
 
 DEFAULT_OUT = Path("conformance-certificate")
@@ -73,7 +73,7 @@ def _run_in(args: argparse.Namespace, out: Path) -> int:
     if commitment is not None:
         refuse_uncommitted(commitment, evidence)
     conclusion = conclude_evidence(plan, evidence)
-    report.write(out, plan, evidence, conclusion)
+    write_reports(out, plan, evidence, conclusion)
     public_key = None
     if args.commit:
         write_record(out / COMMITMENT, commitment_of(evidence))
@@ -125,8 +125,10 @@ def _write_statement(
     record = statement_of(evidence, results, conclusion, args.days, asked and asked.sha256)
     statement = write_record(out / STATEMENT, record)
     public_key = sign(statement, args.key, TESTER) if args.key is not None else None
-    replace_text(out / PAGE, render_certificate(statement, None, args.key is not None))
-    replace_text(out / BADGE, render_badge(statement, None))
+    with go_on(f"{PAGE} is not written", say_error):
+        replace_text(out / PAGE, render_certificate(statement, None, args.key is not None))
+    with go_on(f"{BADGE} is not written", say_error):
+        replace_text(out / BADGE, render_badge(statement, None))
     return public_key
 
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from ..isolate.supervise import Terminated, install_signal_handlers, run_in_child
 from ..system.exit_codes import INCOMPLETE, USAGE
-from ..system.terminal import say
-from .arguments import Usage, locate, unknown
+from .arguments import Usage, locate, say_error, unknown
 from .options import COMMANDS, build_parsers
 
 _DIMS = frozenset({"--src", "--shape", "--declared"})
@@ -105,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _cut_short(code: int) -> int:
     """Report that the process ended in the middle of the command, and return the exit code for that."""
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    _print_error(f"the process ended with {how} before the command was done; nothing is shown; drop --isolation none")
+    say_error(f"the process ended with {how} before the command was done; nothing is shown; drop --isolation none")
     return INCOMPLETE
 
 
@@ -128,14 +127,14 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
         _discard_output()
         return 141
     except Terminated as terminated:
-        _print_error("terminated")
+        say_error("terminated")
         return terminated.exit_code
     except KeyboardInterrupt:
-        _print_error("interrupted")
+        say_error("interrupted")
         return 130
     except OSError as error:
         _discard_output()
-        _print_error(f"{error.filename or 'output'}: {error.strerror or error}")
+        say_error(f"{error.filename or 'output'}: {error.strerror or error}")
         return USAGE
 
 
@@ -148,7 +147,7 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as exit_:  # argparse's --help and --version
         return int(exit_.code or 0)
     except Usage as usage:
-        _print_error(str(usage))
+        say_error(str(usage))
         return usage.code
     except Exception as error:
         from ..model import Malformed  # imports NumPy, which --help need not wait for
@@ -156,13 +155,8 @@ def _run(arguments: Sequence[str]) -> int:
         if not isinstance(error, Malformed):
             raise
         for problem in error.problems:
-            _print_error(str(locate(problem, (getattr(args, "spec", None), getattr(args, "cases", None)))))
+            say_error(str(locate(problem, (getattr(args, "spec", None), getattr(args, "cases", None)))))
         return USAGE
-
-
-def _print_error(what: str) -> None:
-    if sys.stderr is not None:
-        say(f"conformance: {what}", sys.stderr)
 
 
 def _escape_unknown_characters() -> None:

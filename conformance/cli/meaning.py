@@ -151,7 +151,10 @@ def _row(name: str, each: Mapping[str, Any]) -> tuple[str, ...]:
     elif kind == "illegal":
         what = f"breaks {rules}"
     elif kind == "unspecified":
-        known = f"all that is known of dst: {format_dims(dst)}" if None in dst else f"if answered, {format_dims(dst)}"
+        if dst is None:
+            known = "nothing is known of dst"
+        else:
+            known = ("all that is known of dst: " if None in dst else "if answered, ") + format_dims(dst)
         what = f"{rules or 'more than one dst keeps every rule'}; {known}"
     else:
         what = each["reason"]

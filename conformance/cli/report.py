@@ -7,7 +7,7 @@ import argparse
 from .. import report
 from ..certify.conclude import conclude_evidence
 from ..certify.evidence import Refused
-from ..certify.folder import RESULTS
+from ..certify.folder import REPORTS, RESULTS
 from ..certify.rejudge import read_and_judge
 from ..system.files import InUse, lock_folder
 from ..system.terminal import say
@@ -23,15 +23,18 @@ def run(args: argparse.Namespace) -> int:
         with lock_folder(folder, "conformance report"):
             evidence = read_and_judge(folder / RESULTS, plan)
             conclusion = conclude_evidence(plan, evidence)
-            written = report.write(folder, plan, evidence, conclusion)
+            unwritten = report.write(folder, plan, evidence, conclusion)
     except Refused as refused:
         raise Usage(str(refused)) from None
     except InUse as in_use:
         raise Usage(str(in_use)) from None
+    if unwritten:
+        raise Usage("; ".join(unwritten))
     if args.json:
-        emit({"written": [str(path) for path in written], "exit_code": conclusion.exit_code, "why": conclusion.why})
+        written = [str(folder / name) for name in REPORTS]
+        emit({"written": written, "exit_code": conclusion.exit_code, "why": conclusion.why})
     else:
-        say(f"wrote {', '.join(path.name for path in written)}")
+        say(f"wrote {', '.join(REPORTS)}")
         say(f"the run that wrote the evidence ended with exit {conclusion.exit_code}: {conclusion.why}")
         say(f"this exit code says only that the reports are written; next: conformance verify {folder} --conforms")
     return 0

@@ -30,9 +30,10 @@ from ..plan.select import BadExpression, case_of, ids, parse_selection
 from ..run.timings import Timings
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
+from ..system.late import go_on
 from ..system.progress import Progress
 from ..system.terminal import say
-from .arguments import Usage, emit, load_suite_of, unknown
+from .arguments import Usage, emit, load_suite_of, say_error, unknown
 from .run_summary import Amount, data_of, relative, show, show_answer, show_part
 
 __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
@@ -158,19 +159,33 @@ def conclude_and_report(
     """
     conclusion = conclude_evidence(plan, evidence)
     if out is not None:
-        from .. import report  # slow to import
-
-        report.write(out, plan, evidence, conclusion)
+        write_reports(out, plan, evidence, conclusion)
     conclusion = _accept_shard(plan, evidence, conclusion) if partial_ok else conclusion
-    if args.json:
-        emit(data_of(plan, conclusion, evidence, out))
-    elif amount == "answer":
-        show_answer(conclusion, out)
-    elif out is not None:
-        show(plan, evidence, conclusion, out, amount)
-    else:
-        show_part(plan, evidence, conclusion, amount)
+    with go_on(f"exit {conclusion.exit_code}: {conclusion.why}; no more of it is shown", say_error):
+        if args.json:
+            emit(data_of(plan, conclusion, evidence, out))
+        elif amount == "answer":
+            show_answer(conclusion, out)
+        elif out is not None:
+            show(plan, evidence, conclusion, out, amount)
+        else:
+            show_part(plan, evidence, conclusion, amount)
     return conclusion.exit_code
+
+
+def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> None:
+    """Write the reports into the folder of a run, and say which are not written, and why.
+
+    The exit code stays that of the verdict. The evidence shows the verdict, with or without a page about it, and no
+    other code would be true: the command and its files were read, all rows ran, and nobody changed them.
+    """
+    from .. import report  # slow to import
+
+    unwritten = report.write(out, plan, evidence, conclusion)
+    for line in unwritten:
+        say_error(line)
+    if unwritten:
+        say_error(_how_to_continue(out, evidence))
 
 
 # ── what to run ───────────────────────────────────────────────────────────────────────────────────

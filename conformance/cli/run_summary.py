@@ -14,6 +14,7 @@ from ..certify.command import explain_words, run_words
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence
 from ..certify.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
+from ..certify.folder import PAGE, RESULTS
 from ..certify.sentences import join_names
 from ..certify.standing import Blames
 from ..model import BLAMES, VERDICTS, Result, Verdict
@@ -139,7 +140,7 @@ def _share_sentences(conclusion: Conclusion) -> list[str]:
 def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
     yield f"exit {conclusion.exit_code}: {conclusion.why}"
     if out is not None:
-        yield f"report: {relative(out / 'report.html')}"
+        yield f"report: {relative(out / PAGE)}" if (out / PAGE).exists() else f"results: {relative(out / RESULTS)}"
 
 
 def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:

@@ -11,10 +11,11 @@ from typing import TypeVar
 from ..meaning.domain import Lengths
 from ..model import Case, Step
 from ..model.cases import given_keys
+from ..plan.memory import reach_of, strides_of
 
 T = TypeVar("T")
-_MOST_ELEMENTS = 1 << 20
-"""What is left of an empty src without its 0 may not fit into memory."""
+_MOST_PLACES = 1 << 20
+"""What is left of an empty src without its 0 may not fit into memory, least of all in a layout with gaps."""
 
 
 def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
@@ -27,7 +28,7 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
     while smaller:
         smaller = False
         for candidate in smaller_cases(case):
-            if repr(candidate) in tried or _elements(candidate) > max(_elements(case), _MOST_ELEMENTS):
+            if repr(candidate) in tried or _places(candidate) > max(_places(case), _MOST_PLACES):
                 continue
             tried.add(repr(candidate))
             result = test(candidate)
@@ -37,8 +38,10 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
     return value
 
 
-def _elements(case: Case) -> int:
-    return max(math.prod(step.src) for step in case.steps)
+def _places(case: Case) -> int:
+    """Return the places in memory, each as large as an element, over which the largest src of a case reaches."""
+    reaches = (reach_of(step.src, strides_of(step.src, step.layout, 1)) for step in case.steps if 0 not in step.src)
+    return 1 + max(map(sum, reaches), default=0)
 
 
 def smaller_cases(case: Case) -> Iterator[Case]:

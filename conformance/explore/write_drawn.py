@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..model import Adapter, Case, Claims, Isolated, Result
-from ..plan.rows import Row, row_of
+from ..plan.rows import Row, is_expressible, row_of
 from ..run.confirm import DIED
 from ..run.row import run
 from .blame import is_failure, rule_against
@@ -20,13 +20,17 @@ _PROCESSES = 60
 _ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
 
 
-def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
-    """Return the case of a failing row as YAML, with its steps if one call alone goes right.
+def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> Iterator[str]:
+    """Yield the case of a failing row as YAML: as it was drawn, then a smaller one, with steps if one call goes right.
 
     A crash or timeout is not made smaller, as each try would cost a process.
     """
-    if any(outcome.kind in DIED for outcome in result.outcomes):
-        return _text(row, result)
+    yield _text(row, result)
+    if not any(outcome.kind in DIED for outcome in result.outcomes):
+        yield _smallest_text(row, result, adapter, claims)
+
+
+def _smallest_text(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
     smaller = _Smaller(row, result, adapter, claims)
     one_call = smaller.find_anew(replace(row.case, steps=row.case.steps[result.step :][:1]))
     if one_call:
@@ -76,10 +80,13 @@ class _Smaller:
 
     def find(self, case: Case) -> tuple[Row, Result] | None:
         """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
+        way = self.row.signature, self.row.given, self.row.shape_type
+        if not is_expressible(case, *way):  # merged lengths may be too long for the type of shape
+            return None
         self.calls_left -= len(case.steps)
         if self.calls_left < 0:
             return None
-        row = row_of(case, self.row.signature, self.row.given, self.row.shape_type, self.row.contracts)
+        row = row_of(case, *way, self.row.contracts)
         (result,) = run([row], self.adapter, self.claims)
         return (row, result) if is_failure(result) and result.diagnosis == self.result.diagnosis else None
 

@@ -53,3 +53,5 @@ class Meaning(NamedTuple):
     Legal: the rules of capacity for whose sake a backend may reject the call."""
     most: int | None = None
     """Unspecified: the largest length that the answer may have; None if no rule sets one."""
+    no_room: bool = False
+    """Unspecified: True if dst is declared so that two of its elements share a place, and no answer holds them all."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
@@ -186,6 +188,8 @@ def _meanings(row: Row, step: Step) -> tuple[StepMeaning, ...]:
     by_meaning: dict[Meaning, list[str]] = {}
     for document in row.documents:
         meaning = meaning_of(row.contracts[document], step.src, step.shapes, step.special_zero, form, step.shared_src)
+        if meaning.kind == "unspecified" and form is not None and form.dst_overlaps and _has_no_room(row.case, step):
+            meaning = meaning._replace(dst=None, no_room=True)
         by_meaning.setdefault(meaning, []).append(document)
     return tuple(StepMeaning(meaning, tuple(documents)) for meaning, documents in by_meaning.items())
 
@@ -227,6 +231,17 @@ def _overlaps(case: Case) -> bool:
             return True
         reach += (length - 1) * step
     return False
+
+
+def _has_no_room(case: Case, step: Step) -> bool:
+    """True if steps declared for dst that overlap lead two elements to one place, and do not only weave dimensions."""
+    assert isinstance(case.declared, tuple)
+    dims, places = tuple(length or 0 for length in case.declared), np.zeros(1, np.int64)
+    if volume_of(dims) != volume_of(step.src):  # which may be more than memory holds
+        return False
+    for apart, length in zip(strides_of_dst(case) or (), dims, strict=True):
+        places = np.add.outer(places, apart * np.arange(length)).ravel()
+    return np.unique(places).size < places.size
 
 
 def _is_exact(flag: Operand) -> bool:

@@ -16,7 +16,7 @@ from .contents import EDGES, Words, default_words, edge_words
 
 __all__ = [
     "EDGES", "GUARD", "HUGE", "REPEATING", "Image", "Source", "are_equal", "digest_of", "dims_error", "has_no_memory",
-    "image_of", "patterns", "shape_image", "strides_of", "volume_of",
+    "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
 ]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
@@ -114,6 +114,12 @@ def _sort_axes(rank: int, layout: Layout) -> list[int]:
     return [first, *(axis for axis in order if axis != first)] if first and rank > first + 1 else order
 
 
+def reach_of(dims: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """Return how far the elements of a tensor lie below and above the one with every index 0, if there are any."""
+    steps = [(length - 1) * stride for length, stride in zip(dims, strides, strict=True)]
+    return -sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+
+
 def has_no_memory(dims: tuple[int, ...]) -> bool:
     """True if such dims have no elements in memory: a length is 0 or less, or there are 2^60 elements or more."""
     return any(length <= 0 for length in dims) or bool(volume_of(dims) >> 60)
@@ -175,9 +181,7 @@ def image_of(source: Source) -> Image:
         return Image(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
     below, above = 0, flat.nbytes - width
     if source.layout in STRIDED:
-        reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
-        below = -sum(step for step in reach if step < 0)
-        above = sum(step for step in reach if step > 0)
+        below, above = reach_of(source.dims, strides)
     offset = GUARD + below + (3 * width if source.layout == "offset" else 0)
     if not flat.size:
         memory = bytearray([_MARK]) * (2 * GUARD)

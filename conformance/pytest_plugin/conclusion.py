@@ -17,10 +17,10 @@ from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.drawn import DrawnRun
 from ..certify.evidence import Evidence, Tampered, Writer
 from ..certify.failure_kinds import group_failures
-from ..certify.folder import RESULTS
+from ..certify.folder import PAGE, RESULTS
 from ..isolate.backend import process_notes
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
-from ..plan.rows import Row
+from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places
 from ..run.row import result_without_call
@@ -68,6 +68,8 @@ class SessionConclusion:
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None
         self.trouble_code = INCOMPLETE
+        self.unwritten: tuple[str, ...] = ()
+        """The reports that were not written, and why; the evidence is, so that the exit code stays."""
 
     def record(self, result: Result) -> None:
         """Keep a result; a failure is never replaced."""
@@ -89,7 +91,7 @@ class SessionConclusion:
             self.evidence = self._write(folder, caught, drawn)
             self.conclusion = conclude_evidence(self.order.plan, self.evidence)
             if folder is not None:
-                reports.write(folder, self.order.plan, self.evidence, self.conclusion)
+                self.unwritten = reports.write(folder, self.order.plan, self.evidence, self.conclusion)
         except OSError as error:
             self.trouble = f"{error.filename or folder}: {error.strerror or error}: nothing was written"
         except Tampered as tampered:
@@ -127,10 +129,10 @@ class SessionConclusion:
             uncalled[row.case.id] += result.detail == AFTER_HANGS
             writer.row(result)
         for result in self.results.values():
-            if result.case is not None:
+            if drawn_number(result.row):
                 writer.row(result)
         hangs = note_after_hangs(+uncalled, self.order.limits)
-        notes = (*self.setup.notes, *hangs, *map(remove_places, process_notes(self.adapter)))
+        notes = (*self.setup.notes, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))
         return writer.close(self.seconds, notes, caught, drawn.counts)
 
     def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:
@@ -155,8 +157,10 @@ class SessionConclusion:
             write(f"incomplete: {missing:,} of {rows} not run{self._reasons()}", yellow=True)
         if self.trouble:
             write(self.trouble, red=True)
-        elif self.config.option.conformance_out is not None:
-            write(f"report: {Path(self.config.option.conformance_out) / 'report.html'}")
+        elif (out := self.config.option.conformance_out) is not None:
+            for line in self.unwritten:
+                write(line, red=True)
+            write(f"results: {Path(out) / RESULTS}" if self.unwritten else f"report: {Path(out) / PAGE}")
         code, why = self.conclusion.exit_code, self.conclusion.why
         if not code and self.trouble:
             code, why = self.trouble_code, "not shown: what was asked for as evidence was not written"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..certify.folder import REPORTS
 from ..system.files import replace_text
+from ..system.late import go_on
 
 if TYPE_CHECKING:
     from ..certify.conclude import Conclusion
@@ -17,22 +18,38 @@ if TYPE_CHECKING:
     from .finished_run import FinishedRun
 
 
-def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[Path, ...]:
-    """Writes every report into the folder that holds results.jsonl."""
-    for name, text in texts(plan, evidence, conclusion).items():
-        replace_text(folder / name, text)
-    return tuple(folder / name for name in REPORTS)
+def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[str, ...]:
+    """Write every report into the folder that holds results.jsonl, and say which were not written, and why.
+
+    Each is made and written by itself, so that one that fails takes no other with it.
+    """
+    finished = cache(lambda: _finish(plan, evidence, conclusion))
+    unwritten: list[str] = []
+    for name, render in _renderers().items():
+        with go_on(f"{name} is not written", unwritten.append):
+            replace_text(folder / name, render(finished()))
+    return tuple(unwritten)
 
 
 def texts(
     plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
 ) -> Mapping[str, str]:
     """The reports by the names of their files; `brief`: the page for results that lie beside it."""
+    renderers, run = _renderers(brief), _finish(plan, evidence, conclusion)
+    return {name: renderers[name](run) for name in names}
+
+
+def _finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:
     from ..certify.drawn import plan_of_run
-    from . import badge, ctrf, junit, markdown, report_page
     from .finished_run import FinishedRun
 
-    renderers: Mapping[str, Callable[[FinishedRun], str]] = {
+    return FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
+
+
+def _renderers(brief: bool = False) -> Mapping[str, Callable[[FinishedRun], str]]:
+    from . import badge, ctrf, junit, markdown, report_page
+
+    return {
         "report.html": partial(report_page.render, brief=brief),
         "junit.xml": junit.render,
         "summary.md": markdown.render,
@@ -40,5 +57,3 @@ def texts(
         "badge.json": badge.render_endpoint,
         "badge.svg": badge.render_svg,
     }
-    run = FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
-    return {name: renderers[name](run) for name in names}

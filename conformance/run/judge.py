@@ -23,19 +23,21 @@ from ..model import (
 from ..plan.memory import Image, Source
 from .diagnose import Diagnosis, compare, wrong_dims
 
-Column = Kind | Literal["capacity"]
-"""A kind of meaning; `capacity` is a legal call that a backend may reject for want of capacity."""
-COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity")
+Column = Kind | Literal["capacity", "no room"]
+"""A kind of meaning. `capacity` is a legal call that a backend may reject for want of capacity; `no room` is an
+unspecified one whose answer cannot hold the elements where dst is declared to lie, so that nothing is compared."""
+COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity", "no room")
 Cell = tuple[Verdict, str] | None
 """A verdict and its diagnosis in a word; None: the tensor is to be compared first."""
 
 TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
     "tensor": {
         "legal": None, "illegal": (FAIL, "answered an illegal call"), "unspecified": None, "capacity": None,
+        "no room": (OBSERVED, ""),
     },
     "rejected": {
         "legal": (FAIL, "refused a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, ""),
-        "capacity": (OBSERVED, ""),
+        "capacity": (OBSERVED, ""), "no room": (OBSERVED, ""),
     },
     "unsupported": dict.fromkeys(COLUMNS, (FAIL, "unsupported")),
     "crash": dict.fromkeys(COLUMNS, (FAIL, "crash")),
@@ -96,6 +98,8 @@ def _shows_nothing(outcome: Outcome, source: Source) -> bool:
 
 
 def _column(meaning: Meaning) -> Column:
+    if meaning.no_room:
+        return "no room"
     return "capacity" if meaning.kind == "legal" and meaning.rules else meaning.kind
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from adapters.reference import Reference, check_form
 from conformance.adapter import load_adapter
 from conformance.certify.blame import Blamer
+from conformance.certify.rejudge import contradictions
 from conformance.load.cases import load_suite
-from conformance.model import Graph, Node, Program, Tensor
-from conformance.plan.rows import Row, plan_of
+from conformance.model import Array, Crashed, Graph, Node, Program, Tensor
+from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
 
 from ..small import Cli
@@ -57,9 +59,13 @@ def test_strides_that_keep_the_elements_apart_are_legal_and_others_open() -> Non
         each.case.id: {judged.meaning.kind for judged in each.steps[0].meanings}
         for each in ROWS.values() if each.case.rule in ("layout-is-no-content", "strides-of-dst-overlap")
     }  # fmt: skip
-    overlapping = {"rows-of-dst-in-one-place", "all-of-dst-in-one-place", "rows-of-dst-overlap-by-one"}
-    assert {case for case, kind in kinds.items() if kind == {"unspecified"}} == overlapping | {"equal-strides-of-dst"}
+    assert {case for case, kind in kinds.items() if kind == {"unspecified"}} == {*SHARED, WOVEN}
     assert all(kind in ({"legal"}, {"unspecified"}) for kind in kinds.values())
+
+
+SHARED = ("rows-of-dst-in-one-place", "all-of-dst-in-one-place", "rows-of-dst-overlap-by-one", "equal-strides-of-dst")
+"""Cases whose strides lead two elements of dst to one place."""
+WOVEN = "dimensions-of-dst-weave"
 
 
 class Overlaps(Reference):
@@ -78,17 +84,76 @@ class LiesElsewhere(Overlaps):
 
 
 def test_an_answer_that_says_where_it_lies_is_judged_by_its_elements() -> None:
-    results = run([row("dst-columns-lie-together"), row("all-of-dst-in-one-place")], LiesElsewhere())
-    assert [set(result.verdicts.values()) for result in results] == [{"pass"}, {"observed"}]
+    results = run([row("dst-columns-lie-together"), row("all-of-dst-in-one-place"), row(WOVEN)], LiesElsewhere())
+    assert [set(result.verdicts.values()) for result in results] == [{"pass"}, {"observed"}, {"observed"}]
 
 
-def test_elements_that_overlap_are_wrong_and_break_no_text() -> None:
-    overlapping = row("all-of-dst-in-one-place")
-    (result,) = run([overlapping], Overlaps())
-    assert set(result.verdicts.values()) == {"fail"}
+class Spoils(Overlaps):
+    """Takes every declaration, and changes the first byte of its answer, of src or of the memory beside src."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def compile(self, graph: Graph) -> Program:
+        program = super().compile(graph)
+        return SpoilsMemory(program, self.what)
+
+
+class SpoilsMemory(NamedTuple):
+    program: Program
+    what: str
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        answer = self.program.run(src, shapes, may_overwrite)
+        assert isinstance(answer, Tensor)
+        if self.what == "dims":
+            return Tensor(answer.type, (1, *answer.dims), (0, *answer.strides), answer.memory, answer.offset)
+        tensor, at = {"answer": (answer, 0), "src": (src, src.offset), "beside": (src, 0)}[self.what]
+        tensor.memory[at] ^= 1
+        return answer
+
+
+class Dies(Reference):
+    def compile(self, graph: Graph) -> Program:
+        raise Crashed("SIGSEGV")
+
+
+class Errs(Reference):
+    def compile(self, graph: Graph) -> Program:
+        raise KeyError("declared")
+
+
+@pytest.mark.parametrize("case", SHARED)
+@pytest.mark.parametrize(
+    ("backend", "verdict"),
+    [
+        (Reference(), "observed"), (Overlaps(), "observed"), (LiesElsewhere(), "observed"),
+        (Spoils("answer"), "observed"), (Spoils("dims"), "observed"), (Spoils("src"), "fail"),
+        (Spoils("beside"), "fail"), (Dies(), "fail"), (Errs(), "error"),
+    ],
+)  # fmt: skip
+def test_any_answer_with_elements_in_one_place_is_observed(case: str, backend: Reference, verdict: str) -> None:
+    each = row(case)
+    (result,) = run([each], backend)
+    assert set(result.verdicts.values()) == {verdict}, result
+    header = {"claims": backend.claims._asdict(), "waivers": ()}
+    plan = Plan(load_suite(), (each,))
+    assert not [*contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
+
+
+def test_explain_says_what_overlapping_strides_leave_of_dst(cli: Cli) -> None:
+    cli("explain", SHARED[0]).expect(0, out="strides-of-dst-overlap; nothing is known of dst")
+    cli("explain", WOVEN).expect(0, out="strides-of-dst-overlap; if answered, [2, 3]")
+
+
+@pytest.mark.parametrize(("backend", "verdict"), [(Overlaps(), "observed"), (Spoils("answer"), "fail")])
+def test_an_answer_with_woven_dimensions_is_compared(backend: Reference, verdict: str) -> None:
+    woven = row(WOVEN)
+    (result,) = run([woven], backend)
+    assert set(result.verdicts.values()) == {verdict}
     blamer = Blamer(load_suite().spec.rules)
-    blamed = [blamer.blame(overlapping, result, document) for document in overlapping.documents]
-    assert {each.blame for each in blamed if each} == {"breaks only our ruling"}
+    blamed = [blamer.blame(woven, result, document) for document in woven.documents]
+    assert {each.blame for each in blamed if each} == ({"breaks only our ruling"} if verdict == "fail" else set())
 
 
 @pytest.mark.parametrize(("declared", "strides"), [("[19, null]", "1 19"), ("[19, 17]", "1"), ("unknown", "1 19")])

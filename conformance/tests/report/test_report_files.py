@@ -115,10 +115,9 @@ def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> 
 
 
 def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Path) -> None:
-    paths = report.write(tmp_path, *answers)
-    assert tuple(path.name for path in paths) == REPORTS
+    assert report.write(tmp_path, *answers) == ()
     assert (tmp_path / "results.jsonl").is_file()
-    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in REPORTS}
     assert texts == report.texts(*answers)
     assert [texts[name] for name in REPORTS[:3]] == [writer(*answers) for writer in WRITERS.values()]
     remove_reports(tmp_path)
