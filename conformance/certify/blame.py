@@ -18,7 +18,7 @@ from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
-from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Needs, earlier_steps, entries_of
+from .needs import ALONE, COPIES, NO_ANSWER, SAME_INDEX, SAME_RANK, Needs, earlier_steps, entries_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -97,8 +97,12 @@ class Blamer:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         if _is_of_earlier_step(row, at, document, outcome):
             return _ruling(ALONE)
-        moved = _copies_another_index(row, at, document, outcome.dims or ())
-        broken = self._strongest([SAME_INDEX] if moved else meaning.rules, document)
+        names: Sequence[str] = meaning.rules
+        if _copies_another_index(row, at, document, outcome.dims or ()) and not self.needs.copies_no_zero(
+            row.operation
+        ):
+            names = [SAME_INDEX]
+        broken = self._strongest(names, document)
         if broken.authority == "our ruling":
             return Blamed(_RULING, broken)
         step = row.case.steps[at]
@@ -138,7 +142,10 @@ class Blamer:
         if diagnosis == "wrong dims" and outcome.dims is not None and due is not None:
             if _is_of_earlier_step(row, at, document, outcome):
                 return [ALONE]
-            return [*_rules_of_dims(row, at, document, outcome.dims, due)]
+            rules = [*_rules_of_dims(row, at, document, outcome.dims, due)]
+            return [
+                COPIES if rule == SAME_INDEX and self.needs.copies_no_zero(row.operation) else rule for rule in rules
+            ]
         if outcome.kind in NO_ANSWER and not outcome.faults:
             return list(dict.fromkeys(entry.rule for entry in entries_of(row, at, document)[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))

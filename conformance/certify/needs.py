@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..meaning.chains import fill_unknown
 from ..meaning.clauses import condition
 from ..meaning.contract import Entry
-from ..model import Result, Rule
+from ..model import FAIL, PASS, Result, Rule
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
@@ -22,6 +22,7 @@ TYPES = ("type", "shape-type")
 calls of a type supports it, and the document then speaks of all calls of that type."""
 NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
 SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alone", "dst-has-shape-rank"
+COPIES = "zero-copies"
 
 
 class Need(NamedTuple):
@@ -44,16 +45,17 @@ class Needs:
         self._met: Counter[tuple[str, Need]] = Counter()
         self._unmet: Counter[tuple[str, Need]] = Counter()
         for row in rows:
-            result = (results or {}).get(row.id)
-            if result is None or result.step >= len(row.steps):
+            result, document = (results or {}).get(row.id), row.documents[0]
+            if result is None or result.step >= len(row.case.steps):
                 continue
-            if result.outcome.kind == "tensor" and result.diagnosis is None:
+            verdict = result.verdicts.get(document)
+            if verdict == PASS and result.outcome.kind == "tensor":
                 counts = self._met
-            elif result.outcome.kind in NO_ANSWER and result.diagnosis is not None:
+            elif verdict == FAIL and result.outcome.kind in NO_ANSWER:
                 counts = self._unmet
             else:
                 continue
-            for need in self._find(row, result.step, row.documents[0], only_telling=True):
+            for need in self._find(row, result.step, document, only_telling=True):
                 counts[row.operation, need] += 1
 
     def of_call(self, row: Row, at: int, document: str) -> list[Need]:
@@ -89,6 +91,10 @@ class Needs:
     def is_never_met(self, operation: str, need: Need) -> bool:
         """Ask whether the backend answered no call with a need."""
         return not self._met[operation, need]
+
+    def copies_no_zero(self, operation: str) -> bool:
+        """Ask whether the backend answered calls, and none in which a copied length differs from a length of 0."""
+        return bool(self._met) and self.is_never_met(operation, Need(COPIES))
 
     def share_unmet(self, operation: str, need: Need) -> float:
         """Return the share of the calls with a need that the backend did not answer."""
