@@ -25,15 +25,15 @@ def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) 
 
 
 def texts(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b""
 ) -> Mapping[str, str]:
-    """The reports by the names of their files; `brief`: the page for results that lie beside it."""
+    """The reports by the names of their files; `packed`: the results as they are published beside a page."""
     from ..certify.drawn import plan_of_run
     from . import badge, ctrf, junit, markdown, report_page
     from .finished_run import FinishedRun
 
     renderers: Mapping[str, Callable[[FinishedRun], str]] = {
-        "report.html": partial(report_page.render, brief=brief),
+        "report.html": partial(report_page.render, packed=packed),
         "junit.xml": junit.render,
         "summary.md": markdown.render,
         "ctrf.json": ctrf.render,
