@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -182,9 +183,10 @@ def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[RowGroup]],
     claims: Claims, target: Target, overdue: tuple[str, ...],
 ) -> tuple[int, str]:  # fmt: skip
-    tests = count_tests(standings)
-    if failed := sum(tests.get(verdict, 0) for verdict in BAD):
-        return FAILS, f"{failed:,} of {count_noun(sum(tests.values()), 'test')} fail{'s' if failed == 1 else ''}"
+    tests = Counter(count_tests(standings))
+    if failed := sum(tests[verdict] for verdict in BAD):
+        number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
+        return FAILS, f"{number} fail{'s' if failed == 1 else ''}"
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
@@ -205,7 +207,7 @@ def _exit_code(
         return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[0])}"
     if not any(standing.word == "conforms" for standing in standings):
         return INCOMPLETE, "incomplete: nothing was shown for any document and type"
-    waived = tests.get(WAIVED, 0)
+    waived = tests[WAIVED]
     return CONFORMS, "the whole target conforms" + (f", with {count_noun(waived, 'test')} waived" if waived else "")
 
 

@@ -30,7 +30,6 @@ SLOW = ("pytensor-numba",)
 """Backends that run only if they are named, since they take more than five minutes."""
 
 
-
 def run(args: argparse.Namespace) -> int:
     """Publish the named backends, or every installed one; 1 if some folder is of another suite."""
     plan = load_plan(args)

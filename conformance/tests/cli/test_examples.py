@@ -77,7 +77,7 @@ def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, cli: 
     options = ["--waivers", str(tmp_path / "waivers.yaml"), "--claims", str(tmp_path / "operations.yaml")]
     (tmp_path / "mine.py").write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
     words = ["run", f"{tmp_path / 'mine.py'}:Template", "--operation", "StaticReshape", "--out", str(tmp_path / "out")]
-    said = cli(*words, "--isolation", "none", *options).expect(0, out="verdicts waived")
+    said = cli(*words, "--isolation", "none", *options).expect(0, out="tests waived")
     assert not said.err
 
 
