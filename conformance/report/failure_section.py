@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from ..certify.blame import heaviest
 from ..certify.command import script_command
-from ..model import BAD, ERROR, FAIL, Blame, Case, Rule, Verdict
+from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
 from ..system.text import cut
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import Broken, find_broken
-from .finished_run import FinishedRun, Wants
+from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
-from .rows import RowResult, count_failing, describe_cases, failing_documents, group_pairs
+from .rows import RowResult, describe_cases, failing_documents, group_pairs
 from .values import Values, show_values
 from .wording import format_answer, format_blames, format_call, format_clauses, visible
 
@@ -91,10 +91,7 @@ class FailureGroup(NamedTuple):
     blame: Blame | None
     word: Verdict
     rules: list[str]
-    tests: int
-    """The tests that fail."""
-    outside: int
-    """Failures that no document counts: outside the target, or in a type that no document lists."""
+    failures: FailureCounts
     cases: str
     """The number of cases, and of drawn rows."""
     full: list[FailingCase]
@@ -131,9 +128,8 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         every = [result for rows in cases.values() for result in rows]
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
-        tests = sum(verdict in BAD for result in every for verdict in run.tests_of(result).values())
         yield FailureGroup(
-            diagnosis, blame, word, rules, tests, count_failing(every) - tests, describe_cases(every), full, short,
+            diagnosis, blame, word, rules, run.count_failures(every), describe_cases(every), full, short,
             len(others) - len(short),
         )  # fmt: skip
         left = max(0, left - len(others))
@@ -195,7 +191,7 @@ def _make_full(
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
     blames = run.blames_of(rows)
     return FailingCase(
-        anchor, _title(first), blame, case, rule, count_failing(rows), documents, format_clauses(rule, documents),
+        anchor, _title(first), blame, case, rule, sum(len(each.failing) for each in rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_values(first), lines, len(answers) - len(lines),
@@ -248,4 +244,5 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
     call = format_call(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
-    return ShortCase(facet, case, call, count_failing(rows), documents, _want(run, rows[0]), answers, is_first)
+    number = sum(len(each.failing) for each in rows)
+    return ShortCase(facet, case, call, number, documents, _want(run, rows[0]), answers, is_first)

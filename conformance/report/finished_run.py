@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..certify.blame import Blamed
 from ..certify.command import folder_words, run_words
@@ -21,6 +21,7 @@ from ..model import BAD, NOT_RUN, Claims, Verdict
 from ..model.verdicts import WORDS
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.terminal import count_noun
 from .rows import RowGroup, RowResult, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 
@@ -29,6 +30,21 @@ LOST = "the results hold no such row: run again"
 MOST_DIAGNOSES = 60
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
 """What is due in words, each with the documents that say so."""
+
+
+class FailureCounts(NamedTuple):
+    """The numbers of failures that are tests, and of those that count for no document."""
+
+    tests: int
+    outside: int
+    """Outside the target, or in a type that no document lists."""
+
+    def __str__(self) -> str:
+        parts = [count_noun(self.tests, "test")] * bool(self.tests)
+        if self.outside:
+            number = count_noun(self.outside, "failure")
+            parts.append(f"{number} that count{'s' if self.outside == 1 else ''} for no document")
+        return " and ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -211,6 +227,12 @@ class FinishedRun:
         for result in rows:
             blames = {**self.conclusion.blames.get(result.row.id, {}), **blames}
         return blames
+
+    def count_failures(self, rows: Iterable[RowResult]) -> FailureCounts:
+        """Count the failures of some rows, each in every document in which it fails."""
+        rows = list(rows)
+        tests = sum(verdict in BAD for result in rows for verdict in self.tests_of(result).values())
+        return FailureCounts(tests, sum(len(result.failing) for result in rows) - tests)
 
     @cached_property
     def with_drawn(self) -> FinishedRun:

@@ -12,7 +12,7 @@ from ..model.verdicts import FAIL, MARKS, fails
 from ..system.terminal import count_noun
 from ..system.text import cut
 from .finished_run import FinishedRun
-from .rows import RowResult, count_failing, describe_cases, failing_documents, format_counts
+from .rows import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_call, format_clauses, visible
 
 MOST_BYTES = 1 << 20
@@ -62,17 +62,17 @@ def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
     """Failures by diagnosis as blocks of lines, each with the number of failures that it tells of."""
     for diagnosis, entries in run.failures.items():
         rows = [result for same in entries.values() for result in same]
-        number = f"{count_noun(count_failing(rows), 'test')} of {describe_cases(rows)}"
-        yield 0, [f"## {MARKS[FAIL]} {inert(diagnosis)}: {number}\n"]
+        numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
+        yield 0, [f"## {MARKS[FAIL]} {inert(diagnosis)}: {numbers}\n"]
         for same in entries.values():
-            yield count_failing(same), _render_case(run, same)
+            yield sum(run.count_failures(same)), _render_case(run, same)
 
 
 def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     first = rows[0]
     rule = run.plan.suite.spec.rules[first.row.case.rule]
     failing = failing_documents(rows)
-    more = f", and {len(rows) - 1} more of this case" if len(rows) > 1 else ""
+    more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
     yield f"  - rule {code(rule.id)} ({format_clauses(rule, failing)})"
     yield f"  - call {code(format_call(first.row.case, first.row.case.steps[first.step]))}"

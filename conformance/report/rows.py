@@ -120,11 +120,6 @@ def count_results(rows: Iterable[RowResult]) -> dict[Verdict, int]:
     return count_verdicts(verdict for result in rows for verdict in result.verdicts.values())
 
 
-def count_failing(rows: Iterable[RowResult]) -> int:
-    """Count the failures of some rows, one in each document in which a row fails."""
-    return sum(len(result.failing) for result in rows)
-
-
 def describe_cases(rows: Iterable[RowResult]) -> str:
     """Count the cases of some rows; drawn rows are no cases: `2 cases and 1 drawn row`."""
     names = {result.row.case.id: drawn_number(result.row.id) is not None for result in rows}

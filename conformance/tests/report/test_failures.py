@@ -72,8 +72,8 @@ def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[Fai
 
 
 def test_the_tests_of_all_groups_are_those_that_fail(run: FinishedRun, groups: list[FailureGroup]) -> None:
-    assert sum(group.tests for group in groups) == sum(len(result.failing) for result in run.rows)
-    assert not any(group.outside for group in groups)
+    assert sum(group.failures.tests for group in groups) == sum(len(result.failing) for result in run.rows)
+    assert not any(group.failures.outside for group in groups)
 
 
 def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, groups: list[FailureGroup]) -> None:
