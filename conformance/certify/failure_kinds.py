@@ -18,6 +18,7 @@ from .standing import Blames, judged_documents
 
 MOST_KINDS = 12
 """The most kinds of failures on the terminal; the report has all."""
+Failed = tuple[Row, Result]
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,7 @@ class FailureKind:
     diagnosis: str
     blamed: Blamed | None
     """None for an error of the adapter."""
-    members: tuple[tuple[Row, Result], ...]
-
+    members: tuple[Failed, ...]
     tests: int
     """The tests of these rows that fail; of waived rows, those that are waived."""
 
@@ -51,9 +51,6 @@ class Failures:
     def title(self) -> str:
         alive = any(fails(result.verdicts.values()) for kind in self.kinds for _, result in kind.members)
         return "failures" if alive else "failures, all waived"
-
-
-Failed = tuple[Row, Result]
 
 
 def sort_failures(rows: Iterable[Failed], blames: Blames) -> list[Failed]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import BAD, BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word
+from ..system.terminal import count_noun
 from .evidence import Target
 from .standing import RowGroup, Standing, count_tests, describe_gap
 
@@ -71,9 +72,8 @@ def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]
         if failed := sum(verdict in BAD for verdict in group.verdicts.values()):
             failing[group.rows[0].type] += failed * len(group.rows)
     if failing:
-        tests = f"{failing.total():,} tests fail" if failing.total() > 1 else "one test fails"
         types = f"{join_names(sorted(failing))}, which the documents do not list"
-        yield f"{tests} in {types}; no verdict on a document counts them"
+        yield f"not counted: {count_noun(failing.total(), 'failure')} in {types}"
 
 
 def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..certify.sentences import join_names
 from ..certify.standing import Blames, count_tests
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Verdict
 from ..model.verdicts import TABLE
-from ..plan.rows import Plan
+from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
 
 _ROWS_SHOWN = 20
@@ -152,6 +152,8 @@ def _facts(evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
     if drawn := evidence.footer.get("drawn"):
         seed = evidence.header["drawn"]["seed"]
         failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
+        if drawn["failures"] > sum(drawn_number(result.row) is not None for result in evidence.results):
+            failed += "; the first of each kind counts"
         yield f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}"
 
 
@@ -178,7 +180,7 @@ def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
 
 def _note_outside(failures: Failures) -> Iterator[str]:
     if failures.outside:
-        yield f"{count_noun(failures.outside, 'more failure')} outside the target, in no count; the report has all"
+        yield f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all"
 
 
 def _failures(failures: Failures, evidence: Evidence, amount: Amount, room: int | None = None) -> Iterator[str]:

@@ -191,12 +191,16 @@ def _make_full(
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
     blames = run.blames_of(rows)
     return FailingCase(
-        anchor, _title(first), blame, case, rule, sum(len(each.failing) for each in rows), documents, format_clauses(rule, documents),
+        anchor, _title(first), blame, case, rule, _count(rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_values(first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, _commands(run, first), first.result.case,
     )  # fmt: skip
+
+
+def _count(rows: Sequence[RowResult]) -> int:
+    return sum(len(result.failing) for result in rows)
 
 
 def _title(result: RowResult) -> str:
@@ -244,5 +248,4 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
     call = format_call(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
-    number = sum(len(each.failing) for each in rows)
-    return ShortCase(facet, case, call, number, documents, _want(run, rows[0]), answers, is_first)
+    return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)

@@ -237,7 +237,8 @@ class FinishedRun:
     @cached_property
     def with_drawn(self) -> FinishedRun:
         """This run with the drawn rows of its evidence in its plan."""
-        return replace(self, plan=plan_of_run(self.plan, self.evidence))
+        plan = plan_of_run(self.plan, self.evidence)
+        return self if plan is self.plan else replace(self, plan=plan)
 
     def want(self, row: Row, step: int) -> Wants:
         """The wants of a row at a step, with the documents that say so."""
