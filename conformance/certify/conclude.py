@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..adapter import FAMILIES, is_own
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict
 from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
+from ..system.terminal import count_noun
 from . import planted, waive
 from .blame import Blamed, Blamer
 from .drawn import plan_of_run
@@ -29,11 +30,11 @@ from .standing import (
     Blames,
     RowGroup,
     Standing,
+    count_tests,
     describe_gap,
     group_rows,
     in_target,
-    is_required,
-    listed_types,
+    judged_documents,
     standings_of,
 )
 
@@ -45,16 +46,22 @@ class Conclusion:
     standings: tuple[Standing, ...]
     blames: Blames
     """By row and document, whose sentence each failure in the target breaks."""
-    tests: int
-    """The rows of the claimed scope, and those outside it that fail."""
     sentences: tuple[str, ...]
     exit_code: int
     why: str
     """The reason for the exit code."""
-    counts: Mapping[Verdict, int] = field(default_factory=dict)
-    """Verdicts of all rows in all their documents."""
     notes: tuple[str, ...] = ()
     """Remarks, such as facets that are not claimed and work."""
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """The tests of the whole run by verdict."""
+        return count_tests(self.standings)
+
+    @property
+    def tests(self) -> int:
+        """The number of tests."""
+        return sum(self.counts.values())
 
 
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
@@ -112,23 +119,14 @@ def conclude(
     `escaped`: planted backends that were not caught. `overdue`: waivers that expired or are stale. `in_process`: the
     backend is not our own and ran in our process.
     """
-    counts: Counter[Verdict] = Counter()
     by_standing: dict[tuple[str, str], list[RowGroup]] = {}
     unlisted: list[RowGroup] = []
-    tests = 0
-    listed = listed_types(plan.suite)
     groups = group_rows(plan.rows, results)
     for group in groups:
         row = group.rows[0]
-        within = []
-        for document, verdict in group.verdicts.items():
-            counts[verdict] += len(group.rows)
-            if row.type in listed[document] and in_target(row, document, target, claims):
-                by_standing.setdefault((document, row.type), []).append(group)
-                within.append(verdict)
-        if within and (is_required(row, claims) or fails(within)):
-            tests += len(group.rows)
-        if not any(row.type in listed[document] for document in row.documents):
+        for document in judged_documents(row, target, claims):
+            by_standing.setdefault((document, row.type), []).append(group)
+        if row.type not in row.signature.types:
             unlisted.append(group)
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
@@ -147,7 +145,7 @@ def conclude(
         *note_failures_in_unlisted_types(unlisted),
         *note_adapter_errors(results.values()),
     )
-    return Conclusion(standings, blames, tests, sentences, code, why, counts, notes)
+    return Conclusion(standings, blames, sentences, code, why, notes)
 
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[RowGroup]]) -> Blames:
@@ -185,19 +183,18 @@ def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[RowGroup]],
     claims: Claims, target: Target, overdue: tuple[str, ...],
 ) -> tuple[int, str]:  # fmt: skip
-    verdicts: Counter[Verdict] = Counter()
-    for (document, _), group in groups.items():
-        for rows in group:
-            verdicts[rows.verdicts[document]] += len(rows.rows)
-    if failed := sum(verdicts[verdict] for verdict in BAD):
-        return FAILS, f"{failed:,} verdict{'s' if failed > 1 else ''} in the target failed or erred"
+    tests = Counter(count_tests(standings))
+    if failed := sum(tests[verdict] for verdict in BAD):
+        number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
+        return FAILS, f"{number} fail{'s' if failed == 1 else ''}"
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
         return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
-    if target.lf and set(verdicts) <= {NOT_RUN}:
+    nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
+    if target.lf and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
-    if target.select and set(verdicts) <= {NOT_RUN}:
+    if target.select and nothing_ran:
         near = nearest(target.select, (row for group in groups.values() for rows in group for row in rows.rows))
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
         return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
@@ -210,8 +207,8 @@ def _exit_code(
         return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[0])}"
     if not any(standing.word == "conforms" for standing in standings):
         return INCOMPLETE, "incomplete: nothing was shown for any document and type"
-    waived = verdicts[WAIVED]
-    return CONFORMS, "the whole target conforms" + (f", with {waived:,} verdicts waived" if waived else "")
+    waived = tests[WAIVED]
+    return CONFORMS, "the whole target conforms" + (f", with {count_noun(waived, 'test')} waived" if waived else "")
 
 
 def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from collections import Counter
@@ -50,6 +51,8 @@ class Evidence:
     header: Mapping[str, Any]
     results: tuple[Result, ...]
     footer: Mapping[str, Any]
+    sha256: str = ""
+    """The SHA-256 of its file, unpacked."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +293,7 @@ def parse(data: bytes, path: Path) -> Evidence:
         raise Refused(f"{path}: the footer does not count the resumed rows; the file was changed")
     if sum(drawn_number(result.row) is not None for result in results) > reader.footer.get("drawn", _NONE)["failures"]:
         raise Refused(f"{path}: the footer does not count the drawn rows; the file was changed")
-    return Evidence(reader.header, results, reader.footer)
+    return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 
 
 class _Shortcut:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..model import BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, fails
+from ..model import BAD, BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word
+from ..system.terminal import count_noun
 from .evidence import Target
-from .standing import RowGroup, Standing, describe_gap
+from .standing import RowGroup, Standing, count_tests, describe_gap
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
@@ -38,7 +39,7 @@ def _verdict(document: str, group: list[Standing], target: Target) -> str:
             detail = f" ({describe_blames(group)})"
         elif word == "incomplete":
             detail = f" ({describe_gap(by_word[word][0])})"
-        if waived := sum(s.counts.get(WAIVED, 0) for s in by_word.get(word, [])):
+        if waived := count_tests(by_word[word]).get(WAIVED):
             detail += f" with {waived} waived"
         preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
         parts.append(f"{preposition.get(word, f'{document}: {word}')}{about}{detail}")
@@ -46,15 +47,14 @@ def _verdict(document: str, group: list[Standing], target: Target) -> str:
 
 
 def describe_blames(group: Iterable[Standing]) -> str:
-    """Say how many of the tests of a document break the text, answer what it forbids, or break only our rulings."""
+    """Say how many of the tests of some standings break the text, answer what it forbids, or break only our rulings."""
     group = list(group)
-    tests = sum(standing.tests for standing in group)
+    tests = count_tests(group)
     numbers = {blame: sum(standing.blames.get(blame, 0) for standing in group) for blame in BLAMES}
-    errors = sum(each.get(ERROR, 0) for standing in group for each in (standing.counts, standing.optional))
-    return join_blames(numbers, tests, errors)
+    return _join_blames(numbers, sum(tests.values()), tests.get(ERROR, 0))
 
 
-def join_blames(numbers: Mapping[Blame, int], tests: int, errors: int = 0) -> str:
+def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
     """`breaks the text in 30 of 1,241 tests, answers what it forbids in 15, breaks only our rulings in 48`."""
     text, forbidden, ruling = (numbers.get(blame, 0) for blame in BLAMES)
     parts = [f"breaks the text in {text:,}"] if text else []
@@ -69,12 +69,11 @@ def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]
     """Note failures in types that no document of the row lists; they are held against nobody."""
     failing: Counter[str] = Counter()
     for group in groups:
-        if fails(group.verdicts.values()):
-            failing[group.rows[0].type] += len(group.rows)
+        if failed := sum(verdict in BAD for verdict in group.verdicts.values()):
+            failing[group.rows[0].type] += failed * len(group.rows)
     if failing:
-        tests = f"{failing.total():,} tests fail" if failing.total() > 1 else "one test fails"
         types = f"{join_names(sorted(failing))}, which the documents do not list"
-        yield f"{tests} in {types}; no verdict on a document counts them"
+        yield f"not counted: {count_noun(failing.total(), 'failure')} in {types}"
 
 
 def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:

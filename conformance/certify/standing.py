@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Suite, Verdict, Word
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, VERDICTS, Blame, Claims, Result, Verdict, Word
 from ..plan.rows import Plan, Row
+from ..system.terminal import count_noun
 from .blame import Blamed
 from .evidence import Target
 
@@ -22,11 +23,11 @@ class Standing:
     type: str
     word: Word
     counts: Mapping[Verdict, int]
-    """Verdicts of the required rows; all of them are in the denominator."""
+    """Verdicts of the required rows; all of them are tests."""
     optional: Mapping[Verdict, int]
     """Verdicts of rows in facets that are not claimed."""
     blames: Mapping[Blame, int]
-    """Rows that fail, by whose sentence they break; errors of the adapter are none of them."""
+    """Tests that fail, by whose sentence they break; errors of the adapter are none of them."""
     unshown: tuple[str, ...]
     """Rules that bind and have required rows, but no pass."""
     not_claimed: tuple[str, ...]
@@ -38,14 +39,25 @@ class Standing:
 
     @property
     def tests(self) -> int:
-        """The rows of the claimed scope, and those outside it that fail."""
-        return self.required + sum(self.optional.get(verdict, 0) for verdict in BAD)
+        """The number of tests."""
+        return sum(count_tests([self]).values())
+
+    @property
+    def not_counted(self) -> Mapping[Verdict, int]:
+        """Verdicts of the rows that are no tests: those in facets that are not claimed, and that do not fail."""
+        return {verdict: number for verdict, number in self.optional.items() if verdict not in BAD}
 
 
-def listed_types(suite: Suite) -> dict[str, tuple[str, ...]]:
-    """Return the element types that each document lists."""
-    spec = suite.spec
-    return {document.id: spec.operations[document.operation].types for document in spec.documents.values()}
+def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
+    """Count the tests of some standings by verdict; all numbers of tests that are shown come from here.
+
+    A test is a row judged in a document. Only the required rows are tests, and other rows of the target that fail.
+    """
+    counts: Counter[Verdict] = Counter()
+    for standing in standings:
+        counts.update(standing.counts)
+        counts.update({verdict: number for verdict, number in standing.optional.items() if verdict in BAD})
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
 class RowGroup(NamedTuple):
@@ -82,6 +94,20 @@ def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
 def is_required(row: Row, claims: Claims) -> bool:
     """True if conformity depends on a row: it is core, or all its facets are claimed."""
     return not any(claims.leaves(facet) for facet in row.facets)
+
+
+def judged_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
+    """Return the documents of the target that judge a row: those that list its type."""
+    if row.type not in row.signature.types:
+        return ()
+    return tuple(document for document in row.documents if in_target(row, document, target, claims))
+
+
+def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: Claims) -> dict[str, Verdict]:
+    """Return the tests that a row is, by document: those that `count_tests` counts."""
+    required = is_required(row, claims)
+    judged = ((document, verdicts[document]) for document in judged_documents(row, target, claims))
+    return {document: verdict for document, verdict in judged if required or verdict in BAD}
 
 
 Blames = Mapping[str, Mapping[str, Blamed]]
@@ -146,7 +172,7 @@ def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshow
 def describe_gap(standing: Standing) -> str:
     """Say what keeps a standing from `conforms`."""
     if not_run := standing.counts.get(NOT_RUN):
-        return f"{not_run} {'row' if not_run == 1 else 'rows'} not run"
+        return f"{count_noun(not_run, 'test')} not run"
     if standing.word == "nothing shown":
         return "nothing passed"
     if standing.unshown:

@@ -14,10 +14,9 @@ from ..certify.evidence import Refused, Tampered, Target
 from ..certify.folder import RESULTS
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
-from ..model import ERROR, FAIL, OBSERVED, PASS, Verdict
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
-from ..report.publish import Stale, index, publish, size
+from ..report.publish import COLUMNS, Stale, index, publish, size
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.progress import Progress
@@ -29,8 +28,6 @@ from .compare import results_path
 DEFAULT_OUT = Path("reports")
 SLOW = ("pytensor-numba",)
 """Backends that run only if they are named, since they take more than five minutes."""
-
-COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, ERROR, OBSERVED)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,10 +16,10 @@ from ..certify.evidence import Evidence
 from ..certify.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
 from ..certify.folder import PAGE, RESULTS
 from ..certify.sentences import join_names
-from ..certify.standing import Blames
-from ..model import BLAMES, VERDICTS, Result, Verdict
+from ..certify.standing import Blames, count_tests
+from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Verdict
 from ..model.verdicts import TABLE
-from ..plan.rows import Plan
+from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
 
 _ROWS_SHOWN = 20
@@ -36,11 +36,12 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
         "why": conclusion.why,
         "sentences": list(conclusion.sentences),
         "notes": [*conclusion.notes, *evidence.footer["notes"]],
-        "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS},
+        "tests": conclusion.tests,
+        "verdicts": {verdict: conclusion.counts.get(verdict, 0) for verdict in VERDICTS if verdict != NOT_CLAIMED},
         "standings": [
             {
                 "document": s.document, "operation": s.operation, "type": s.type, "verdict": s.word,
-                "required": s.required, "counts": dict(s.counts), "left_out": dict(s.optional), "tests": s.tests,
+                "tests": s.tests, "counts": count_tests([s]), "left_out": dict(s.not_counted),
                 "blames": {blame: s.blames.get(blame, 0) for blame in BLAMES},
             }
             for s in conclusion.standings
@@ -77,13 +78,13 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, amou
     """
     failures = group_failures(plan, evidence, conclusion.blames)
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
-    head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
+    head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(evidence, conclusion)]
     end = ["", *_end(conclusion, out)]
     texts = [*head, *_notes(notes), *_failures(failures, evidence, amount), *end]
     screen = screen_lines()
     if screen is not None and amount == "usual" and count_lines(texts) >= screen:
         shared = _share_sentences(conclusion)
-        head = [_name(evidence), *_sentences(shared, 2), "", *_facts(plan, evidence, conclusion)]
+        head = [_name(evidence), *_sentences(shared, 2), "", *_facts(evidence, conclusion)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *number, *end])
         texts = [*head, *number, *_failures(failures, evidence, amount, room), *end]
@@ -143,15 +144,17 @@ def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
         yield f"report: {relative(out / PAGE)}" if (out / PAGE).exists() else f"results: {relative(out / RESULTS)}"
 
 
-def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
-    """Yield the number of each verdict, what ran, and the notes."""
+def _facts(evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
+    """Yield the number of each verdict, and what ran."""
     counts = conclusion.counts
     numbers = [paint(TABLE[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"
-    yield f"  {count_noun(len(plan.rows), 'row')}, a verdict in each document, {evidence.footer['seconds']} s"
+    yield f"  {count_noun(conclusion.tests, 'test')}, each a row judged in a document, {evidence.footer['seconds']} s"
     if drawn := evidence.footer.get("drawn"):
         seed = evidence.header["drawn"]["seed"]
         failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
+        if drawn["failures"] > sum(drawn_number(result.row) is not None for result in evidence.results):
+            failed += "; the first of each kind counts"
         yield f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}"
 
 
@@ -178,7 +181,7 @@ def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
 
 def _note_outside(failures: Failures) -> Iterator[str]:
     if failures.outside:
-        yield f"of the verdicts that failed {failures.outside:,} are outside the target; the report has all"
+        yield f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all"
 
 
 def _failures(failures: Failures, evidence: Evidence, amount: Amount, room: int | None = None) -> Iterator[str]:

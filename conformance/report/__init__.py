@@ -32,10 +32,10 @@ def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) 
 
 
 def texts(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b""
 ) -> Mapping[str, str]:
-    """The reports by the names of their files; `brief`: the page for results that lie beside it."""
-    renderers, run = _renderers(brief), _finish(plan, evidence, conclusion)
+    """The reports by the names of their files; `packed`: the results as they are published beside a page."""
+    renderers, run = _renderers(packed), _finish(plan, evidence, conclusion)
     return {name: renderers[name](run) for name in names}
 
 
@@ -46,11 +46,11 @@ def _finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedR
     return FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
 
 
-def _renderers(brief: bool = False) -> Mapping[str, Callable[[FinishedRun], str]]:
+def _renderers(packed: bytes = b"") -> Mapping[str, Callable[[FinishedRun], str]]:
     from . import badge, ctrf, junit, markdown, report_page
 
     return {
-        "report.html": partial(report_page.render, brief=brief),
+        "report.html": partial(report_page.render, packed=packed),
         "junit.xml": junit.render,
         "summary.md": markdown.render,
         "ctrf.json": ctrf.render,

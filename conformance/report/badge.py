@@ -39,8 +39,7 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
     if "does not conform" in claimed:
         parts[0] += f" ({run.blame_counts})"
     parts[-1] += run.reach
-    waived = sum(standing.counts.get(WAIVED, 0) for standing in run.standings)
-    if waived:
+    if waived := run.conclusion.counts.get(WAIVED):
         parts.append(f"{waived} waived")
     if run.target.filter or run.target.shard:
         parts.append("part of the suite")

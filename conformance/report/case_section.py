@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line
 from .finished_run import FinishedRun, Wants
-from .rows import RowResult, count_verdicts, group_pairs
+from .rows import RowResult, count_results, group_pairs
 from .wording import format_answer
 
 MOST_LINES = 6
@@ -71,7 +71,7 @@ def collect_other_failures(run: FinishedRun, shown: Collection[str]) -> Iterator
     """Collect the cases that failed or were waived, but for some that the page shows elsewhere, under their rules."""
     for rule, cases in _group_by_rule(run).items():
         failing = [
-            NamedCase(rows[0].row.case, count_verdicts(result.worst for result in rows))
+            NamedCase(rows[0].row.case, count_results(rows))
             for rows in cases
             if any(result.worst in LISTED for result in rows) and rows[0].row.case.id not in shown
         ]
@@ -102,12 +102,12 @@ def list_filters(run: FinishedRun, brief: bool = False) -> Mapping[str, Iterable
 def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
     if not cases:
         return None
-    counts = count_verdicts(result.worst for rows in cases for result in rows)
+    counts = count_results(result for rows in cases for result in rows)
     return NamedCases([rows[0].row.case for rows in cases], counts)
 
 
 def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> CaseEntry:
-    counts = count_verdicts(result.worst for result in rows)
+    counts = count_results(rows)
     lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, rows).items()]
     return CaseEntry(rows[0].row.case, counts, describe_steps(rows), lines)
 

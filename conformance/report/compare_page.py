@@ -10,7 +10,7 @@ from ..model.verdicts import WORST
 from .finished_run import FinishedRun
 from .landing import collect_libraries, shorten_limits, summarize
 from .render import render_page
-from .rows import RowResult, group_pairs
+from .rows import RowResult, count_groups, group_pairs
 from .table_sections import group_observations
 from .wording import format_answer, format_call
 
@@ -33,10 +33,10 @@ _ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
     "Leaves out": lambda run: ", ".join(run.claims.leaves_out) or "nothing",
     "Answered by the adapter": lambda run: "special_zero" if run.claims.answers_special_zero else "nothing",
     "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",
-    "Verdicts": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),
+    "Tests": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),
     "Environment": lambda run: ", ".join(f"{k} {v}" for k, v in run.evidence.header["environment"].items()),
     "Started at": lambda run: run.evidence.header["started"],
-    "Digest of the results": lambda run: run.evidence.footer["digest"],
+    "SHA-256 of the results, unpacked": lambda run: run.evidence.sha256,
 }
 RowsOfEach = Sequence[Sequence[RowResult]]
 """The rows of a case or a rule, for each backend."""
@@ -177,7 +177,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "names": names,
         "foot": f"suite {runs[0].evidence.header['suite']['version']}, {runs[0].evidence.header['suite']['digest']}",
         "spec": spec,
-        "tests": len(runs[0].plan.rows),
+        "tests": sum(len(row.documents) for row in runs[0].plan.rows),
         "libraries": libraries,
         "numbers": summarize(runs, libraries),
         "shorten_limits": shorten_limits,
@@ -230,7 +230,7 @@ def _collect_rules(runs: Sequence[FinishedRun]) -> Iterator[RuleLine]:
     for rule in runs[0].plan.suite.spec.rules.values():
         if runs[0].rules[rule.id]:
             cells = [run.rules[rule.id] for run in runs]
-            counts = [run.count(run.groups[rule.id]) for run in runs]
+            counts = [count_groups(run.with_drawn.groups[rule.id]) for run in runs]
             yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, counts)
 
 

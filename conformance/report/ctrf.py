@@ -34,7 +34,7 @@ def render(run: FinishedRun) -> str:
         "environment": {"appName": header["backend"]["name"], "appVersion": header["backend"]["version"]},
         "extra": {
             "sentences": run.conclusion.sentences, "exit_code": run.conclusion.exit_code,
-            "suite": header["suite"]["digest"], "results": footer["digest"], "rows": len(run.rows),
+            "suite": header["suite"]["digest"], "results": run.evidence.sha256, "rows": len(run.rows),
         },
     }  # fmt: skip
     report = {

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.drawn import plan_of_run
+from ..certify.drawn import find_comparable, plan_of_run
 from ..certify.evidence import Evidence
 from ..certify.repeat import answer
 from ..certify.sentences import describe_blames
-from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, WAIVED, Result, Word, fails
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Result, Word
 from ..plan.challenge import is_fresh
-from ..plan.rows import Plan
+from ..plan.rows import Plan, drawn_number
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .summary import DocumentState, describe_documents
 
 Direction = Literal["worse", "better", "set aside", "other"]
 DIRECTIONS: Mapping[Direction, str] = {
-    "worse": "what was right, open or not there is now wrong, or is no longer shown",
+    "worse": "what was right or unspecified is now wrong, or is no longer shown",
     "better": "what was wrong or not shown is now right",
     "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
-    "other": "another answer where the documents leave it open, or rows that are new or gone",
+    "other": "another answer where the documents leave it open, or tests that only one run has",
 }
 Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "flaky"]
 CAUSES: Mapping[Cause, str] = {
@@ -36,7 +36,11 @@ CAUSES: Mapping[Cause, str] = {
     "target": "the run was asked for something else",
     "flaky": "nothing that the headers pin differs: run the row again, several times",
 }
-_RANK: Mapping[str, int] = {PASS: 0, OBSERVED: 0, WAIVED: 1, NOT_CLAIMED: 2, NOT_RUN: 3, FAIL: 4, ERROR: 5}
+_NOT_FAILED = "did not fail"
+"""The word for a drawn row that the evidence does not hold: it passed, or is observed."""
+_RANK: Mapping[str, int] = {
+    PASS: 0, OBSERVED: 0, _NOT_FAILED: 0, WAIVED: 1, NOT_CLAIMED: 2, NOT_RUN: 3, FAIL: 4, ERROR: 5,
+}  # fmt: skip
 _WORDS: tuple[Word, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
 _IDLE = (NOT_RUN, NOT_CLAIMED)
 
@@ -51,7 +55,7 @@ class Pinned(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One row that is not what it was."""
+    """One row that is not what it was, in the documents in which it changed in the same way: a test in each."""
 
     row: str
     case: str
@@ -63,6 +67,10 @@ class Change(NamedTuple):
     was_answer: str
     now_answer: str
     causes: tuple[Cause, ...]
+
+
+Ends = tuple[tuple[str, str], tuple[str, str]]
+"""The verdict and the answer before, and both after."""
 
 
 class Verdicts(NamedTuple):
@@ -114,14 +122,16 @@ class Difference:
     new: Side
     pinned: tuple[Pinned, ...]
     standings: tuple[Verdicts, ...] | None
-    """None where the two runs are of different suites, or of one that is not at hand."""
+    """By the rows that are compared. None if the runs are of different suites, or of one that is not at hand."""
     documents: tuple[DocumentChange, ...]
     """Every document of the suite; none where `standings` is None."""
     blames: tuple[BlamesOfDocument, ...]
     """Documents whose failures are of other numbers or break other sentences."""
     changes: tuple[Change, ...]
-    rows: int
-    """Rows that both runs have."""
+    tests: int
+    """The tests that both runs made."""
+    not_compared: int
+    """Drawn rows that failed in one run, and of which the other does not tell the result."""
 
     @property
     def worse(self) -> bool:
@@ -131,11 +141,11 @@ class Difference:
 
     @property
     def counts(self) -> dict[Direction, int]:
-        """Rows by the direction in which they changed."""
-        rows: dict[Direction, set[str]] = {direction: set() for direction in DIRECTIONS}
+        """Tests by the direction in which they changed."""
+        tests = dict.fromkeys(DIRECTIONS, 0)
         for change in self.changes:
-            rows[change.direction].add(change.row)
-        return {direction: len(found) for direction, found in rows.items()}
+            tests[change.direction] += len(change.documents)
+        return tests
 
 
 def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
@@ -145,21 +155,38 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     at_hand = [each for each in (old, new) if each.header["suite"]["digest"] == plan.suite.digest]
     plans = [plan_of_run(plan, each) for each in at_hand] or [plan]
     rules = {row.id: row.case.rule for plan in plans for row in plan.rows}
+    comparable = find_comparable(plan, old, new)
+    drawn = dict.fromkeys(row for row in (*now, *was) if drawn_number(row))
+    not_compared = {row for row in drawn if row not in comparable}
     changes: list[Change] = []
+    tests = 0
     for row in dict.fromkeys((*now, *was)):
         if is_fresh(row) and old.header.get("nonce") != new.header.get("nonce"):
             continue  # another nonce draws other calls
-        changes += _changes(row, rules.get(row, ""), was.get(row), now.get(row), pinned, plan)
-    concluded = _conclude(old, new, plan)
+        if row in not_compared:
+            continue
+        rule, held = rules.get(row, ""), now.get(row) or was[row]
+        if (row in was and row in now) or row in comparable:
+            tests += len(held.verdicts)
+        if row in was and row in now:
+            changes += _changes(rule, was[row], now[row], pinned, plan)
+        elif row in comparable:
+            changes += _changes_of_drawn(rule, held, row in now, pinned)
+        else:
+            changes.append(_make_lone(rule, held, row in now))
+    concluded = compared = _conclude(old, new, plan)
+    if concluded and not_compared:
+        compared = _conclude(_without(old, not_compared), _without(new, not_compared), plan)
     return Difference(
         _name(old, plan),
         _name(new, plan),
         pinned,
-        _compare_words(concluded) if concluded else None,
+        _compare_words(compared) if compared else None,
         tuple(_pair_documents((old, new), concluded, plan)) if concluded else (),
         tuple(_compare_blames(concluded)) if concluded else (),
         tuple(changes),
-        len(was.keys() & now.keys()),
+        tests,
+        len(not_compared),
     )
 
 
@@ -224,6 +251,10 @@ def _pair_documents(
     yield from map(DocumentChange, was, now)
 
 
+def _without(evidence: Evidence, rows: Set[str]) -> Evidence:
+    return replace(evidence, results=tuple(result for result in evidence.results if result.row not in rows))
+
+
 def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[Verdicts, ...]:
     was, now = ({(s.document, s.type): s.word for s in each.standings} for each in concluded)
     return tuple(
@@ -244,20 +275,32 @@ def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[Blames
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _changes(
-    row: str, rule: str, was: Result | None, now: Result | None, pinned: tuple[Pinned, ...], plan: Plan
-) -> Iterator[Change]:
-    """Yield the changes of a row: one for all documents that changed in the same way."""
-    case = row.partition("[")[0]
-    if was is None or now is None:
-        there = now or was
-        assert there is not None
-        verdicts = "/".join(dict.fromkeys(there.verdicts.values()))
-        bad = was is None and fails(there.verdicts.values())
-        said = ("no such row", verdicts) if was is None else (verdicts, "no such row")
-        answers = ("", answer(there)) if was is None else (answer(there), "")
-        yield Change(row, case, rule, tuple(there.verdicts), "worse" if bad else "other", *said, *answers, ("suite",))
-        return
+def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
+    """Make the change of a row that only one run has. It is neither better nor worse."""
+    ends = ("/".join(dict.fromkeys(held.verdicts.values())), answer(held)), ("no such row", "")
+    return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
+
+
+def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Iterator[Change]:
+    """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
+    causes = tuple(_others(dict.fromkeys(each.cause for each in pinned))) or ("flaky",)
+    failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
+    for verdict, documents in failed.items():
+        ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
+        was, now = ends[::-1] if is_new else ends
+        yield _make_change(rule, held, documents, direction(was[0], now[0]), (was, now), causes)
+
+
+def _make_change(
+    rule: str, held: Result, documents: tuple[str, ...], way: Direction, ends: Ends, causes: tuple[Cause, ...]
+) -> Change:
+    (was, was_answer), (now, now_answer) = ends
+    case = held.row.partition("[")[0]
+    return Change(held.row, case, rule, documents, way, was, now, was_answer, now_answer, causes)
+
+
+def _changes(rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], plan: Plan) -> Iterator[Change]:
+    """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
     same = _outcome(was) == _outcome(now)
     alike: dict[tuple[str, str], list[str]] = {}
     for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
@@ -268,7 +311,8 @@ def _changes(
         if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
             continue  # a message in other words, or a step beside the one that decided
         causes = _causes((old, new), was, now, same, pinned, _is_our_ruling(plan, rule, documents))
-        yield Change(row, case, rule, tuple(documents), direction(old, new), old, new, answer(was), answer(now), causes)
+        ends = (old, answer(was)), (new, answer(now))
+        yield _make_change(rule, now, tuple(documents), direction(old, new), ends, causes)
 
 
 def direction(was: str, now: str) -> Direction:

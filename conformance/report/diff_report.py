@@ -42,8 +42,8 @@ class Group(NamedTuple):
         return "" if is_of_claims(self.first) else self.first.rule
 
     @property
-    def number(self) -> int:
-        return len({change.row for change in self.rows})
+    def tests(self) -> int:
+        return sum(len(change.documents) for change in self.rows)
 
     @property
     def documents(self) -> Sequence[str]:
@@ -90,12 +90,18 @@ def group_changes(difference: Difference, direction: Direction) -> list[Group]:
 def format_verdict(difference: Difference) -> str:
     """One sentence."""
     counts = difference.counts
-    rows = {direction: number for direction, number in counts.items() if number}
-    if not rows and not difference.standings:
-        return f"nothing changed in {count_noun(difference.rows, 'row')}"
-    numbers = ", ".join(f"{number:,} {direction}" for direction, number in rows.items()) or "no row changed"
+    changed = {direction: number for direction, number in counts.items() if number}
+    if not changed and not difference.standings:
+        return f"nothing changed in {count_noun(difference.tests, 'test')}"
+    numbers = ", ".join(f"{number:,} {direction}" for direction, number in changed.items()) or "no test changed"
     summary = "something got worse" if difference.worse else "nothing got worse"
-    return f"{summary}: {numbers}, of {count_noun(difference.rows, 'row')}"
+    return f"{summary}: {numbers}; {count_noun(difference.tests, 'test')} compared"
+
+
+def format_not_compared(difference: Difference) -> str:
+    """Say how many drawn rows are not compared, and why."""
+    rows = count_noun(difference.not_compared, "drawn row")
+    return f"not compared: {rows} that failed in one run; the other did not call them, or does not hold the result"
 
 
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
@@ -126,14 +132,16 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
         yield f"  {BAD if standing.worse else OK} {standing.document} {standing.type}: {standing.was} → {standing.now}"
     for blames in difference.blames:
         yield f"  {blames.document}: {blames.was} → {blames.now}"
+    if difference.not_compared:
+        yield format_not_compared(difference)
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
         if some:
             yield ""
             sign = _OWN.get(direction, _SIGNS[direction])
-            yield f"{sign} {direction}: {difference.counts[direction]:,} rows; {DIRECTIONS[direction]}"
+            yield f"{sign} {direction}: {count_noun(difference.counts[direction], 'test')}; {DIRECTIONS[direction]}"
         for group in some[:most]:
-            parts = (group.case, group.rule, count_noun(group.number, "row"), ", ".join(group.documents))
+            parts = (group.case, group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
             yield f"  {' · '.join(filter(None, parts))}"
             yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
         if len(some) > most:
@@ -168,19 +176,21 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield f"- {sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
     for blames in difference.blames:
         yield f"- {inert(blames.document)}: {blames.was} → {blames.now}"
+    if difference.not_compared:
+        yield f"- {format_not_compared(difference)}"
     yield ""
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
         if not some:
             continue
-        yield f"## {_SIGNS[direction]} {direction}: {difference.counts[direction]:,} rows"
+        yield f"## {_SIGNS[direction]} {direction}: {count_noun(difference.counts[direction], 'test')}"
         yield ""
         yield f"{DIRECTIONS[direction][0].upper()}{DIRECTIONS[direction][1:]}."
         yield ""
         for group in some[:MOST]:
             answers = f"{code(group.answers)}, " if group.answers else ""
-            rows = f"{count_noun(group.number, 'row')} ({', '.join(group.documents)})"
-            yield f"- {code(group.case)}, {rows}: {group.verdicts}"
+            tests = f"{count_noun(group.tests, 'test')} ({', '.join(group.documents)})"
+            yield f"- {code(group.case)}, {tests}: {group.verdicts}"
             yield f"  - {answers}why: {group.causes}"
         if len(some) > MOST:
             yield f"- and {len(some) - MOST} more"
@@ -200,6 +210,7 @@ def render_html(difference: Difference, old_page: str | None = None, new_page: s
         old_page=old_page,
         new_page=new_page,
         verdict=format_verdict(difference),
+        not_compared=format_not_compared(difference) if difference.not_compared else "",
         directions=DIRECTIONS,
         signs=_SIGNS,
         direction_colours=_COLOURS,

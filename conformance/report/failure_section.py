@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..certify.blame import HEAVIEST_FIRST, heaviest
+from ..certify.blame import heaviest
 from ..certify.command import script_command
 from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
-from ..plan.memory import volume_of
 from ..system.text import cut
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import Broken, find_broken
-from .finished_run import FinishedRun, Wants
+from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
-from .rows import RowResult, failing_documents, group_pairs
+from .rows import RowResult, describe_cases, failing_documents, group_pairs
 from .values import Values, show_values
 from .wording import format_answer, format_blames, format_call, format_clauses, visible
 
@@ -33,8 +32,6 @@ _IN_SHORT = 1200
 """Cases in a line each, of all diagnoses together."""
 _MOST_LINES = 12
 """Lines of one case."""
-_WEIGHTS: tuple[Blame | None, ...] = (*HEAVIEST_FIRST, None)
-"""The order of failures; None: an error of the adapter, or a type that no document lists."""
 Cases = Mapping[str, Sequence[RowResult]]
 
 
@@ -94,8 +91,9 @@ class FailureGroup(NamedTuple):
     blame: Blame | None
     word: Verdict
     rules: list[str]
-    rows: int
-    cases: int
+    failures: FailureCounts
+    cases: str
+    """The number of cases, and of drawn rows."""
     full: list[FailingCase]
     short: list[ShortCase]
     more: int
@@ -103,7 +101,10 @@ class FailureGroup(NamedTuple):
 
 
 Kind = tuple[Blame | None, str]
-"""The heaviest blame of some rows in any document, and their diagnosis."""
+"""The heaviest blame of some rows in any document, and their diagnosis.
+
+No blame: an error of the adapter, or a failure that no document counts.
+"""
 Groups = Mapping[Kind, Cases]
 
 
@@ -127,7 +128,10 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         every = [result for rows in cases.values() for result in rows]
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
-        yield FailureGroup(diagnosis, blame, word, rules, len(every), len(cases), full, short, len(others) - len(short))
+        yield FailureGroup(
+            diagnosis, blame, word, rules, run.count_failures(every), describe_cases(every), full, short,
+            len(others) - len(short),
+        )  # fmt: skip
         left = max(0, left - len(others))
 
 
@@ -141,32 +145,19 @@ def list_shown(failures: Iterable[FailureGroup]) -> set[str]:
 
 
 def _group_cases(run: FinishedRun) -> Groups:
-    """Group failing cases by blame and diagnosis, and put groups and cases in the order in which they are read."""
-    rows = [
-        ((_heaviest(run, row), diagnosis), (case, row))
-        for diagnosis, by_case in run.failures.items()
-        for case, same in by_case.items()
-        for row in same
-    ]
-    groups = {kind: dict(sorted(group_pairs(same).items(), key=_by_size)) for kind, same in group_pairs(rows).items()}
-    return dict(sorted(groups.items(), key=lambda group: (_WEIGHTS.index(group[0][0]), -_count(group[1]), group[0][1])))
+    """Group failing cases by blame and diagnosis; groups and cases keep the order of the failures."""
+    diagnosis_of = {
+        row.row.id: diagnosis for diagnosis, cases in run.failures.items() for rows in cases.values() for row in rows
+    }
+    by_kind = group_pairs(
+        ((_heaviest(run, result), diagnosis_of[result.row.id]), (result.row.case.id, result)) for result in run.failing
+    )
+    return {kind: group_pairs(same) for kind, same in by_kind.items()}
 
 
 def _heaviest(run: FinishedRun, result: RowResult) -> Blame | None:
     blames = run.conclusion.blames.get(result.row.id)
     return heaviest(blames.values()) if blames else None
-
-
-def _by_size(entry: tuple[str, Sequence[RowResult]]) -> tuple[bool, int, int]:
-    """Single calls come before chains and several calls, and small tensors before large ones."""
-    steps = entry[1][0].row.case.steps
-    single = len(steps) == 1 and len(steps[0].shapes) == 1
-    size = max(volume_of(step.src) for step in steps)
-    return not single, size, sum(len(shape) for step in steps for shape in step.shapes)
-
-
-def _count(cases: Cases) -> int:
-    return sum(map(len, cases.values()))
 
 
 def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:
@@ -200,12 +191,16 @@ def _make_full(
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
     blames = run.blames_of(rows)
     return FailingCase(
-        anchor, _title(first), blame, case, rule, len(rows), documents, format_clauses(rule, documents),
+        anchor, _title(first), blame, case, rule, _count(rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_values(first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, _commands(run, first), first.result.case,
     )  # fmt: skip
+
+
+def _count(rows: Sequence[RowResult]) -> int:
+    return sum(len(result.failing) for result in rows)
 
 
 def _title(result: RowResult) -> str:
@@ -253,4 +248,4 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
     call = format_call(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
-    return ShortCase(facet, case, call, len(rows), documents, _want(run, rows[0]), answers, is_first)
+    return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..certify.blame import Blamed, heaviest
+from ..certify.blame import Blamed
 from ..certify.command import folder_words, run_words
 from ..certify.conclude import Conclusion
+from ..certify.drawn import plan_of_run
 from ..certify.evidence import Evidence, Target
-from ..certify.sentences import join_blames, reach
-from ..certify.standing import Standing, in_target, listed_types
+from ..certify.failure_kinds import sort_failures
+from ..certify.sentences import describe_blames, reach
+from ..certify.standing import Standing, in_target, tests_of
 from ..meaning.contract import Contract, contracts
-from ..model import BAD, NOT_RUN, VERDICTS, Claims, Verdict, fails, worst
+from ..model import BAD, NOT_RUN, Claims, Verdict
 from ..model.verdicts import WORDS
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.terminal import count_noun
 from .rows import RowGroup, RowResult, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 
@@ -28,6 +30,21 @@ LOST = "the results hold no such row: run again"
 MOST_DIAGNOSES = 60
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
 """What is due in words, each with the documents that say so."""
+
+
+class FailureCounts(NamedTuple):
+    """The numbers of failures that are tests, and of those that count for no document."""
+
+    tests: int
+    outside: int
+    """Outside the target, or in a type that no document lists."""
+
+    def __str__(self) -> str:
+        parts = [count_noun(self.tests, "test")] * bool(self.tests)
+        if self.outside:
+            number = count_noun(self.outside, "failure")
+            parts.append(f"{number} that count{'s' if self.outside == 1 else ''} for no document")
+        return " and ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -65,37 +82,32 @@ class FinishedRun:
     @cached_property
     def groups(self) -> Mapping[str, tuple[RowGroup, ...]]:
         """The rows of each rule in groups."""
-        return {rule: group_rows(rows) for rule, rows in self.rules.items()}
+        return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
+
+    def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
+        """Return the tests that a row is, by document."""
+        row, verdicts = result.row, result.verdicts
+        key = (row.operation, row.type, row.facets, *verdicts.values())
+        if key not in self._tests:
+            self._tests[key] = tests_of(row, verdicts, self.target, self.claims)
+        return self._tests[key]
 
     @cached_property
-    def tests(self) -> tuple[tuple[RowResult, Verdict], ...]:
-        """The rows of the claimed scope, and those outside it that fail, each with its worst verdict in the target.
-
-        `conclusion.tests` is their number.
-        """
-        listed = listed_types(self.plan.suite)
-        tests = []
-        for result in self.rows:
-            there = [document for document in result.row.documents if result.row.type in listed[document]]
-            within = [result.verdicts[each] for each in there if self._is_in_target(result.row, [each])]
-            if within and (self._is_required(result.row.facets) or fails(within)):
-                tests.append((result, worst(within)))
-        return tuple(tests)
-
-    def _is_required(self, facets: frozenset[str]) -> bool:
-        if facets not in self._required:
-            self._required[facets] = not any(self.claims.leaves(facet) for facet in facets)
-        return self._required[facets]
-
-    @cached_property
-    def _required(self) -> dict[frozenset[str], bool]:
+    def _tests(self) -> dict[tuple[object, ...], Mapping[str, Verdict]]:
         return {}
 
     @cached_property
+    def failing(self) -> tuple[RowResult, ...]:
+        """Failing rows, those to be mended first in front."""
+        bad = {result.row.id: result for result in self.rows if result.worst in BAD}
+        in_order = sort_failures(((each.row, each.result) for each in bad.values()), self.conclusion.blames)
+        return tuple(bad[row.id] for row, _ in in_order)
+
+    @cached_property
     def failures(self) -> Mapping[str, Mapping[str, tuple[RowResult, ...]]]:
-        """Failing rows: diagnosis → case → rows; the commonest diagnosis first."""
-        bad = group_pairs((result.diagnosis or "no diagnosis", result) for result in self.rows if result.worst in BAD)
-        order = sorted(bad, key=lambda name: (-len(bad[name]), name))
+        """Failing rows: diagnosis → case → rows, those to be mended first in front."""
+        bad = group_pairs((result.diagnosis or "no diagnosis", result) for result in self.failing)
+        order = [*bad]
         if len(order) > MOST_DIAGNOSES:  # our own diagnoses are few; a page must not grow huge over others
             rest = f"{len(order) - MOST_DIAGNOSES} more kinds"
             bad[rest] = tuple(result for name in order[MOST_DIAGNOSES:] for result in bad[name])
@@ -204,10 +216,8 @@ class FinishedRun:
 
     @property
     def blame_counts(self) -> str:
-        """The numbers of rows that break a text, answer what one forbids, or break only our rulings, in words."""
-        return join_blames(
-            Counter(heaviest(row.values()) for row in self.conclusion.blames.values()), self.conclusion.tests
-        )
+        """The numbers of tests that break a text, answer what one forbids, or break only our rulings, in words."""
+        return describe_blames(self.standings)
 
     # ── about some rows ──
 
@@ -218,14 +228,17 @@ class FinishedRun:
             blames = {**self.conclusion.blames.get(result.row.id, {}), **blames}
         return blames
 
-    def count(self, groups: Iterable[RowGroup], documents: Sequence[str] = ()) -> Mapping[Verdict, int]:
-        """Count the rows of groups by verdict: in some documents, or in all, the worst of each row."""
-        counts: Counter[Verdict] = Counter()
-        for result, number in groups:
-            counts[worst([result.verdicts[document] for document in documents]) if documents else result.worst] += (
-                number
-            )
-        return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    def count_failures(self, rows: Iterable[RowResult]) -> FailureCounts:
+        """Count the failures of some rows, each in every document in which it fails."""
+        rows = list(rows)
+        tests = sum(verdict in BAD for result in rows for verdict in self.tests_of(result).values())
+        return FailureCounts(tests, sum(len(result.failing) for result in rows) - tests)
+
+    @cached_property
+    def with_drawn(self) -> FinishedRun:
+        """This run with the drawn rows of its evidence in its plan."""
+        plan = plan_of_run(self.plan, self.evidence)
+        return self if plan is self.plan else replace(self, plan=plan)
 
     def want(self, row: Row, step: int) -> Wants:
         """The wants of a row at a step, with the documents that say so."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from ..certify.drawn import plan_of_run
+from ..certify.drawn import find_comparable
+from ..model import BAD
+from ..plan.rows import drawn_number
 from ..system.terminal import count_noun
 from .finished_run import FinishedRun
 from .rows import group_pairs
@@ -78,7 +79,7 @@ def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine,
     ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
     lines = []
     for number, (bare, name, page) in enumerate(ordered):
-        run = replace(bare, plan=plan_of_run(bare.plan, bare.evidence))
+        run = bare.with_drawn
         documents = describe_documents(run)
         change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
         whole = describe_whole(run, documents)
@@ -107,7 +108,8 @@ def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:
 
 def _describe_change(old: FinishedRun, new: FinishedRun) -> str:
     """Say how many tests fail no longer, and how many fail that did not."""
-    was, now = _failing(old), _failing(new)
+    comparable = find_comparable(old.plan, old.evidence, new.evidence)
+    was, now = _failing(old, comparable), _failing(new, comparable)
     version = old.evidence.header["backend"]["version"]
     gone, more = len(was - now), len(now - was)
     if not gone and not more:
@@ -117,8 +119,15 @@ def _describe_change(old: FinishedRun, new: FinishedRun) -> str:
     return f"since {version}: {', '.join(parts)}"
 
 
-def _failing(run: FinishedRun) -> set[str]:
-    return {result.row.id for result in run.rows if result.failing}
+def _failing(run: FinishedRun, comparable: Set[str]) -> set[tuple[str, str]]:
+    """Return the tests that fail, without drawn rows that the other run did not call."""
+    return {
+        (result.row.id, document)
+        for result in run.with_drawn.rows
+        if result.failing and (result.row.id in comparable or not drawn_number(result.row.id))
+        for document, verdict in run.tests_of(result).items()
+        if verdict in BAD
+    }
 
 
 def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:

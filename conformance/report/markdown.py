@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..certify.folder import RESULTS
 from ..certify.sentences import describe_blames
+from ..certify.standing import count_tests
 from ..model.verdicts import FAIL, MARKS, fails
+from ..system.terminal import count_noun
 from ..system.text import cut
 from .finished_run import FinishedRun
-from .rows import RowResult, count_verdicts, failing_documents, format_counts
+from .rows import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_call, format_clauses, visible
 
 MOST_BYTES = 1 << 20
@@ -56,20 +59,20 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
 
 
 def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
-    """Failures by diagnosis as blocks of lines, each with the number of rows that it tells of."""
+    """Failures by diagnosis as blocks of lines, each with the number of failures that it tells of."""
     for diagnosis, entries in run.failures.items():
-        rows = sum(map(len, entries.values()))
-        number = f"{rows} row{'s' if rows > 1 else ''} of {len(entries)} case{'s' if len(entries) > 1 else ''}"
-        yield 0, [f"## {MARKS[FAIL]} {inert(diagnosis)}: {number}\n"]
+        rows = [result for same in entries.values() for result in same]
+        numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
+        yield 0, [f"## {MARKS[FAIL]} {inert(diagnosis)}: {numbers}\n"]
         for same in entries.values():
-            yield len(same), _render_case(run, same)
+            yield sum(run.count_failures(same)), _render_case(run, same)
 
 
 def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     first = rows[0]
     rule = run.plan.suite.spec.rules[first.row.case.rule]
     failing = failing_documents(rows)
-    more = f", and {len(rows) - 1} more of this case" if len(rows) > 1 else ""
+    more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
     yield f"  - rule {code(rule.id)} ({format_clauses(rule, failing)})"
     yield f"  - call {code(format_call(first.row.case, first.row.case.steps[first.step]))}"
@@ -86,17 +89,17 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
 
 
 def _keep_within(blocks: Iterable[tuple[int, Iterable[str]]], budget: int) -> Iterator[str]:
-    """Keep the first blocks that fit, then say how many rows did not; lines of other blocks are not even made."""
+    """Keep the first blocks that fit, then say how many failures did not; lines of other blocks are not even made."""
     left_out = 0
-    for rows, block_lines in blocks:
+    for failures, block_lines in blocks:
         block = "\n".join(block_lines) if budget >= 0 else ""
         budget -= len(block.encode("utf-8", "replace")) + 1
         if budget < 0:
-            left_out += rows
+            left_out += failures
         else:
             yield block
     if left_out:
-        yield f"\n{left_out} more failing rows are in report.html."
+        yield f"\n{count_noun(left_out, 'more failure')} in report.html."
     yield ""
 
 
@@ -104,16 +107,17 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
     yield "## Counts"
     yield ""
     if run.standings:
-        yield "| document | type | verdict | required | of these | failures | in facets left out |"
+        yield "| document | type | verdict | tests | of these | failures | outside the claimed scope |"
         yield "|---|---|---|---:|---|---|---|"
     for each in run.standings:
         verdict = f"{MARKS[each.word]} {each.word}"
-        failures = describe_blames([each]) if fails((*each.counts, *each.optional)) else ""
-        numbers = f"{each.required} | {format_counts(each.counts)} | {failures} | {format_counts(each.optional)}"
+        counts = count_tests([each])
+        failures = describe_blames([each]) if fails(counts) else ""
+        numbers = f"{each.tests:,} | {format_counts(counts)} | {failures} | {format_counts(each.not_counted)}"
         yield f"| {each.document} | {each.type} | {verdict} | {numbers} |"
     yield ""
-    total = count_verdicts(result.worst for result in run.rows)
-    yield f"{len(run.rows)} rows in the suite = {format_counts(total)}, each by its worst verdict in any document."
+    counts = run.conclusion.counts
+    yield f"{count_noun(run.conclusion.tests, 'test')} = {format_counts(counts)}. A test is a row judged in a document."
     yield ""
 
 
@@ -121,5 +125,5 @@ def _render_foot(run: FinishedRun) -> Iterator[str]:
     header, footer = run.evidence.header, run.evidence.footer
     suite = header["suite"]
     yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}."
-    yield f"Results {code(footer.get('digest', 'none'))}."
+    yield f"SHA-256 of {code(RESULTS)} {code(run.evidence.sha256)}."
     yield f"Started {code(header.get('started', 'at a time not told'))}; {code(footer.get('seconds', '?'))} seconds."

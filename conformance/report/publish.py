@@ -16,7 +16,7 @@ from ..certify.record import short
 from ..certify.rejudge import refuse_unsound
 from ..certify.signature import signatures_of
 from ..certify.statement import AUDIT, STATEMENT
-from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, OBSERVED, PASS, Verdict
+from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..plan.rows import Plan
 from ..system.files import read_bytes, replace_bytes, replace_text
 from . import certificate_page
@@ -28,6 +28,7 @@ from .finished_run import FinishedRun
 from .landing import pair_versions
 from .markdown import inert
 from .others import fill_others
+from .rows import describe_cases
 from .site import INDEX as SPECIFICATION
 from .site import write_site
 
@@ -77,12 +78,13 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
     certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
     before = find_results(folder)
     replaced = _describe_replacement(before[0], evidence) if before else None
-    replace_bytes(folder / PUBLISHED, pack(data))
+    packed = pack(data)
+    replace_bytes(folder / PUBLISHED, packed)
     for path in before:
         if path.name != PUBLISHED:
             path.unlink()
-    text = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), brief=True)[PAGE]
-    replace_text(folder / PAGE, text)
+    texts = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), packed)
+    replace_text(folder / PAGE, texts[PAGE])
     for file in _CERTIFICATE:
         (folder / file).unlink(missing_ok=True)
     for file, content in certificate.items():
@@ -97,15 +99,14 @@ def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
 
 
 def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
-    """Say which published results are replaced, and how many verdicts failed in them and in the new ones."""
+    """Say which published results are replaced; None if they are the same."""
     try:
         before = read(path)
     except Refused:
         return "replaces results that cannot be read any more"
     if before.header == evidence.header and before.results == evidence.results:
         return None
-    was, now = (sum(each.footer["verdicts"].get(v, 0) for v in BAD) for each in (before, evidence))
-    return f"replaces the run of {before.header['started']}, in which {was:,} verdicts failed; {now:,} fail now"
+    return f"replaces the run of {before.header['started']}"
 
 
 def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
@@ -190,7 +191,8 @@ def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | s
 # ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
 
 BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
-_COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, ERROR, OBSERVED, NOT_CLAIMED)
+COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
+"""The verdicts that a test can have."""
 
 
 def _write_counts(text: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> None:
@@ -204,13 +206,17 @@ def _write_counts(text: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> None:
 
 
 def _counts(runs: Sequence[tuple[Path, FinishedRun]]) -> Iterator[str]:
-    yield f"| backend | rows called | {' | '.join(_COLUMNS)} | failing cases, by what is wrong |\n"
-    yield f"|---{'|---:' * (1 + len(_COLUMNS))}|---|\n"
+    yield f"| backend | tests | {' | '.join(COLUMNS)} | what is wrong, and in how many cases |\n"
+    yield f"|---{'|---:' * (1 + len(COLUMNS))}|---|\n"
     for folder, facts in runs:
-        called = sum(result.outcome.kind != "none" for result in facts.evidence.results)
-        counts = [f"{facts.conclusion.counts.get(verdict, 0):,}" for verdict in _COLUMNS]
-        kinds = "; ".join(f"{inert(name)} {len(cases)}" for name, cases in facts.failures.items()) or "none"
-        yield f"| [{folder.name}]({folder.name}/{PAGE}) | {called:,} | {' | '.join(counts)} | {kinds} |\n"
+        run = facts.with_drawn
+        counts = [f"{run.conclusion.counts.get(verdict, 0):,}" for verdict in COLUMNS]
+        kinds = (
+            f"{inert(name)} {describe_cases(result for rows in cases.values() for result in rows)}"
+            for name, cases in run.failures.items()
+        )
+        numbers = " | ".join([f"{run.conclusion.tests:,}", *counts])
+        yield f"| [{folder.name}]({folder.name}/{PAGE}) | {numbers} | {'; '.join(kinds) or 'none'} |\n"
 
 
 def size(reports: Path) -> int:

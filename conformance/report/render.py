@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..certify.sentences import describe_blames
+from ..certify.standing import count_tests
 from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import cut
@@ -72,6 +73,7 @@ def _environment() -> Environment:
     environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
     environment.filters["as_time"] = format_time
     environment.filters["blames"] = describe_blames
+    environment.filters["tests"] = count_tests
     return environment
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +12,14 @@ from ..certify.command import folder_words
 from ..certify.folder import PAGE, PUBLISHED, RESULTS
 from ..certify.standing import Standing
 from ..model.verdicts import TABLE
+from ..plan.rows import drawn_number
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence, dump_inert
 from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import render_page
-from .rows import count_verdicts, group_pairs
+from .rows import group_pairs
 from .summary import describe_documents, describe_whole, list_limits
 from .table_sections import (
     collect_facets,
@@ -56,15 +58,20 @@ _SHORT = 12
 """Characters of a digest in the head; the run details have all."""
 
 
-def render(run: FinishedRun, brief: bool = False) -> str:
-    """The page; `brief`: as it is published, without the results and with links to what all published pages share."""
+def render(run: FinishedRun, packed: bytes = b"") -> str:
+    """The page. `packed`: the results as they are published beside it.
+
+    A published page holds no results, and links what all published pages share.
+    """
+    brief = bool(packed)
+    sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
     facets: Facets = {}
     documents = describe_documents(run)
     failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
     return render_page(
         "report.html",
         ("filters.js", "page.js"),
-        foot=f"run on {format_time(run.evidence.header['started'])}, results {run.evidence.footer.get('digest', '')}",
+        foot=f"run on {format_time(run.evidence.header['started'])}, results {sha256}",
         run=run,
         spec=run.plan.suite.spec,
         brief=brief,
@@ -73,12 +80,13 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         untested=list_limits(run),
         facts=_head_facts(run),
         evidence_file=PUBLISHED if brief else RESULTS,
-        digest=str(run.evidence.footer.get("digest", ""))[:_SHORT],
+        digest=sha256[:_SHORT],
         verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
         sections=_name_sections(brief, failures),
         **(_LINKS if brief else _NO_LINKS),
         standings=list(_merge_documents(run.standings)),
-        total=count_verdicts(result.worst for result in run.rows),
+        number_of_cases=len(run.plan.suite.cases),
+        drawn=any(drawn_number(result.row.id) for result in run.rows),
         rules=list(collect_rules(run)),
         failures=failures,
         first=next((entry for failure in failures for entry in failure.full), None),
@@ -89,7 +97,7 @@ def render(run: FinishedRun, brief: bool = False) -> str:
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run, brief),
         cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
-        details=list(_details(run, brief)),
+        details=[*_details(run, brief), (f"SHA-256 of {PUBLISHED if brief else RESULTS}", sha256)],
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=dump_inert(list(facets)),

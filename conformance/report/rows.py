@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from ..certify.evidence import Refused
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
-from ..plan.rows import Row
+from ..plan.rows import Row, drawn_number
 from ..run.row import result_without_call
+from ..system.terminal import count_noun
 
 
 class RowResult(NamedTuple):
@@ -70,16 +71,29 @@ def _check_verdicts(row: Row, verdicts: Mapping[str, Verdict]) -> None:
 
 
 class RowGroup(NamedTuple):
-    """Rows of one rule, operation and type with the same verdicts, grouped so that they are counted once."""
+    """Rows of one rule, operation and type that are the same tests, grouped so that they are counted once."""
 
     first: RowResult
     number: int
+    tests: Mapping[str, Verdict]
+    """The tests that each of the rows is, by document."""
 
 
-def group_rows(rows: Iterable[RowResult]) -> tuple[RowGroup, ...]:
-    """The groups of some rows of one rule, in the order of their first rows."""
-    groups = group_pairs(((r.row.operation, r.row.type, "large" in r.row.facets, *r.verdicts.items()), r) for r in rows)
-    return tuple(RowGroup(same[0], len(same)) for same in groups.values())
+def group_rows(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[RowGroup, ...]:
+    """The groups of some rows of one rule, each with its tests, in the order of their first rows."""
+    groups = group_pairs(
+        ((result.row.operation, result.row.type, *tests.items()), (result, tests)) for result, tests in rows
+    )
+    return tuple(RowGroup(same[0][0], len(same), same[0][1]) for same in groups.values())
+
+
+def count_groups(groups: Iterable[RowGroup], document: str = "") -> Mapping[Verdict, int]:
+    """Count the tests of groups by verdict, in one document or in all."""
+    counts: Counter[Verdict] = Counter()
+    for group in groups:
+        for each, verdict in group.tests.items():
+            counts[verdict] += group.number if document in ("", each) else 0
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
 def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
@@ -99,6 +113,19 @@ def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
 def format_counts(counts: Mapping[Verdict, int]) -> str:
     """Counts as a sum: `409 pass + 2 observed + 1 fail`."""
     return " + ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "0"
+
+
+def count_results(rows: Iterable[RowResult]) -> dict[Verdict, int]:
+    """Count rows in each of their documents by verdict, whether they are tests of the run or not."""
+    return count_verdicts(verdict for result in rows for verdict in result.verdicts.values())
+
+
+def describe_cases(rows: Iterable[RowResult]) -> str:
+    """Count the cases of some rows; drawn rows are no cases: `2 cases and 1 drawn row`."""
+    names = {result.row.case.id: drawn_number(result.row.id) is not None for result in rows}
+    drawn = sum(names.values())
+    parts = [count_noun(len(names) - drawn, "case")] * (len(names) > drawn or not drawn)
+    return " and ".join(parts + [count_noun(drawn, "drawn row")] * bool(drawn))
 
 
 def failing_documents(rows: Sequence[RowResult]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ..certify.sentences import describe_blames
-from ..certify.standing import Standing
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, VERDICTS, WAIVED, Document, Verdict
+from ..certify.standing import Standing, count_tests
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, WAIVED, Document, Verdict
 from ..system.exit_codes import CONFORMS, OVERDUE, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
 from .finished_run import FinishedRun
@@ -78,7 +78,7 @@ class DocumentState(NamedTuple):
     failed: int
     tests: int
     counts: Mapping[Verdict, int]
-    """The verdicts of all its rows, with those that are not claimed."""
+    """Its tests by verdict."""
     limits: tuple[str, ...]
     blames: str
     """How many tests break the text, answer what it forbids, or break only our rulings; empty if none fails."""
@@ -91,7 +91,7 @@ class Whole(NamedTuple):
     words: str
     failed: int
     counts: Mapping[Verdict, int]
-    """The verdicts of all tests of the claimed scope, each by its worst in any document."""
+    """Its tests by verdict."""
 
 
 def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
@@ -106,8 +106,8 @@ def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
 
 def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whole:
     """Describe the whole run: the state that decides, in words, and its tests by verdict."""
-    failed = sum(verdict in BAD for _, verdict in run.tests)
-    counts = Counter(verdict for _, verdict in run.tests)
+    counts = count_tests(run.standings)
+    failed = sum(counts.get(verdict, 0) for verdict in BAD)
     there = {each.state for each in documents}
     state = next(state for state in STATES if state in there and (state != "not run" or there == {"not run"}))
     code = run.conclusion.exit_code
@@ -120,23 +120,18 @@ def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whol
         if failed and state != "nothing shown"
         else state.capitalize()
     )
-    ordered = {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
-    return Whole(state, words, failed, ordered)
+    return Whole(state, words, failed, counts)
 
 
 def _describe_document(
     run: FinishedRun, document: Document, sentence: str, standings: Sequence[Standing]
 ) -> DocumentState:
-    counts: Counter[Verdict] = Counter()
-    for standing in standings:
-        counts.update(standing.counts)
-        counts.update(standing.optional)
-    failed = sum(counts[verdict] for verdict in BAD)
+    counts = count_tests(standings)
+    failed = sum(counts.get(verdict, 0) for verdict in BAD)
     limits = tuple(_limits(run, standings))
-    ordered = {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
     return DocumentState(
-        document, _state(run, document, standings, bool(limits)), sentence, failed,
-        sum(standing.tests for standing in standings), ordered, limits, describe_blames(standings) if failed else "",
+        document, _state(run, document, standings, bool(limits)), sentence, failed, sum(counts.values()), counts,
+        limits, describe_blames(standings) if failed else "",
     )  # fmt: skip
 
 
@@ -174,7 +169,7 @@ def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
     )
     if run.claims.answers_special_zero:
         yield "special_zero (the adapter does it)"
-    if waived := sum(standing.counts.get(WAIVED, 0) for standing in standings):
+    if waived := count_tests(standings).get(WAIVED):
         yield f"{count_noun(waived, 'test')} that fail and are waived"
 
 
@@ -195,5 +190,5 @@ def list_limits(run: FinishedRun) -> list[str]:
     names += [
         f"all but {what}" for what in (run.target.filter, run.target.shard and f"part {run.target.shard}") if what
     ]
-    lost = sum(verdict == NOT_RUN for _, verdict in run.tests)
+    lost = run.conclusion.counts.get(NOT_RUN, 0)
     return names + [f"{count_noun(lost, 'test')} that did not run"] * bool(lost)

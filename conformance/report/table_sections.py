@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..model import OBSERVED, Case, Rule, Verdict, fails
-from ..plan.rows import Row
 from .finished_run import FinishedRun
-from .rows import RowResult, count_verdicts, group_pairs
+from .rows import RowResult, count_groups, count_results, describe_cases, group_pairs
 from .wording import format_answer, format_call, format_lines
 
 Counts = Mapping[Verdict, int]
@@ -17,11 +16,12 @@ Counts = Mapping[Verdict, int]
 
 
 class RuleRow(NamedTuple):
-    """A rule, each document with its lines and the verdicts there, how many cases the rule has, and all its tests."""
+    """A rule, each document with its lines and the verdicts there, the cases of the rule, and all its tests."""
 
     rule: Rule
     documents: list[tuple[str, str, Counts]]
-    cases: int
+    cases: str
+    """Their number; empty if the rule has none."""
     counts: Counts
 
     @property
@@ -42,14 +42,13 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     """Collect every rule of the specification; a document that it does not bind only if a row failed there."""
     for rule_id, groups in run.groups.items():
         rule = run.plan.suite.spec.rules[rule_id]
-        tested = group_pairs((document, group) for group in groups for document in group.first.verdicts)
         documents: list[tuple[str, str, Counts]] = []
         for document in run.plan.suite.spec.documents:
-            lines, counts = format_lines(rule, document), run.count(tested.get(document, ()), [document])
+            lines, counts = format_lines(rule, document), count_groups(groups, document)
             if lines != "not bound" or fails(counts):
                 documents.append((document, lines, counts))
-        cases = len({result.row.case.id for result in run.rules[rule_id]})
-        yield RuleRow(rule, documents, cases, run.count(groups))
+        cases = describe_cases(run.rules[rule_id]) if groups else ""
+        yield RuleRow(rule, documents, cases, count_groups(groups))
 
 
 # ── matrix ────────────────────────────────────────────────────────────────────────────────────────
@@ -63,22 +62,16 @@ class Matrix(NamedTuple):
 
 
 def collect_matrix(run: FinishedRun, failing: bool = False) -> Matrix:
-    """Count the verdicts of every rule, operation and type; `failing`: of the rules with a failing test only."""
+    """Count the tests of every rule, operation and type; `failing`: of the rules with a failing test only."""
     columns = []
     for operation in run.plan.suite.spec.operations.values():
         columns += [(operation.id, type_) for type_ in operation.types]
-        if any(r.row.operation == operation.id and r.row.type not in operation.types for r in run.rows):
-            columns.append((operation.id, "unlisted"))
     rows = []
     for rule, groups in run.groups.items():
-        if groups and not (failing and not fails(run.count(groups))):
-            cells = group_pairs(((group.first.row.operation, _column(run, group.first.row)), group) for group in groups)
-            rows.append((rule, [run.count(cells.get(each, ())) for each in columns]))
+        if groups and not (failing and not fails(count_groups(groups))):
+            cells = group_pairs(((group.first.row.operation, group.first.row.type), group) for group in groups)
+            rows.append((rule, [count_groups(cells.get(each, ())) for each in columns]))
     return Matrix(group_pairs(columns), rows)
-
-
-def _column(run: FinishedRun, row: Row) -> str:
-    return row.type if row.type in run.plan.suite.spec.operations[row.operation].types else "unlisted"
 
 
 # ── unspecified calls ─────────────────────────────────────────────────────────────────────────────
@@ -96,7 +89,7 @@ class Observed(NamedTuple):
     call: str
     answer: str
     documents: list[str]
-    rows: int
+    tests: int
 
 
 def group_observations(run: FinishedRun) -> Observations:
@@ -124,15 +117,16 @@ def collect_observed_calls(run: FinishedRun) -> Iterator[Observed]:
         for answer, found in entries[rules, case_id].items():
             first = found[0][0]
             case = first.row.case
-            documents = list(dict.fromkeys(document for _, there in found for document in there))
-            yield Observed(rules, case, format_call(case, case.steps[first.step]), answer, documents, len(found))
+            every = [document for _, there in found for document in there]
+            documents, call = list(dict.fromkeys(every)), format_call(case, case.steps[first.step])
+            yield Observed(rules, case, call, answer, documents, len(every))
 
 
 class ObservedRules(NamedTuple):
     """Rules that leave calls unspecified, with the cases and tests of these calls, and how many were answered."""
 
     rules: tuple[str, ...]
-    cases: int
+    cases: str
     tests: int
     answered: int
 
@@ -140,14 +134,14 @@ class ObservedRules(NamedTuple):
 def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
     """Count the unspecified calls by the rules that leave them so, in the order of the rules."""
     order = list(run.plan.suite.spec.rules)
-    by_rules: dict[tuple[str, ...], list[tuple[str, RowResult]]] = {}
-    for (rules, case_id), answers in group_observations(run).items():
-        rows = [result for same in answers.values() for result, _ in same]
-        by_rules.setdefault(rules, []).extend((case_id, result) for result in rows)
+    by_rules: dict[tuple[str, ...], list[tuple[RowResult, tuple[str, ...]]]] = {}
+    for (rules, _), answers in group_observations(run).items():
+        by_rules.setdefault(rules, []).extend(found for same in answers.values() for found in same)
     for rules in sorted(by_rules, key=lambda rules: order.index(rules[0]) if rules else -1):
         found = by_rules[rules]
-        answered = sum(result.outcome.kind == "tensor" for _, result in found)
-        yield ObservedRules(rules, len({case_id for case_id, _ in found}), len(found), answered)
+        tests = sum(len(documents) for _, documents in found)
+        answered = sum(len(documents) for result, documents in found if result.outcome.kind == "tensor")
+        yield ObservedRules(rules, describe_cases(result for result, _ in found), tests, answered)
 
 
 # ── rows that were not tested ─────────────────────────────────────────────────────────────────────
@@ -157,15 +151,14 @@ class RowsOf(NamedTuple):
     """Rows that have one thing in common, such as a facet, a waiver or a reason not to be run."""
 
     about: Any
-    rows: int
     cases: list[str]
     counts: Mapping[Verdict, int]
 
 
 def count_rows(about: object, rows: Sequence[RowResult]) -> RowsOf:
-    """Count rows, their cases and their worst verdicts."""
+    """Count the cases of rows, and their verdicts in each document."""
     cases = list(dict.fromkeys(result.row.case.id for result in rows))
-    return RowsOf(about, len(rows), cases, count_verdicts(result.worst for result in rows))
+    return RowsOf(about, cases, count_results(rows))
 
 
 def collect_facets(run: FinishedRun) -> list[RowsOf]:

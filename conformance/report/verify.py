@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 from .. import report
 from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
 from ..certify.drawn import plan_of_run
-from ..certify.evidence import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, parse, read_content
+from ..certify.evidence import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, pack, parse, read_content
 from ..certify.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
 from ..certify.rejudge import contradictions
 from ..model import Result
 from ..plan.challenge import is_fresh
 from ..plan.rows import Plan, drawn_number
 from ..system.exit_codes import VOIDS_CERTIFICATES
+from ..system.files import read_bytes
 from ..system.terminal import count_noun
 from . import embedded
 from .others import clear_others
@@ -179,7 +180,8 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
     brief = is_packed(path)
-    texts = report.texts(plan, evidence, conclusion, tuple(written), brief=brief)
+    packed = (read_bytes(path) if path.name == PUBLISHED else pack(lines)) if brief else b""
+    texts = report.texts(plan, evidence, conclusion, tuple(written), packed)
     for name, file in written.items():
         there = read_content(file).decode("utf-8", "replace")
         there = clear_others(there) if brief and name == PAGE else there

@@ -303,13 +303,13 @@ def _remembering_reports(write: _Texts) -> _Texts:
 
     @wraps(write)
     def texts(
-        plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, brief: bool = False
+        plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b""
     ) -> Mapping[str, str]:
         results = hashlib.sha256(repr((evidence, conclusion)).encode("utf-8", "surrogatepass")).digest()
-        key = id(plan.suite), tuple(map(id, plan.rows)), results, brief
+        key = id(plan.suite), tuple(map(id, plan.rows)), results, packed
         _, written = memory[key] if key in memory else memory.keep(key, (plan, {}))
         if missing := [name for name in names if name not in written]:
-            written.update(write(plan, evidence, conclusion, missing, brief))
+            written.update(write(plan, evidence, conclusion, missing, packed))
         return {name: written[name] for name in names}
 
     return texts

@@ -264,7 +264,7 @@ def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command
             return command.run(mini("Flushes"), "--json")
 
     said = as_we_are_and_without(without_one, *NAIVE).expect(4)
-    assert "1 row not run" in said.data["why"]
+    assert "1 test not run" in said.data["why"]
 
 
 # ── green for the wrong reason ────────────────────────────────────────────────────────────────────

@@ -42,7 +42,7 @@ def test_a_waived_failure_is_counted_apart_and_the_rest_conforms(command: Comman
     said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {}), "--json").expect(0)
     assert said.data["verdicts"]["waived"] == 8
     assert said.data["verdicts"]["fail"] == 0
-    why = "the whole target conforms, with 8 verdicts waived, as far as 20 cases of another suite go"
+    why = "the whole target conforms, with 8 tests waived, as far as 20 cases of another suite go"
     assert said.data["why"] == why
     assert "with 1 waived" in said.data["sentences"][0]
     result = next(r for r in read(command.out / "results.jsonl").results if r.row == "patterns[StaticReshape-f32]")

@@ -37,7 +37,7 @@ def call(folder: Path, *words: str) -> Done:
 
 def kinds(text: str) -> list[str]:
     """The lines of the kinds of failures."""
-    return re.findall(r"^  (\w.* · .* rows?)$", text, re.MULTILINE)
+    return re.findall(r"^  (\w.* · .* tests?)$", text, re.MULTILINE)
 
 
 def lines_of_rows(text: str) -> list[str]:
@@ -54,8 +54,8 @@ def test_failing_rows_are_grouped_as_a_run_groups_them(here: Path, cli: Cli, mon
     assert kinds(done.text) == kinds(said.out)
     assert len(kinds(done.text)) > 3
     assert not lines_of_rows(done.text)
-    rows = sum(int(kind.split(" · ")[-1].split()[0]) for kind in kinds(done.text))
-    done.says(f"{rows} failed, ")
+    tests = sum(int(kind.split(" · ")[-1].split()[0]) for kind in kinds(done.text))
+    done.says(f"\n{tests} of ")
 
 
 def test_the_command_of_a_kind_repeats_its_failure_in_full(here: Path) -> None:

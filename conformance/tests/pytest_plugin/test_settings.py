@@ -110,7 +110,7 @@ def test_the_evidence_equals_that_of_a_run_with_the_same_settings(
         options = []
     more = ["-n", "2", "--adapter", "mine.py:Keeps"] if way == "xdist" else []  # named twice
     done = Done(complete, *QUIET, *F32, *options, *more, "--conformance-out", "session", adapter="mine.py:Keeps")
-    done.expect(0, "6 xfailed", "the whole target conforms", "verdicts waived")
+    done.expect(0, "6 xfailed", "the whole target conforms", "tests waived")
     run, session = lines_of(complete / "run"), lines_of(complete / "session")
     assert comparable(session) == comparable(run)
     assert [record["waiver"] for record in session if record.get("waiver")]

@@ -136,7 +136,7 @@ def test_what_documents_leave_open_is_shown_for_each_backend(runs: list[Finished
 
 def test_the_digests_of_the_results_stand_on_the_page(runs: list[FinishedRun]) -> None:
     page = render(runs)
-    assert all(run.evidence.footer["digest"] in page for run in runs)
+    assert all(run.evidence.sha256 in page for run in runs)
 
 
 def test_the_page_is_closed(runs: list[FinishedRun]) -> None:

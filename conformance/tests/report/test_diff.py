@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.model import VERDICTS, Claims, Result, Verdict
+from conformance.certify.conclude import conclude_evidence
+from conformance.certify.evidence import Evidence
+from conformance.load.spec import load_spec
+from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
+from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
+from conformance.report.finished_run import FinishedRun
+from conformance.report.landing import collect_libraries
+from conformance.run.row import result_without_call
 
 from ..runs import Right, Wrong, few, finished
 from ..small import Command, command
@@ -64,7 +73,8 @@ def test_two_equal_runs_differ_in_nothing(plan: Plan, tmp_path: Path) -> None:
     assert not found.changes
     assert not found.worse
     assert found.standings == ()
-    assert diff_report.format_verdict(found) == f"nothing changed in {len(plan.rows)} rows"
+    tests = sum(len(row.documents) for row in plan.rows)
+    assert diff_report.format_verdict(found) == f"nothing changed in {tests} tests"
 
 
 def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path) -> None:
@@ -136,13 +146,15 @@ def test_rows_that_were_not_asked_for_changed_by_the_target(plan: Plan, tmp_path
     assert ("target",) in causes(compared(plan, tmp_path, Right(), idle, target=target))
 
 
-def test_new_and_lost_rows_are_told_and_a_new_failure_is_worse(plan: Plan, tmp_path: Path) -> None:
+def test_rows_of_only_one_run_are_neither_better_nor_worse(plan: Plan, tmp_path: Path) -> None:
     def another(results: list[Result]) -> list[Result]:
         return [*results[1:], results[0]._replace(row="new[StaticReshape-f32]", verdicts={"static-oneapi": "fail"})]
 
     found = compared(plan, tmp_path, Right(), another)
     told = {change.row: change for change in found.changes}
-    assert told["new[StaticReshape-f32]"].direction == "worse"
+    assert told["new[StaticReshape-f32]"].now == "fail"
+    assert {change.direction for change in found.changes} == {"other"}
+    assert not any(change.direction == "worse" for change in found.changes)
     assert told[plan.rows[0].id].now == "no such row"
 
 
@@ -241,3 +253,103 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
         assert (command.folder / name).stat().st_size > 1000
     command("diff", right, wrong, *few, "--out", command.folder / "changes.pdf").expect(2)
     command("diff", right, command.folder, *few).expect(2)
+
+
+# ── drawn rows ────────────────────────────────────────────────────────────────────────────────────
+
+DRAWN = Drawn(0, 60)
+
+
+class Calls(NamedTuple):
+    """A run as it calls drawn rows: those that fail, and how many it calls."""
+
+    failing: tuple[int, ...]
+    calls: int = DRAWN.calls
+    seed: int = DRAWN.seed
+    kept: int = 99
+    """The number of failures that the evidence holds; the others are of kinds that it has."""
+    leaves_out: tuple[str, ...] = ()
+
+
+def drawn_run(plan: Plan, folder: Path, calls: Calls) -> Evidence:
+    """A right run of a few cases, after which drawn rows are called."""
+    claims = Claims(tuple(plan.suite.spec.operations), calls.leaves_out)
+    rows = list(Drawer(plan.suite.spec, claims).rows(Drawn(calls.seed, DRAWN.calls)))
+    results = [result_without_call(rows[number], "fail") for number in calls.failing]
+    outcome = (Outcome("tensor", "f32", (7,)),)
+    failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
+    drawn = {"seed": calls.seed, "calls": DRAWN.calls}
+    evidence = finished(plan, Right(), folder, drawn=drawn, claims=claims._asdict()).evidence
+    footer = {**evidence.footer, "drawn": {"calls": calls.calls, "failures": len(failed)}}
+    return replace(evidence, results=(*evidence.results, *failed[: calls.kept]), footer=footer)
+
+
+@cache
+def same_rule() -> tuple[int, int]:
+    """The numbers of two drawn rows about the same rule."""
+    spec = load_spec()
+    rules: dict[str, int] = {}
+    for number, row in enumerate(Drawer(spec, Claims(tuple(spec.operations))).rows(DRAWN)):
+        if row.case.rule in rules:
+            return rules[row.case.rule], number
+        rules[row.case.rule] = number
+    raise AssertionError
+
+
+BOTH_CALLED: Mapping[str, tuple[Calls, Calls, str]] = {
+    "fails in the new run only": (Calls(()), Calls((7,)), "worse"),
+    "fails in the old run only": (Calls((7,)), Calls(()), "better"),
+    "fails beside another one": (Calls((3,)), Calls((3, 7)), "worse"),
+    "the last that both called": (Calls((), calls=8), Calls((7,)), "worse"),
+}
+NOT_BOTH: Mapping[str, tuple[Calls, Calls]] = {
+    "the old run ended before": (Calls((), calls=7), Calls((7,))),
+    "the new run ended before": (Calls((7,)), Calls((), calls=7)),
+    "another seed": (Calls((), seed=1), Calls((7,))),
+    "other claims": (Calls((), leaves_out=("layout:cropped",)), Calls((7,))),
+}
+
+
+@pytest.mark.parametrize("name", BOTH_CALLED)
+def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Path, name: str) -> None:
+    was, now, way = BOTH_CALLED[name]
+    found = difference(drawn_run(plan, tmp_path / "old", was), drawn_run(plan, tmp_path / "new", now), plan)
+    (change,) = found.changes
+    assert change.case == "drawn-0-7"
+    assert (change.direction, found.worse) == (way, way == "worse")
+    assert (change.was, change.now) == (("did not fail", "fail") if way == "worse" else ("fail", "did not fail"))
+    assert found.counts[change.direction] == len(change.documents)
+    assert found.not_compared == 0
+
+
+@pytest.mark.parametrize("name", NOT_BOTH)
+def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path: Path, name: str) -> None:
+    was, now = NOT_BOTH[name]
+    old, new = drawn_run(plan, tmp_path / "old", was), drawn_run(plan, tmp_path / "new", now)
+    found = difference(old, new, plan)
+    assert (found.changes, found.worse, found.standings) == ((), False, ())
+    assert found.not_compared == 1
+    assert any(pair.was.failed != pair.now.failed for pair in found.documents), "both pages keep their numbers"
+    for way in WAYS.values():
+        assert "not compared: 1 drawn row that failed in one run" in way(found).lower()
+    runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)]
+    (library,) = collect_libraries(runs, ("old", "new"), (), {})
+    assert library.lines[0].change == "since 1: no test fails"
+
+
+def test_a_drawn_row_of_another_suite_is_not_compared(plan: Plan, tmp_path: Path) -> None:
+    old, new = drawn_run(plan, tmp_path / "old", Calls(())), drawn_run(plan, tmp_path / "new", Calls((7,)))
+    suite = {**old.header["suite"], "digest": "another"}
+    found = difference(replace(old, header={**old.header, "suite": suite}), new, plan)
+    assert not found.changes
+    assert not found.worse
+
+
+def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp_path: Path) -> None:
+    """A run keeps the first failure of each kind; a later row about the same rule may be another one."""
+    first, second = same_rule()
+    both = Calls((first, second), kept=1)
+    new = replace(drawn_run(plan, tmp_path / "new", Calls((second,))))
+    found = difference(drawn_run(plan, tmp_path / "old", both), new, plan)
+    assert {change.case: change.direction for change in found.changes} == {f"drawn-0-{first}": "better"}
+    assert found.not_compared == 1

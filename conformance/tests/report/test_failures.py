@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from conformance.cli.main import main
+from conformance.cli.run_summary import data_of, show
 from conformance.model import BLAMES, Array
-from conformance.report import junit, report_page
+from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import Values, format_number, show_values
 
 from ..runs import Right, Wrong, few, finished
 from .page import Page
+from .shown_numbers import read_first_failures
 
 CASES = """about: A few, the last first.
 cases:
@@ -64,6 +66,17 @@ def test_single_calls_come_before_chains_and_small_ones_before_large_ones(groups
     assert cases[:2] == ["small", "large"]
 
 
+def test_all_reports_begin_with_the_same_failure(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(run.plan, run.evidence, run.conclusion, tmp_path, "usual")
+    terminal = capsys.readouterr().out
+    firsts = read_first_failures(report_page.render(run), markdown.render(run), terminal)
+    data = data_of(run.plan, run.conclusion, run.evidence, None)
+    assert firsts == dict.fromkeys(("page", "summary.md", "terminal"), data["failures"][0]["row"])
+    assert firsts["page"].startswith("small[")
+
+
 def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[FailureGroup]) -> None:
     card = next(entry for entry in groups[0].full if entry.case.id == "in-a-chain")
     assert card.title.endswith(": the dims go & come back")
@@ -72,7 +85,8 @@ def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[Fai
 
 
 def test_the_tests_of_all_groups_are_those_that_fail(run: FinishedRun, groups: list[FailureGroup]) -> None:
-    assert sum(group.rows for group in groups) == sum(bool(result.failing) for result in run.rows)
+    assert sum(group.failures.tests for group in groups) == sum(len(result.failing) for result in run.rows)
+    assert not any(group.failures.outside for group in groups)
 
 
 def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, groups: list[FailureGroup]) -> None:

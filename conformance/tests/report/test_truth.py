@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 import shutil
@@ -120,8 +121,10 @@ def test_the_command_on_the_page_verifies_it(
 
 def test_the_evidence_that_a_page_names_is_that_of_the_page(folder: Callable[[str], Path]) -> None:
     page = folder("broken:zero-flag-ignored") / PAGE
-    evidence = parse(read_content(evidence_of(page)), evidence_of(page))
-    assert f"</a> {evidence.footer['digest'][:12]}" in page.read_text(encoding="utf-8")
+    digest = hashlib.sha256(evidence_of(page).read_bytes()).hexdigest()
+    html = page.read_text(encoding="utf-8")
+    assert f"{evidence_of(page).name}</a> SHA-256 {digest[:12]}" in html
+    assert f"<th scope=row>SHA-256 of {evidence_of(page).name}<td>{digest}" in html
 
 
 def test_a_published_page_without_its_evidence_says_what_is_missing(

@@ -1,0 +1,179 @@
+"""One unit and one denominator: all reports of a run count the same tests, each a row judged in a document."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import report
+from conformance.certify.conclude import conclude_evidence
+from conformance.certify.drawn import plan_of_run
+from conformance.certify.evidence import Evidence, pack, read
+from conformance.certify.folder import find_published_results
+from conformance.certify.statement import EXTENSION, statement_of
+from conformance.cli.run_summary import data_of, show
+from conformance.load.cases import load_suite
+from conformance.model.verdicts import COLOURS
+from conformance.plan.rows import Plan, drawn_number, plan_of
+from conformance.report.diff import difference
+from conformance.report.finished_run import FinishedRun
+from conformance.report.landing import collect_libraries
+from conformance.report.table_sections import collect_matrix, collect_rules
+
+from ..certify.test_waive import waivers
+from ..miniatures import LeavesOut
+from ..published import REPORTS, translate
+from ..small import Command, command, mini, plan_once, suite
+from .shown_numbers import (
+    COUNTED,
+    Shown,
+    count_by_hand,
+    failing,
+    read_badge,
+    read_first_failures,
+    read_json,
+    read_page,
+    read_summary,
+    read_terminal,
+)
+
+__all__ = ["command"]
+FEW = ("executorch-1.5.1", "numpy-raw-2.4.6")
+FOLDERS = [
+    pytest.param(folder, id=folder.name, marks=() if folder.name in FEW else pytest.mark.slow)
+    for folder in sorted(REPORTS.glob("*/"))
+    if find_published_results(folder)
+]
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Plan:
+    return plan_of(load_suite())
+
+
+def assert_same(shown: Shown, expected: Mapping[str, Counter[str]], where: str) -> None:
+    """Assert that each number is that of its document, or that of all."""
+    whole: Counter[str] = sum(expected.values(), Counter())
+    for place, tests in shown.tests.items():
+        assert tests == expected.get(place, whole).total(), (where, place)
+    for place, number in shown.failing.items():
+        assert number == failing(expected.get(place, whole)), (where, place)
+    for place, verdicts in shown.verdicts.items():
+        due = expected.get(place.removeprefix("bar of "), whole)
+        if place.startswith("bar of "):
+            due = sum((Counter({COLOURS[verdict]: due[verdict]}) for verdict in due), Counter())
+        assert verdicts == due, (where, place)
+
+
+def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str, str]) -> dict[str, Counter[str]]:
+    """Compare what all reports show with what is counted by hand; return the latter."""
+    conclusion = conclude_evidence(plan, evidence)
+    run = FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
+    expected = count_by_hand(run.plan, evidence)
+    whole: Counter[str] = sum(expected.values(), Counter())
+    assert set(whole) <= set(COUNTED)
+    assert conclusion.counts == whole
+    shown = read_page(texts["report.html"])
+    assert set(expected) == {place for place in shown.tests if place in plan.suite.spec.documents}
+    assert_same(shown, expected, "page")
+    assert_same(read_summary(texts["summary.md"]), expected, "summary.md")
+    assert_same(read_badge(texts["badge.json"]), expected, "badge")
+    assert_same(read_terminal(terminal), expected, "terminal")
+    data = data_of(plan, conclusion, evidence, None)
+    assert_same(read_json(data), expected, "--json")
+    if failing(whole):
+        first = data["failures"][0]["row"]
+        for place, row in read_first_failures(texts["report.html"], texts["summary.md"], terminal).items():
+            assert row == (first.partition("[")[0] if row.startswith("drawn-") else first), place
+
+    matrix = [cell for _, cells in collect_matrix(run).rows for cell in cells]
+    assert sum(map(Counter, matrix), Counter()) == whole
+    rules = list(collect_rules(run))
+    assert sum((Counter(rule.counts) for rule in rules), Counter()) == whole
+    for document, counts in expected.items():
+        assert sum(failing(each) for rule in rules for name, _, each in rule.documents if name == document) == failing(
+            counts
+        )
+
+    (library,) = collect_libraries([FinishedRun(plan, evidence, conclusion)], ["it"], (), {})
+    (line,) = library.lines
+    assert (line.whole.failed, line.tests, line.whole.counts) == (failing(whole), whole.total(), whole)
+    for each in line.documents:
+        assert each.counts == expected.get(each.document.id, {})
+        assert (each.failed, each.tests) == (failing(each.counts), sum(each.counts.values()))
+    return expected
+
+
+def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) -> None:
+    assert f"The suite has {len(plan.suite.cases):,} case" in html
+    failed = [each.row for each in evidence.results if {*each.verdicts.values()} & {"fail", "error"}]
+    drawn = {row.partition("[")[0] for row in failed if drawn_number(row)}
+    cases = {row.partition("[")[0] for row in failed} - drawn
+    titles = re.findall(r'<h3 id="wrong-\d+">(.*?)</h3>', html)
+    for noun, names in (("case", cases), ("drawn row", drawn)):
+        told = [int(number) for title in titles for number in re.findall(rf"(\d+) {noun}s?\b", title)]
+        assert all(number <= len(names) for number in told)
+        assert sum(told) >= len(names)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_published_evidence_has_the_same_numbers_everywhere(
+    folder: Path, bundled: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = find_published_results(folder)
+    assert path is not None
+    evidence = translate(read(path))
+    conclusion = conclude_evidence(bundled, evidence)
+    names = ("report.html", "summary.md", "badge.json")
+    texts = report.texts(bundled, evidence, conclusion, names, packed=path.read_bytes())
+    show(bundled, evidence, conclusion, folder, "usual")
+    check_all(bundled, evidence, capsys.readouterr().out, texts)
+    assert_drawn_rows_are_no_cases(bundled, evidence, texts["report.html"])
+
+
+RUNS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
+    "all right": ("reference", ()),
+    "wrong": (mini("Flushes"), ()),
+    "errors": (mini("Errs"), ()),
+    "wrong where nothing is claimed": (mini("LeavesOut"), ()),
+    "a type left out": (mini("LeavesOutOneType"), ()),
+    "one document": (mini("Accepts"), ("--document", "static-graph-v0.9")),
+    "one type": (mini("Accepts"), ("--type", "bf16")),
+    "waived": (mini("Flushes"), ("--waivers", waivers)),
+    "stopped early": (mini("Accepts"), ("--maxfail", "3")),
+    "drawn rows": ("broken:eight-buffers-in-turn", ("--hunt", "60")),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_has_the_same_numbers_everywhere(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setattr(LeavesOut, "instead", "wrong")
+    backend, words = RUNS[name]
+    said = command.run(backend, *(waivers(tmp_path, {}) if word is waivers else word for word in words))
+    plan, evidence = plan_once(suite(None, command.cases)), read(command.out / "results.jsonl")
+    conclusion = conclude_evidence(plan, evidence)
+    texts = report.texts(plan, evidence, conclusion, ("report.html", "summary.md", "badge.json"))
+    expected = check_all(plan, evidence, said.out, texts)
+    assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
+    for pair in difference(evidence, evidence, plan).documents:
+        assert pair.now.counts == pair.was.counts == expected.get(pair.was.document.id, {})
+    statement = statement_of(evidence, evidence.sha256, conclusion, 1, None)
+    assert statement["predicate"][EXTENSION]["summary"][0] == conclusion.why
+    whole: Counter[str] = sum(expected.values(), Counter())
+    if failed := failing(whole):
+        assert conclusion.why == f"{failed} of {whole.total()} tests fail{'s' if failed == 1 else ''}"
+
+
+def test_a_published_page_has_the_numbers_of_the_run(command: Command) -> None:
+    command.run(mini("Flushes"))
+    plan, evidence = plan_once(suite(None, command.cases)), read(command.out / "results.jsonl")
+    packed = pack((command.out / "results.jsonl").read_bytes())
+    page = report.texts(plan, evidence, conclude_evidence(plan, evidence), ("report.html",), packed=packed)
+    assert_same(read_page(page["report.html"]), count_by_hand(plan, evidence), "published page")
