@@ -35,7 +35,7 @@ MEANINGS: dict[Column, Meaning] = {
     "capacity": Meaning("legal", (6,), ("rank-limit",)),
     "no room": Meaning("unspecified", None, ("strides-of-dst-overlap",), no_room=True),
 }
-# Written out once more, as the design has it: legal, illegal, unspecified, capacity, no room; then the same where left out.
+# Written out once more, as the design has it, in the order of COLUMNS; then the same where left out.
 DUE: dict[OutcomeKind, tuple[tuple[Verdict, ...], tuple[Verdict, ...]]] = {
     "tensor": (("pass", "fail", "observed", "pass", "observed"),) * 2,
     "rejected": (("fail", "pass", "observed", "observed", "observed"), ("not claimed",) * 5),
