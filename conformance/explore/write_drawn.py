@@ -80,7 +80,9 @@ class _Smaller:
 
     def find(self, case: Case) -> tuple[Row, Result] | None:
         """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
-        way = self.row.signature, self.row.given, self.row.shape_type
+        keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without it is
+        shape_type = self.row.shape_type if keeps_type else self.row.signature.shape_types[0]
+        way = self.row.signature, self.row.given, shape_type
         if not is_expressible(case, *way):  # merged lengths may be too long for the type of shape
             return None
         self.calls_left -= len(case.steps)

@@ -96,6 +96,25 @@ def test_a_call_that_fails_in_any_process_takes_few_of_them_to_be_made_small() -
     assert adapter.processes == 2
 
 
+class TakesListedShapes(Reference):
+    """Raises for each shape of a type that is not listed."""
+
+    def compile(self, graph: Graph) -> Program:
+        if any(node.shape is not None and node.shape.type not in ("s32", "s64") for node in graph.nodes):
+            raise RuntimeError("no")
+        return super().compile(graph)
+
+
+def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
+    adapter = TakesListedShapes()
+    rows = [row for row in many if row.case.shape_type]
+    failing = [(row, result) for row in rows if is_failure(result := next(run([row], adapter, EVERYTHING)))]
+    assert failing
+    for row, result in failing:
+        *_, smallest = write_drawn(row, result, adapter, EVERYTHING)
+        assert f"shape_type: {row.case.shape_type}\n" in smallest
+
+
 def test_a_run_without_drawn_rows_says_nothing_of_them(tmp_path: Path) -> None:
     evidence = certified(tmp_path, "reference", 0)
     assert "drawn" not in evidence.header

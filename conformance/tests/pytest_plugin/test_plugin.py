@@ -129,6 +129,14 @@ def test_a_full_disk_is_one_line_that_names_the_file_even_if_warnings_are_errors
     done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
 
 
+def test_a_report_that_fails_is_told_and_costs_no_verdict(few: Path) -> None:
+    (few / "conftest.py").write_text("from conformance.report import junit\njunit.render = None\n", encoding="utf-8")
+    done = Done(few, *FEW, "-q", *STATIC, "--conformance-out=out")
+    told = "junit.xml is not written: the suite failed with TypeError: 'NoneType' object is not callable"
+    done.expect(0, told, "results: out/results.jsonl", never="Traceback")
+    assert (few / "out" / "report.html").is_file()
+
+
 def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(few: Path) -> None:
     text = "import os\ndef pytest_sessionfinish():\n    os.makedirs('out/results.jsonl/x')\n"
     (few / "conftest.py").write_text(text, encoding="utf-8")

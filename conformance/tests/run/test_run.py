@@ -101,10 +101,10 @@ def test_json_tells_what_the_text_tells(command: Command) -> None:
 
 
 def test_without_a_folder_results_go_to_one_named_after_the_backend(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reporting: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = command("run", "reference", "--cases", command.cases, "--type", "f32")
+    said = reporting("run", "reference", "--cases", reporting.cases, "--type", "f32")
     assert "report: conformance-report/reference/report.html" in said.out
     assert (tmp_path / "conformance-report" / "reference" / "results.jsonl").is_file()
 
