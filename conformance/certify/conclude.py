@@ -9,7 +9,7 @@ from typing import Any
 
 from ..adapter import FAMILIES, is_own
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
+from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
 from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
@@ -18,9 +18,11 @@ from .blame import Blamed, Blamer, find_answered_types
 from .drawn import plan_of_run
 from .evidence import Evidence, Target
 from .sentences import (
+    describe_failures_in_unclaimed_types,
     describe_missing_cases,
     note_adapter_errors,
     note_failures_in_unlisted_types,
+    note_unclaimed_operations,
     note_unclaimed_passes,
     reach,
     write_sentences,
@@ -29,11 +31,12 @@ from .standing import (
     Blames,
     RowGroup,
     Standing,
+    counts_for,
     describe_gap,
     group_rows,
+    has_standing,
     in_target,
     is_required,
-    listed_types,
     standings_of,
 )
 
@@ -115,34 +118,44 @@ def conclude(
     counts: Counter[Verdict] = Counter()
     by_standing: dict[tuple[str, str], list[RowGroup]] = {}
     unlisted: list[RowGroup] = []
+    unclaimed: list[RowGroup] = []
     tests = 0
-    listed = listed_types(plan.suite)
     groups = group_rows(plan.rows, results)
     for group in groups:
         row = group.rows[0]
-        within = []
+        within: list[Verdict] = []
+        outside: list[Verdict] = []
         for document, verdict in group.verdicts.items():
             counts[verdict] += len(group.rows)
-            if row.type in listed[document] and in_target(row, document, target, claims):
-                by_standing.setdefault((document, row.type), []).append(group)
-                within.append(verdict)
+            if has_standing(row, document, target, claims):
+                standing = by_standing.setdefault((document, row.type), [])
+                if counts_for(row, document, target, claims):
+                    standing.append(group)
+                    within.append(verdict)
+                else:
+                    outside.append(verdict)
+        if fails(outside):
+            unclaimed.append(group)
         if within and (is_required(row, claims) or fails(within)):
             tests += len(group.rows)
-        if not any(row.type in listed[document] for document in row.documents):
+        if row.type not in row.signature.types:
             unlisted.append(group)
+    deaths = describe_failures_in_unclaimed_types(unclaimed)
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
     if escaped:
         lie = f"{', '.join(escaped)}, planted and bad, was not caught; no verdict holds"
         code, why = UNTRUSTED, f"the harness caught itself lying: {lie}"
     else:
-        code, why = _exit_code(standings, by_standing, claims, target, overdue)
+        code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
         code, why = _limit_to_suite(plan.suite, code, why)
     if code in VOIDS_VERDICTS:
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
     notes = (
+        *([deaths] if deaths and deaths != why else []),
+        *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
         *note_unclaimed_passes(groups, claims),
         *note_failures_in_unlisted_types(unlisted),
         *note_adapter_errors(results.values()),
@@ -183,7 +196,7 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
 
 def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[RowGroup]],
-    claims: Claims, target: Target, overdue: tuple[str, ...],
+    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str,
 ) -> tuple[int, str]:  # fmt: skip
     verdicts: Counter[Verdict] = Counter()
     for (document, _), group in groups.items():
@@ -191,6 +204,8 @@ def _exit_code(
             verdicts[rows.verdicts[document]] += len(rows.rows)
     if failed := sum(verdicts[verdict] for verdict in BAD):
         return FAILS, f"{failed:,} verdict{'s' if failed > 1 else ''} in the target failed or erred"
+    if deaths:
+        return FAILS, deaths
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
@@ -240,5 +255,8 @@ def _is_facet(demand: str) -> bool:
 
 
 def _overlap(first: str, second: str) -> bool:
-    """True if leaving out one facet or family leaves out some of the other."""
-    return first == second or second == first.partition(":")[0] or first == second.partition(":")[0]
+    """True if leaving out one facet or family leaves out some of the other; two limits of one kind always do."""
+    family = first.partition(":")[0]
+    if family in LIMITS:
+        return family == second.partition(":")[0]
+    return second in (first, family) or first == second.partition(":")[0]

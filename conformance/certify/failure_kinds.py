@@ -10,7 +10,7 @@ from ..system.terminal import count_noun
 from .blame import HEAVIEST_FIRST, Blamed
 from .drawn import plan_of_run
 from .evidence import Evidence, Target
-from .standing import Blames, in_target
+from .standing import Blames, has_standing
 
 MOST_KINDS = 12
 """The most kinds of failures on the terminal; the report has all."""
@@ -60,8 +60,7 @@ def group_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Failures:
         if result.diagnosis:
             row = by_row[result.row]
             failed = {document: verdict for document, verdict in result.verdicts.items() if verdict in {*BAD, WAIVED}}
-            listed = row.type in row.signature.types
-            inside = {d: v for d, v in failed.items() if listed and in_target(row, d, target, claims)}
+            inside = {d: v for d, v in failed.items() if has_standing(row, d, target, claims)}
             outside += sum(verdict in BAD and document not in inside for document, verdict in failed.items())
             if inside:
                 blamed = min(blames.get(row.id, {}).values(), key=_weight, default=None)

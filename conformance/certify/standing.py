@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Suite, Verdict, Word
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, Blame, Claims, Result, Verdict, Word
 from ..plan.rows import Plan, Row
 from .blame import Blamed
 from .evidence import Target
@@ -24,13 +24,13 @@ class Standing:
     counts: Mapping[Verdict, int]
     """Verdicts of the required rows; all of them are in the denominator."""
     optional: Mapping[Verdict, int]
-    """Verdicts of rows in facets that are not claimed."""
+    """Verdicts of rows in facets that are not claimed; none if the type itself is not."""
     blames: Mapping[Blame, int]
     """Rows that fail, by whose sentence they break; errors of the adapter are none of them."""
     unshown: tuple[str, ...]
     """Rules that bind and have required rows, but no pass."""
     not_claimed: tuple[str, ...]
-    """Facets of rows of the suite that the backend does not claim."""
+    """Facets of rows of the suite that the backend does not claim; none if it does not claim the type itself."""
 
     @property
     def required(self) -> int:
@@ -40,12 +40,6 @@ class Standing:
     def tests(self) -> int:
         """The rows of the claimed scope, and those outside it that fail."""
         return self.required + sum(self.optional.get(verdict, 0) for verdict in BAD)
-
-
-def listed_types(suite: Suite) -> dict[str, tuple[str, ...]]:
-    """Return the element types that each document lists."""
-    spec = suite.spec
-    return {document.id: spec.operations[document.operation].types for document in spec.documents.values()}
 
 
 class RowGroup(NamedTuple):
@@ -79,9 +73,20 @@ def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
     )
 
 
+def has_standing(row: Row, document: str, target: Target, claims: Claims) -> bool:
+    """True if a run says something of a document for the type of a row: it is in the target, and its type is listed."""
+    return row.type in row.signature.types and in_target(row, document, target, claims)
+
+
+def counts_for(row: Row, document: str, target: Target, claims: Claims) -> bool:
+    """True if a verdict on a row counts for a document: operation and type are claimed, too."""
+    is_claimed = claims.offers(row.operation) and claims.offers_type(row.type)
+    return is_claimed and has_standing(row, document, target, claims)
+
+
 def is_required(row: Row, claims: Claims) -> bool:
     """True if conformity depends on a row: it is core, or all its facets are claimed."""
-    return not any(claims.leaves(facet) for facet in row.facets)
+    return not claims.left_out(row.facets)
 
 
 Blames = Mapping[str, Mapping[str, Blamed]]
@@ -122,7 +127,7 @@ def _standing(
                 shown[rule.id] = shown.get(rule.id, False) or verdict == PASS
         else:
             optional[verdict] += number
-            not_claimed.update(dict.fromkeys(sorted(facet for facet in row.facets if claims.leaves(facet))))
+            not_claimed.update(dict.fromkeys(sorted(claims.left_out(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
     return Standing(
         document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),

@@ -14,7 +14,7 @@ from ..certify.command import folder_words, run_words
 from ..certify.conclude import Conclusion
 from ..certify.evidence import Evidence, Target
 from ..certify.sentences import join_blames, reach
-from ..certify.standing import Standing, in_target, listed_types
+from ..certify.standing import Standing, counts_for, in_target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_RUN, VERDICTS, Claims, Verdict, fails, worst
 from ..model.verdicts import WORDS
@@ -73,18 +73,29 @@ class FinishedRun:
 
         `conclusion.tests` is their number.
         """
-        listed = listed_types(self.plan.suite)
         tests = []
         for result in self.rows:
-            there = [document for document in result.row.documents if result.row.type in listed[document]]
-            within = [result.verdicts[each] for each in there if self._is_in_target(result.row, [each])]
+            within = [result.verdicts[each] for each in self._counting_documents(result.row)]
             if within and (self._is_required(result.row.facets) or fails(within)):
                 tests.append((result, worst(within)))
         return tuple(tests)
 
+    def _counting_documents(self, row: Row) -> tuple[str, ...]:
+        """The documents for which a verdict on a row counts."""
+        key = (row.operation, row.type, "large" in row.facets)
+        if key not in self._counting:
+            self._counting[key] = tuple(
+                document for document in row.documents if counts_for(row, document, self.target, self.claims)
+            )
+        return self._counting[key]
+
+    @cached_property
+    def _counting(self) -> dict[tuple[str, str, bool], tuple[str, ...]]:
+        return {}
+
     def _is_required(self, facets: frozenset[str]) -> bool:
         if facets not in self._required:
-            self._required[facets] = not any(self.claims.leaves(facet) for facet in facets)
+            self._required[facets] = not self.claims.left_out(facets)
         return self._required[facets]
 
     @cached_property
@@ -144,23 +155,13 @@ class FinishedRun:
         row = result.row
         if "large" in row.facets and not self.target.large:
             return TOO_LARGE
-        if not self._is_in_target(row, row.documents):
+        if not any(in_target(row, document, self.target, self.claims) for document in row.documents):
             return "outside the target of this run"
         if self.target.filter:
             return f"not chosen by {self.target.filter}"
         if self.target.shard:
             return f"not in the part {self.target.shard} of the suite"
         return LOST
-
-    def _is_in_target(self, row: Row, documents: Sequence[str]) -> bool:
-        key = (row.operation, row.type, "large" in row.facets, tuple(documents))
-        if key not in self._asked:
-            self._asked[key] = any(in_target(row, document, self.target, self.claims) for document in documents)
-        return self._asked[key]
-
-    @cached_property
-    def _asked(self) -> dict[tuple[str, str, bool, tuple[str, ...]], bool]:
-        return {}
 
     # ── the conclusion ──
 

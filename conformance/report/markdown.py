@@ -104,7 +104,7 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
     yield "## Counts"
     yield ""
     if run.standings:
-        yield "| document | type | verdict | required | of these | failures | in facets left out |"
+        yield "| document | type | verdict | required | of these | failures | not claimed |"
         yield "|---|---|---|---:|---|---|---|"
     for each in run.standings:
         verdict = f"{MARKS[each.word]} {each.word}"

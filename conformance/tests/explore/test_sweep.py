@@ -223,7 +223,7 @@ def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, judged: list[R
     slow: dict[str, Counter[str]] = {}
     adapter = Off(how)
     for row in judged:
-        for document, verdict in run_row(row, adapter, False).verdicts.items():
+        for document, verdict in run_row(row, adapter).verdicts.items():
             slow.setdefault(document, Counter())[verdict] += 1
     assert {document: +Counter(counts) for document, counts in total.verdicts.items()} == slow
     assert any(counts["fail"] + counts["error"] for counts in slow.values())
@@ -260,5 +260,5 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
     plan = plan_of(with_cases(spec, spec_folder(), tmp_path / "cases"))
     row = next(row for row in plan.rows if row.operation == "StaticReshape")
     assert row.case.rule == "one-infer"
-    assert set(run_row(row, LastInferWins(), False).verdicts.values()) == {"fail"}
+    assert set(run_row(row, LastInferWins()).verdicts.values()) == {"fail"}
     assert case_text(row.case, rule, row, f"{diagnosis} {rule}") == failure.example["case"]
