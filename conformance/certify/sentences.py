@@ -74,8 +74,8 @@ def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
         return ""
     types = f"{join_names(sorted(failing))}, which {'are' if len(failing) > 1 else 'is'} not claimed"
     if failing.total() == 1:
-        return f"one test in {types}, crashes, hangs or changes memory that is not its own"
-    return f"{failing.total():,} tests in {types}, crash, hang or change memory that is not their own"
+        return f"one test in {types}, crashes, hangs or damages memory"
+    return f"{failing.total():,} tests in {types}, crash, hang or damage memory"
 
 
 def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:

@@ -232,7 +232,7 @@ def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, judged: list[R
 
 def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
     adapter = Reference()
-    adapter.claims = Claims(("StaticReshape",), ("type:f16",))
+    adapter.claims = Claims(("StaticReshape",), ("rank:1",))
     total = swept(spec, adapter, types=["f16"])
     legal, illegal, unspecified = (total.meanings["static-graph-v0.9"][kind] for kind in KINDS)
     counts = total.verdicts["static-graph-v0.9"]
@@ -240,6 +240,14 @@ def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
     assert counts["not claimed"] == illegal + unspecified - counts["observed"] > illegal
     other = swept(spec, adapter, operations=["DynamicReshape-1"])
     assert set(other.verdicts["dynamic-spec-v0.9"]) == {"not claimed"}
+
+
+def test_nothing_of_a_type_that_is_left_out_is_claimed(spec: Spec) -> None:
+    adapter = Reference()
+    adapter.claims = Claims(("StaticReshape",), ("type:f16",))
+    assert {verdict for counts in swept(spec, adapter, types=["f16"]).verdicts.values() for verdict in counts} == {
+        "not claimed"
+    }
 
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
