@@ -120,7 +120,7 @@ def conclude(
     unlisted: list[RowGroup] = []
     unclaimed: list[RowGroup] = []
     tests = 0
-    groups = group_rows(plan.rows, results)
+    groups = group_rows(plan.rows, results, claims)
     for group in groups:
         row = group.rows[0]
         within: list[Verdict] = []

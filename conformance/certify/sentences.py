@@ -138,9 +138,10 @@ def note_unclaimed_passes(groups: Iterable[RowGroup], claims: Claims) -> Iterato
     passes: dict[str, bool] = {}
     for group in groups:
         row, verdicts = group.rows[0], {*group.verdicts.values()} - {NOT_RUN}
-        unclaimed = [facet for facet in row.facets if claims.leaves(facet)]
+        unclaimed = claims.left_out(row.facets)
         if len(unclaimed) == 1 and row.operation in claims.operations and verdicts:
-            passes[unclaimed[0]] = passes.get(unclaimed[0], True) and verdicts <= RIGHT
+            (facet,) = unclaimed
+            passes[facet] = passes.get(facet, True) and verdicts <= RIGHT
     if facets := sorted(facet for facet, all_pass in passes.items() if all_pass):
         yield f"left out of the claims, and every row of it is right: {', '.join(facets)}"
 

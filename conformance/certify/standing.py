@@ -43,20 +43,23 @@ class Standing:
 
 
 class RowGroup(NamedTuple):
-    """Rows with the same operation, type, rule, facets and verdicts, grouped so that they are counted once."""
+    """Rows with the same operation, type, rule, unclaimed facets and verdicts; each group is counted once."""
 
     rows: list[Row]
     verdicts: Mapping[str, Verdict]
     """The verdict in each of their documents; `not run` if there is no result."""
 
 
-def group_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> list[RowGroup]:
+def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> list[RowGroup]:
     """Group rows by what a conclusion depends on, in the order of the first row of each group."""
     groups: dict[tuple[object, ...], RowGroup] = {}
+    needs: dict[frozenset[str], tuple[object, ...]] = {}
     for row in rows:
+        if row.facets not in needs:
+            needs[row.facets] = (claims.left_out(row.facets), "large" in row.facets)
         result = results.get(row.id)
         verdicts = result.verdicts if result else {}
-        key = (row.operation, row.type, row.documents, row.facets, row.case.rule, *verdicts.items())
+        key = (row.operation, row.type, row.documents, needs[row.facets], row.case.rule, *verdicts.items())
         if key not in groups:
             groups[key] = RowGroup([], {document: verdicts.get(document, NOT_RUN) for document in row.documents})
         groups[key].rows.append(row)

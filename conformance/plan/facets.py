@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from ..model import LAYOUT_FACETS, Case, Given, Operation, Step
 from ..model.cases import given_keys
@@ -21,7 +22,7 @@ def facets_of_case(case: Case) -> Iterator[str]:
         yield from _facets_of_keys(step)
         if len(step.shapes) > 1:
             yield "chain"
-    yield from _limit_facets(list(_dims_of_tensors(case)))
+    yield from _limit_facets(set(_dims_of_tensors(case)))
     if case.declared is not None:
         yield "declared"
     yield from _facets_of_keys(case)
@@ -45,29 +46,29 @@ def _facets_of_keys(part: Case | Step) -> Iterator[str]:
     return (facet.format(LAYOUT_FACETS.get(value, value)) for facet, value in keys)
 
 
-def _limit_facets(tensors: Sequence[Sequence[int]]) -> Iterator[str]:
+def _limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
     """Yield the highest rank of some tensors, and the largest limit that a length passes."""
     if rank := max(map(len, tensors)):
         yield f"rank:{rank}"
-    highest, lowest = (of((of(dims) for dims in tensors if dims), default=0) for of in (max, min))
+    lengths = {*chain.from_iterable(tensors), 0}
     for bits in _BITS:
-        if highest >= 1 << bits or lowest < -1 << bits:
+        if max(lengths) >= 1 << bits or min(lengths) < -1 << bits:
             yield f"length:2^{bits}"
             return
 
 
-def _dims_of_tensors(case: Case) -> Iterator[Sequence[int]]:
+def _dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
     """Yield the lengths of each tensor of a case: src, dst as shape and expectation have it, and dst as declared."""
     for step in case.steps:
         yield step.src
         yield from step.shapes
         yield from (expected.dims for expected in step.expect.values() if expected.dims)
     if isinstance(case.declared, tuple):
-        yield [length or 0 for length in case.declared]
+        yield tuple([length or 0 for length in case.declared])
     yield (1,) * case.shape_rank
     operand = case.attributes.get("shape")
     if operand is not None and operand.values and all(type(entry) is int for entry in operand.values):
-        yield operand.values
+        yield tuple(operand.values)
 
 
 def _changes_rank(case: Case) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from conformance.adapter import FACETS
+from conformance.adapter import FACETS, MEMBERS
 from conformance.adapter.check import MOST_DIMS
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
@@ -261,3 +262,12 @@ def test_a_row_is_frozen_and_equals_only_itself(rows: dict[str, Row]) -> None:
     assert row == row  # noqa: PLR0124 - equality is what this tests
     assert row != Row(*row)
     assert len({row, Row(*row)}) == 2
+
+
+def test_the_readme_of_adapters_lists_each_facet() -> None:
+    """By its family and its member; the ranks are a span."""
+    text = (small.ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
+    families, members = {name for name in FACETS if ":" not in name}, MEMBERS.items()
+    named = {member for family, some in members if not family.endswith(("type", "rank")) for member in some}
+    assert {name for name in families | named if not re.search(rf"`(\S+:)?{re.escape(name)}[:`]", text)} == set()
+    assert f"N from 1 to {MOST_DIMS}" in text
