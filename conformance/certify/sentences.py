@@ -80,7 +80,8 @@ def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
 
 def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:
     """Note the operations that nothing was tested of, because the backend does not claim them."""
-    if names := [name for name in target.operations or operations if not claims.offers(name)]:
+    asked = target.operations or (() if target.documents else operations)
+    if names := [name for name in asked if not claims.offers(name)]:
         yield f"not claimed, and so not called: {join_names(names)}"
 
 

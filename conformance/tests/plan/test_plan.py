@@ -174,12 +174,13 @@ cases:
      {{src: "f32[{_ONES}]", shape: [1], expect: unspecified}}]}}
   - {{id: short, rule: zero-literal, src: "f32[0, 2147483647]", shape: [-2147483648], special_zero: false,
      expect: reject}}
-  - {{id: length-of-src, rule: zero-literal, src: "f32[0, 2147483648]", shape: [0], special_zero: false, expect: "f32[0]"}}
+  - {{id: length-of-src, rule: zero-literal, src: "f32[0, 2147483648]", shape: [0], special_zero: false,
+     expect: "f32[0]"}}
   - {{id: entry-of-shape, rule: lower-bound, src: "f32[0]", shape: [-2147483649], special_zero: false, expect: reject}}
   - {{id: length-declared, rule: declared-output, src: "f32[1]", shape: [1], special_zero: false, expect: reject,
      declared: [9007199254740991]}}
-  - {{id: past-53-bits, rule: zero-literal, src: "f32[0]", special_zero: false, steps: [{{shape: [0], expect: "f32[0]"}},
-     {{shape: [0, 9007199254740992], expect: "f32[0, 9007199254740992]"}}]}}
+  - {{id: past-53-bits, rule: zero-literal, src: "f32[0]", special_zero: false, steps: [
+     {{shape: [0], expect: "f32[0]"}}, {{shape: [0, 9007199254740992], expect: "f32[0, 9007199254740992]"}}]}}
 """  # fmt: skip
 
 

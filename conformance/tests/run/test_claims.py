@@ -143,6 +143,12 @@ def test_a_limit_of_rank_leaves_out_every_call_past_it(command: Command) -> None
     assert all("; not claimed: rank:3; " in sentence for sentence in sentences(said).values())
 
 
+def test_a_report_names_a_limit_in_plain_words(reporting: Command) -> None:
+    reporting.run(f"{__name__}:FewDims").expect(0)
+    page = (reporting.out / "report.html").read_text(encoding="utf-8")
+    assert "<b>Not claimed:</b> more than 2 dimensions. <b>Not run:</b>" in page
+
+
 def test_no_call_past_a_limit_is_drawn(command: Command) -> None:
     """Number 271 declares dst with 13 dims."""
     said = command.run(f"{__name__}:TwelveDims", "--hunt", "272", "--json").expect(0)
