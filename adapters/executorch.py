@@ -18,7 +18,7 @@ from executorch.exir._serialize._program import (  # type: ignore[import-not-fou
 from executorch.runtime import Runtime  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from conformance import Tensor, Unsupported
-from conformance.model import STRIDED
+from conformance.model import STRIDED_FACETS
 
 from .shared import ArrayLibrary
 from .torch import NAMES, Torch
@@ -34,7 +34,7 @@ class ExecuTorch(ArrayLibrary):
 
     name, version = "executorch", metadata.version("executorch")
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = ("declared", "form", "runtime-shape", *(f"layout:{name}" for name in STRIDED))
+    leaves_out = ("declared", "form", "runtime-shape", *STRIDED_FACETS)
 
     def __init__(self) -> None:
         self.tensors = Torch()

@@ -12,7 +12,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignor
 
 from conformance import CannotStart, Claims, Graph, Identity, Tensor, Unsupported
 from conformance.adapter import rejection
-from conformance.model import STRIDED
+from conformance.model import STRIDED_FACETS
 from conformance.model.types import WIDTH
 
 from .onnx_model import OPSET, TYPES, arguments, model
@@ -23,7 +23,6 @@ ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issub
 REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
 PROVIDER = "CPUExecutionProvider"
 SILENT = 4
-LAYOUTS = tuple(f"layout:{layout}" for layout in STRIDED)
 """Not supported: of bf16 the library takes dense arrays only."""
 
 if (*map(int, ort.__version__.split(".")[:2]),) < (1, 20):
@@ -39,7 +38,7 @@ class OnnxRuntime:
     name: ClassVar[str] = "onnxruntime"
     level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     opset: ClassVar[int] = OPSET
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", *LAYOUTS))
+    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", *STRIDED_FACETS))
 
     @property
     def identity(self) -> Identity:

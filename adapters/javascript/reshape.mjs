@@ -4,7 +4,8 @@
 // Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.
 import { readSync, writeSync } from "node:fs";
 
-// CHANGE: your backend, and what it claims. Leave out the facets that your library does not support.
+// CHANGE: your backend, and what it claims. Leave out the facets that your library does not support, such as
+// "length:2^53" if it takes lengths as numbers.
 const BACKEND = {
   name: "template",
   version: "1",

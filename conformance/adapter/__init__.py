@@ -1,7 +1,7 @@
 """The base class and the checks of adapters, and the search for a backend by name."""
 
 from .bundled import Bundled, bundled_backends, bundled_folder
-from .check import FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
+from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter, modules_of_adapter
 from .find import REFERENCE, import_adapter, is_own, load_adapter, name_and_device, place_in
 from .function import (
@@ -15,6 +15,7 @@ from .function import (
 )
 
 __all__ = [
+    "FACETS",
     "FAMILIES",
     "MEMBERS",
     "REFERENCE",

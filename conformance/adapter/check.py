@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..model import EVERY, LAYOUTS, Adapter, Claims, Identity
+from ..model import EVERY, LAYOUT_FACETS, LAYOUTS, LIMITS, Adapter, Claims, Identity
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import short
@@ -113,25 +114,41 @@ def _check_claims(claims: Any, backend: str) -> None:
                 f"{backend}: `claims` has {short(name)}, where the name of an operation or a facet was due"
             )
     for facet in claims.leaves_out:
-        family, colon, member = facet.partition(":")
-        if family not in FAMILIES:
-            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; there are {', '.join(FAMILIES)}")
-        known = MEMBERS.get(family, ())
-        if colon and member not in known and not (family == "rank" and member.isdecimal()):
-            near = f"there are {', '.join(known)}" if known else f"the facet is {family!r}"
-            raise CannotStart(f"{backend}: leaves out {facet!r}, and {member!r} is no {family}; {near}")
+        if facet not in FACETS:
+            near = _nearest_facet(facet)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(FAMILIES)}"
+            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; {hint}")
 
 
+def _nearest_facet(facet: str) -> str | None:
+    """Return the facet that was meant; None if there is none like it."""
+    import difflib  # only needed here
+
+    family, _, member = facet.partition(":")
+    for layout, shared in LAYOUT_FACETS.items():
+        if facet == f"layout:{layout}":
+            return f"layout:{shared}"
+    if family in LIMITS and (size := re.fullmatch(r"(?:2\^)?([0-9]{1,9})", member)):
+        return f"{family}:{min(MEMBERS[family], key=lambda each: abs(int(each.removeprefix('2^')) - int(size[1])))}"
+    return next(iter(difflib.get_close_matches(facet, FACETS, n=1)), None)
+
+
+MOST_DIMS = 65
+"""The highest rank of a bundled case."""
 FAMILIES = (
-    "type", "shape-type", "runtime-shape", "chain", "declared", "form", "rank",
+    "type", "shape-type", "runtime-shape", "chain", "declared", "form", "rank", "length",
     *(key.facet.partition(":")[0] for key in (*STEP_KEYS, *CASE_KEYS) if key.facet),
 )  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),
-    "shape-type": (*WIDTH, "string"),
+    "shape-type": tuple(WIDTH),
     "runtime-shape": ("changing-rank",),
-    "layout": LAYOUTS,
+    "layout": tuple(layout for layout in LAYOUTS if layout != "dense" and layout not in LAYOUT_FACETS),
+    "rank": tuple(map(str, range(1, MOST_DIMS + 1))),
+    "length": ("2^31", "2^53"),
     "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "types"),
 }
-"""Families that have members; those of `rank` are numbers."""
+"""Families that have members."""
+FACETS = (*FAMILIES, *(f"{family}:{member}" for family, members in MEMBERS.items() for member in members))
+"""Every name that claims can leave out."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..adapter import CannotStart, modules_of_adapter, resolve_claims
 from ..isolate.backend import Isolation, as_remote, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.launch import DEFAULT_LIMITS, Limits
-from ..model import NOT_RUN, Adapter, Claims, Result, fails
+from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places, stay_in
@@ -31,14 +31,14 @@ from .evidence import Evidence, Refused, Target, Writer, header_of, part_of, sal
 from .folder import RESULTS, remove_reports
 from .rejudge import refuse_contradictions
 from .shards import in_shard
-from .standing import in_target
+from .standing import in_target, judged_documents
 from .subject import NO_SUBJECT, Subject, read_subject
 
 if TYPE_CHECKING:
     from ..isolate.dask_run import WorkerSetup
 
 Tick = Callable[[int, str, int], None]
-"""Is told the number of rows that ran, the case of the last one, and the number of rows that failed."""
+"""Called with the number of rows that ran, the case of the last one, and the number that failed in the target."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Order:
     spec: Path | None = None
     cases: Path | None = None
     maxfail: int | None = None
-    """The number of failed rows after which no row is called."""
+    """The number of rows that fail in the target after which no row is called."""
     drawn: int = 0
     """The number of rows that are drawn and called after the others."""
     write: Write | None = None
@@ -119,7 +119,7 @@ def certify(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    failed += fails(judged.verdicts.values())
+                    failed += _fails_in_target(row, judged, order.target, claims)
                 ran += is_run
                 tick(ran, row.case.id, failed)
                 written += 1
@@ -138,6 +138,11 @@ def certify(
     return writer.close(
         time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject
     )
+
+
+def _fails_in_target(row: Row, result: Result, target: Target, claims: Claims) -> bool:
+    """True if a row fails for a document that the run is to test, in an operation and a type that are claimed."""
+    return any(result.verdicts.get(document) in BAD for document in judged_documents(row, target, claims))
 
 
 def read_subject_of(adapter: Adapter, backend: str) -> Subject:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..adapter import FAMILIES, is_own
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict
+from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
 from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
@@ -19,9 +19,11 @@ from .blame import Blamed, Blamer
 from .drawn import plan_of_run
 from .evidence import Evidence, Target
 from .sentences import (
+    describe_failures_in_unclaimed_types,
     describe_missing_cases,
     note_adapter_errors,
     note_failures_in_unlisted_types,
+    note_unclaimed_operations,
     note_unclaimed_passes,
     reach,
     write_sentences,
@@ -33,6 +35,7 @@ from .standing import (
     count_tests,
     describe_gap,
     group_rows,
+    has_standing,
     in_target,
     judged_documents,
     standings_of,
@@ -121,26 +124,36 @@ def conclude(
     """
     by_standing: dict[tuple[str, str], list[RowGroup]] = {}
     unlisted: list[RowGroup] = []
-    groups = group_rows(plan.rows, results)
+    unclaimed: list[RowGroup] = []
+    groups = group_rows(plan.rows, results, claims)
     for group in groups:
         row = group.rows[0]
-        for document in judged_documents(row, target, claims):
-            by_standing.setdefault((document, row.type), []).append(group)
+        within = judged_documents(row, target, claims)
+        about = [document for document in row.documents if has_standing(row, document, target, claims)]
+        for document in about:
+            standing = by_standing.setdefault((document, row.type), [])
+            if document in within:
+                standing.append(group)
+        if not within and fails(group.verdicts[document] for document in about):
+            unclaimed.append(group)
         if row.type not in row.signature.types:
             unlisted.append(group)
+    deaths = describe_failures_in_unclaimed_types(unclaimed)
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
     if escaped:
         lie = f"{', '.join(escaped)}, planted and bad, was not caught; no verdict holds"
         code, why = UNTRUSTED, f"the harness caught itself lying: {lie}"
     else:
-        code, why = _exit_code(standings, by_standing, claims, target, overdue)
+        code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
         code, why = _limit_to_suite(plan.suite, code, why)
     if code in VOIDS_VERDICTS:
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
     notes = (
+        *([deaths] if deaths and deaths != why else []),
+        *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
         *note_unclaimed_passes(groups, claims),
         *note_failures_in_unlisted_types(unlisted),
         *note_adapter_errors(results.values()),
@@ -181,12 +194,14 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
 
 def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[RowGroup]],
-    claims: Claims, target: Target, overdue: tuple[str, ...],
+    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str,
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
     if failed := sum(tests[verdict] for verdict in BAD):
         number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
         return FAILS, f"{number} fail{'s' if failed == 1 else ''}"
+    if deaths:
+        return FAILS, deaths
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
@@ -237,5 +252,8 @@ def _is_facet(demand: str) -> bool:
 
 
 def _overlap(first: str, second: str) -> bool:
-    """True if leaving out one facet or family leaves out some of the other."""
-    return first == second or second == first.partition(":")[0] or first == second.partition(":")[0]
+    """True if leaving out one facet or family leaves out some of the other; two limits of one kind always do."""
+    family = first.partition(":")[0]
+    if family in LIMITS:
+        return family == second.partition(":")[0]
+    return second in (first, family) or first == second.partition(":")[0]

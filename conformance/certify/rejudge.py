@@ -122,7 +122,7 @@ def _due(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, .
 
 def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
     """Judge each step in each document."""
-    left_out = any(claims.leaves(facet) for facet in row.facets)
+    left_out = claims.left_out(row.facets)
     by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
     contents = result.content or [None] * len(result.outcomes)
     steps = [row.steps[result.step]] if row.case.generated else row.steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..model import BAD, BLAMES, ERROR, NOT_CLAIMED, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word
+from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, covers
 from ..system.terminal import count_noun
 from .evidence import Target
 from .standing import RowGroup, Standing, count_tests, describe_gap
@@ -65,6 +65,26 @@ def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
     return ", ".join(parts if text or not (forbidden or ruling) else ["keeps the text", *parts])
 
 
+def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
+    """Say how many tests fail although their type is not claimed, because they did more than answer; empty if none."""
+    failing: Counter[str] = Counter()
+    for group in groups:
+        failing[group.rows[0].type] += len(group.rows)
+    if not failing:
+        return ""
+    types = f"{join_names(sorted(failing))}, which {'are' if len(failing) > 1 else 'is'} not claimed"
+    if failing.total() == 1:
+        return f"one test in {types}, crashes, hangs or damages memory"
+    return f"{failing.total():,} tests in {types}, crash, hang or damage memory"
+
+
+def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:
+    """Note the operations that nothing was tested of, because the backend does not claim them."""
+    asked = target.operations or (() if target.documents else operations)
+    if names := [name for name in asked if not claims.offers(name)]:
+        yield f"not claimed, and so not called: {join_names(names)}"
+
+
 def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]:
     """Note failures in types that no document of the row lists; they are held against nobody."""
     failing: Counter[str] = Counter()
@@ -88,17 +108,18 @@ def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
             yield f"the adapter raised {name} in {rows}; if the library refuses calls so, add it to `refusals`"
 
 
+def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
+    """Name the element types of some standings that are not claimed, then the other facets, as the claims name them."""
+    group = list(group)
+    types = dict.fromkeys(f"type:{standing.type}" for standing in group if not claims.offers_type(standing.type))
+    facets = {facet for standing in group for facet in standing.not_claimed}
+    named = [name for name in claims.leaves_out if any(covers(name, facet) for facet in facets)]
+    return [*types, *(name for name in named if name.partition(":")[0] != "type")]
+
+
 def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
-    families = {facet for facet in claims.leaves_out if ":" not in facet}
-    facets = dict.fromkeys(
-        family if (family := facet.partition(":")[0]) in families else facet
-        for standing in group
-        for facet in standing.not_claimed
-    )
-    types = [standing.type for standing in group if standing.word == NOT_CLAIMED]
-    limits = [f"type:{type_}" for type_ in types] + [facet for facet in facets if not facet.startswith("type:")]
     parts = []
-    if limits:
+    if limits := name_limits(group, claims):
         parts.append(f"not claimed: {', '.join(limits)}")
     if target.types:
         parts.append(f"no more than {join_names(list(target.types))} was asked for")
@@ -117,9 +138,10 @@ def note_unclaimed_passes(groups: Iterable[RowGroup], claims: Claims) -> Iterato
     passes: dict[str, bool] = {}
     for group in groups:
         row, verdicts = group.rows[0], {*group.verdicts.values()} - {NOT_RUN}
-        unclaimed = [facet for facet in row.facets if claims.leaves(facet)]
+        unclaimed = claims.left_out(row.facets)
         if len(unclaimed) == 1 and row.operation in claims.operations and verdicts:
-            passes[unclaimed[0]] = passes.get(unclaimed[0], True) and verdicts <= RIGHT
+            (facet,) = unclaimed
+            passes[facet] = passes.get(facet, True) and verdicts <= RIGHT
     if facets := sorted(facet for facet, all_pass in passes.items() if all_pass):
         yield f"left out of the claims, and every row of it is right: {', '.join(facets)}"
 

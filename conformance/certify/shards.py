@@ -36,7 +36,7 @@ def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
     claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
     rows = [row for number, row in enumerate(plan.rows) if in_shard(number, str(target.shard))]
     missing, shown = 0, False
-    for group in group_rows(rows, {result.row: result for result in evidence.results}):
+    for group in group_rows(rows, {result.row: result for result in evidence.results}, claims):
         row = group.rows[0]
         if not is_required(row, claims):
             continue

@@ -25,13 +25,13 @@ class Standing:
     counts: Mapping[Verdict, int]
     """Verdicts of the required rows; all of them are tests."""
     optional: Mapping[Verdict, int]
-    """Verdicts of rows in facets that are not claimed."""
+    """Verdicts of rows in facets that are not claimed; none if the type itself is not."""
     blames: Mapping[Blame, int]
     """Tests that fail, by whose sentence they break; errors of the adapter are none of them."""
     unshown: tuple[str, ...]
     """Rules that bind and have required rows, but no pass."""
     not_claimed: tuple[str, ...]
-    """Facets of rows of the suite that the backend does not claim."""
+    """Facets of rows of the suite that the backend does not claim; none if it does not claim the type itself."""
 
     @property
     def required(self) -> int:
@@ -61,20 +61,23 @@ def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
 
 
 class RowGroup(NamedTuple):
-    """Rows with the same operation, type, rule, facets and verdicts, grouped so that they are counted once."""
+    """Rows with the same operation, type, rule, unclaimed facets and verdicts; each group is counted once."""
 
     rows: list[Row]
     verdicts: Mapping[str, Verdict]
     """The verdict in each of their documents; `not run` if there is no result."""
 
 
-def group_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> list[RowGroup]:
+def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> list[RowGroup]:
     """Group rows by what a conclusion depends on, in the order of the first row of each group."""
     groups: dict[tuple[object, ...], RowGroup] = {}
+    needs: dict[frozenset[str], tuple[object, ...]] = {}
     for row in rows:
+        if row.facets not in needs:
+            needs[row.facets] = (claims.left_out(row.facets), "large" in row.facets)
         result = results.get(row.id)
         verdicts = result.verdicts if result else {}
-        key = (row.operation, row.type, row.documents, row.facets, row.case.rule, *verdicts.items())
+        key = (row.operation, row.type, row.documents, needs[row.facets], row.case.rule, *verdicts.items())
         if key not in groups:
             groups[key] = RowGroup([], {document: verdicts.get(document, NOT_RUN) for document in row.documents})
         groups[key].rows.append(row)
@@ -91,16 +94,21 @@ def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
     )
 
 
+def has_standing(row: Row, document: str, target: Target, claims: Claims) -> bool:
+    """True if a run says something of a document for the type of a row: it is in the target, and its type is listed."""
+    return row.type in row.signature.types and in_target(row, document, target, claims)
+
+
 def is_required(row: Row, claims: Claims) -> bool:
     """True if conformity depends on a row: it is core, or all its facets are claimed."""
-    return not any(claims.leaves(facet) for facet in row.facets)
+    return not claims.left_out(row.facets)
 
 
 def judged_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
-    """Return the documents of the target that judge a row: those that list its type."""
-    if row.type not in row.signature.types:
+    """Return the documents for which the verdict on a row counts: operation and type are claimed, too."""
+    if not (claims.offers(row.operation) and claims.offers_type(row.type)):
         return ()
-    return tuple(document for document in row.documents if in_target(row, document, target, claims))
+    return tuple(document for document in row.documents if has_standing(row, document, target, claims))
 
 
 def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: Claims) -> dict[str, Verdict]:
@@ -148,7 +156,7 @@ def _standing(
                 shown[rule.id] = shown.get(rule.id, False) or verdict == PASS
         else:
             optional[verdict] += number
-            not_claimed.update(dict.fromkeys(sorted(facet for facet in row.facets if claims.leaves(facet))))
+            not_claimed.update(dict.fromkeys(sorted(claims.left_out(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
     return Standing(
         document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),

@@ -43,7 +43,7 @@ def _run(parser: Parser) -> None:
     parser.many("--type", "TYPE", "this element type only")
     parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
     parser.path("--lf", "DIR", "only rows that failed in the run of that folder; never conforms")
-    text = "call no further row after N rows failed; the others are not run"
+    text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
     parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")

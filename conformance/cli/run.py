@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from ..adapter import CannotStart
+from ..adapter import FACETS, CannotStart
 from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
 from ..certify.conclude import Conclusion, conclude_evidence
 from ..certify.drawn import Write
@@ -23,7 +23,7 @@ from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
-from ..model import Claims, Place, Suite, fails
+from ..model import Claims, Place, Suite, covers, fails
 from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
@@ -291,7 +291,8 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    known = {*facets, *(facet.partition(":")[0] for facet in facets), *spec.operations, *spec.documents, *types}
+    claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
+    known = {*claimable, *spec.operations, *spec.documents, *types}
     for name in names or ():
         if name not in known:
             raise Usage(unknown("requirement", name, sorted(known)))

@@ -10,7 +10,7 @@ from .. import __version__
 from ..isolate.backend import Isolation
 from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain
-from ..model import Given, Layout, Spec
+from ..model import LAYOUT_FACETS, Given, Layout, Spec
 from ..plan.facets import RUNTIME_SHAPE
 
 _SHAPES = 1024
@@ -42,7 +42,8 @@ class Way(NamedTuple):
         facets = {f"type:{self.type}"}
         if self.given != "attribute":
             facets |= {f"shape-type:{self.shape_type}"} | ({RUNTIME_SHAPE} if self.given == "runtime" else set())
-        return frozenset(facets | ({f"layout:{self.layout}"} if self.layout != "dense" else set()))
+        layout = LAYOUT_FACETS.get(self.layout, self.layout)
+        return frozenset(facets | ({f"layout:{layout}"} if layout != "dense" else set()))
 
 
 class Block(NamedTuple):

@@ -129,7 +129,7 @@ def _way_of(counterexample: Counterexample) -> tuple[str, bool]:
 
 
 def _claims(claims: Claims, row: Row) -> bool:
-    return row.operation in claims.operations and not any(claims.leaves(facet) for facet in row.facets)
+    return row.operation in claims.operations and not claims.left_out(row.facets)
 
 
 def _comparable(outcome: Outcome) -> tuple[object, ...]:

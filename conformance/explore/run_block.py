@@ -51,8 +51,8 @@ class _Source(NamedTuple):
     image: Image
     shapes: Sequence[Image]
     """The shapes that are passed when the calls run; empty where they are attributes."""
-    left_out: bool
-    """True if the backend does not claim a facet of the way."""
+    left_out: frozenset[str]
+    """The facets of these calls that the backend does not claim."""
     first: int
     """The place of the first of them among all calls of the block."""
 
@@ -125,7 +125,8 @@ class BlockRun:
         shapes = shape_images(way.shape_type, self.shapes) if way.given == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
-        left_out = any(self.context.claims.leaves(facet) for facet in way.facets)
+        rank = max(self.block.rank, self.block.entries)
+        left_out = self.context.claims.left_out({*way.facets, f"rank:{rank}"})
         if left_out:  # the judge knows what is not claimed
             wants = [[LOOK] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.order.ways.index(way) * self.block.calls

@@ -2,6 +2,7 @@
 
 from .backends import (
     EVERY,
+    LIMITS,
     Adapter,
     Claims,
     Crashed,
@@ -12,9 +13,22 @@ from .backends import (
     RemoteError,
     TimedOut,
     Unsupported,
+    covers,
 )
 from .calls import Call, Form, Kind, Meaning
-from .cases import LAYOUT_FACETS, LAYOUTS, STRIDED, Case, Cases, Expected, Layout, Step, Suite, UnreadCase
+from .cases import (
+    LAYOUT_FACETS,
+    LAYOUTS,
+    STRIDED,
+    STRIDED_FACETS,
+    Case,
+    Cases,
+    Expected,
+    Layout,
+    Step,
+    Suite,
+    UnreadCase,
+)
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, Differing, Outcome, OutcomeKind, Result
@@ -69,12 +83,14 @@ __all__ = [
     "LAYOUTS",
     "LAYOUT_FACETS",
     "LEVELS",
+    "LIMITS",
     "NOT_CLAIMED",
     "NOT_RUN",
     "OBSERVED",
     "PASS",
     "RIGHT",
     "STRIDED",
+    "STRIDED_FACETS",
     "VERDICTS",
     "WAIVED",
     "WEIGHTS",
@@ -130,6 +146,7 @@ __all__ = [
     "Verdict",
     "Weight",
     "Word",
+    "covers",
     "fails",
     "worst",
 ]

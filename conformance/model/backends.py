@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from .graphs import Array, Graph, Tensor
@@ -21,12 +22,27 @@ EVERY = ("*",)
 """Stands for every operation of the suite."""
 
 
+LIMITS: Mapping[str, str] = {"rank": "rank:13", "length": "length:2^31"}
+"""Families of facets that are limits, with the facet that the name alone stands for: oneDNN takes 12 dims at most."""
+_LIMIT = re.compile(r"(?:rank:|length:2\^)([1-9][0-9]{0,8})")
+
+
+def covers(name: str, facet: str) -> bool:
+    """True if whoever leaves out a name leaves out a facet: the same, a family with it, or a limit not above it."""
+    family = facet.partition(":")[0]
+    if family not in LIMITS:
+        return name in (facet, family)
+    least = _LIMIT.fullmatch(LIMITS.get(name, name)) if name.partition(":")[0] == family else None
+    size = _LIMIT.fullmatch(facet)
+    return least is not None and size is not None and int(least[1]) <= int(size[1])
+
+
 class Claims(NamedTuple):
     """The operations and facets that a backend says it supports; read once, before the first row."""
 
     operations: tuple[str, ...]
     leaves_out: tuple[str, ...] = ()
-    """Facets, exact (`type:f16`) or a whole family (`form`)."""
+    """Facets, exact (`type:f16`), a whole family (`form`) or a limit (`rank:13`: more than 12 dims)."""
     answers_special_zero: bool = False
     """True if the adapter answers special_zero itself, because the library has no such flag."""
 
@@ -41,8 +57,16 @@ class Claims(NamedTuple):
         return operation in self.operations or self.operations == EVERY
 
     def leaves(self, facet: str) -> bool:
-        """True if the facet, or its whole family, is left out."""
-        return facet in self.leaves_out or facet.partition(":")[0] in self.leaves_out
+        """True if the facet is left out, by its own name or by another that covers it."""
+        return any(covers(name, facet) for name in self.leaves_out)
+
+    def offers_type(self, type_: str) -> bool:
+        """True if the element type is claimed."""
+        return not self.leaves(f"type:{type_}")
+
+    def left_out(self, facets: Iterable[str]) -> frozenset[str]:
+        """Return those of some facets that are left out."""
+        return frozenset(facet for facet in facets if self.leaves(facet))
 
 
 class Rejected(Exception):

@@ -27,6 +27,10 @@ CONTIGUOUS: tuple[Layout, ...] = ("dense", "offset")
 """Layouts whose elements lie in row-major order without gaps."""
 STRIDED: tuple[Layout, ...] = tuple(layout for layout in LAYOUTS if layout not in CONTIGUOUS)
 """All other layouts, which need strides."""
+STRIDED_FACETS: tuple[str, ...] = tuple(
+    dict.fromkeys(f"layout:{LAYOUT_FACETS.get(layout, layout)}" for layout in STRIDED)
+)
+"""The facets of these, for a backend that takes dense tensors only."""
 
 
 class Expected(NamedTuple):

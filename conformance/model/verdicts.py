@@ -48,7 +48,7 @@ TABLE: dict[Verdict, Entry] = {
     ),
     NOT_CLAIMED: Entry(
         "○", "open", "", 3, "aside",
-        "The call needs a feature that the backend leaves out of its claims, and got no answer or one of another type.",
+        "The backend does not claim the call, and nothing in the outcome is held against it.",
     ),
     ERROR: Entry(
         "▲", "error", "red", 0, "bad",

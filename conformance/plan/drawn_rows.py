@@ -57,7 +57,7 @@ class Drawer:
         for attempt in range(_TRIES if self._ways else 0):
             draw = Draw(f"{seed} {number} {attempt}")
             operation, given, shape_type = draw.choice(self._ways_of(number))
-            types = [type_ for type_ in operation.types if not self._claims.leaves(f"type:{type_}")]
+            types = [type_ for type_ in operation.types if self._claims.offers_type(type_)]
             if types:
                 case = replace(_draw(draw, types, number), id=f"drawn-{seed}-{number}")
                 row = self._row(case, operation, given, case.shape_type or shape_type)
@@ -74,7 +74,7 @@ class Drawer:
         if not is_expressible(case, operation, given, shape_type):
             return None
         row = row_of(case, operation, given, shape_type, self._contracts)
-        if any(self._claims.leaves(facet) for facet in row.facets):
+        if self._claims.left_out(row.facets):
             return None
         rule = _rule_of(row)
         return row._replace(case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules))))

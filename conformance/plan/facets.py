@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from ..model import LAYOUT_FACETS, Case, Given, Operation, Step
 from ..model.cases import given_keys
@@ -11,8 +12,8 @@ WITH_FUNCTION = ("s64", "f32", "bool", "string")
 """Attribute types that the usual C interface can set; the others are the facet `form:attribute-types`."""
 RUNTIME_SHAPE = "runtime-shape"
 """The facet of a shape that arrives with run, if the operation also takes a constant."""
-_USUAL_RANK = 12
-"""The largest rank that is no facet; the specification's own library takes no more."""
+_BITS = (53, 31)
+"""Bits of a length, without its sign, past which it is a facet: numbers of JavaScript and s32 hold no more."""
 
 
 def facets_of_case(case: Case) -> Iterator[str]:
@@ -21,9 +22,7 @@ def facets_of_case(case: Case) -> Iterator[str]:
         yield from _facets_of_keys(step)
         if len(step.shapes) > 1:
             yield "chain"
-        rank = max(len(dims) for dims in (step.src, *step.shapes))
-        if rank > _USUAL_RANK:
-            yield f"rank:{rank}"
+    yield from _limit_facets(set(_dims_of_tensors(case)))
     if case.declared is not None:
         yield "declared"
     yield from _facets_of_keys(case)
@@ -45,6 +44,31 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
 def _facets_of_keys(part: Case | Step) -> Iterator[str]:
     keys = ((key.facet, value) for key, value in given_keys(part) if key.facet)
     return (facet.format(LAYOUT_FACETS.get(value, value)) for facet, value in keys)
+
+
+def _limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:
+    """Yield the highest rank of some tensors, and the largest limit that a length passes."""
+    if rank := max(map(len, tensors)):
+        yield f"rank:{rank}"
+    lengths = {*chain.from_iterable(tensors), 0}
+    for bits in _BITS:
+        if max(lengths) >= 1 << bits or min(lengths) < -1 << bits:
+            yield f"length:2^{bits}"
+            return
+
+
+def _dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
+    """Yield the lengths of each tensor of a case: src, dst as shape and expectation have it, and dst as declared."""
+    for step in case.steps:
+        yield step.src
+        yield from step.shapes
+        yield from (expected.dims for expected in step.expect.values() if expected.dims)
+    if isinstance(case.declared, tuple):
+        yield tuple([length or 0 for length in case.declared])
+    yield (1,) * case.shape_rank
+    operand = case.attributes.get("shape")
+    if operand is not None and operand.values and all(type(entry) is int for entry in operand.values):
+        yield tuple(operand.values)
 
 
 def _changes_rank(case: Case) -> bool:

@@ -116,7 +116,7 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
     for row in plan.rows:
         if "large" in row.facets or plan.suite.spec.added.issuperset(row.documents):
             continue  # the reference does not know an added document
-        result = run_row(row, reference, left_out=False)
+        result = run_row(row, reference)
         verdicts = {verdict for name, verdict in result.verdicts.items() if name not in plan.suite.spec.added}
         wrong = sorted(verdicts - RIGHT)
         if wrong:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from ..model import Adapter, Claims, Outcome
+from ..model import Adapter, Claims, Outcome, covers
 from ..plan.rows import Plan, Row
 from ..run.row import call_steps
 
@@ -20,14 +20,17 @@ class Check(NamedTuple):
 
 def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check]:
     """Make a legal call for each facet, and compare the outcome with the claims."""
-    broken = False
+    broken, limit = False, ""
     for facet, row in _with_rank(plan.rows, claims):
         outcome = call_steps(row, adapter)[0]
         if not claims.leaves(facet) and outcome.kind in ("unsupported", "error"):
-            broken = True
+            broken, limit = True, facet
             what = f"{facet} is claimed, and src of that rank is {outcome.kind}: {outcome.message}"
             yield Check("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
+            break  # whoever leaves it out leaves out every higher rank
     for facet, row in sorted(_witnesses(plan.rows, claims).items()):
+        if covers(limit, facet):
+            continue
         outcome = call_steps(row, adapter)[0]
         if claims.leaves(facet):
             yield from suggest_claim(facet, outcome)
@@ -59,8 +62,8 @@ def is_plain(row: Row) -> bool:
     return len(row.steps) == 1 and all(judged.meaning.kind == "legal" for judged in row.steps[0].meanings)
 
 
-def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]:
-    """Return a row for each rank that the documents leave unspecified; arrays may not support it."""
+def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
+    """Return a row for each rank of src, the lowest first; a library may not support it."""
     by_facet: dict[str, Row] = {}
     for row in rows:
         facet = f"rank:{len(row.case.steps[0].src)}"
@@ -68,12 +71,13 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> Iterable[tuple[str, Row]]
             continue
         if row.operation in claims.operations and not any(map(claims.leaves, row.facets - {facet})):
             by_facet[facet] = row
-    return by_facet.items()
+    return sorted(by_facet.items(), key=lambda pair: len(pair[1].case.steps[0].src))
 
 
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     """Return, for each facet, a legal row that has no other facet beyond the ordinary ones that are claimed."""
-    ordinary = {facet for facet in ("type:f32", "shape-type:s64", "runtime-shape") if not claims.leaves(facet)}
+    ordinary = {"type:f32", "shape-type:s64", "runtime-shape", *(f"rank:{rank}" for rank in range(1, 13))}
+    ordinary -= claims.left_out(ordinary)
     by_facet: dict[str, Row] = {}
     for row in rows:
         if row.operation not in claims.operations or row.case.large:

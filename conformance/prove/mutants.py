@@ -85,7 +85,7 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
 
 def is_noticed(row: Row, backend: Adapter) -> bool:
     """True if a row fails or errs in some document."""
-    return not RIGHT.issuperset(run_row(row, backend, False).verdicts.values())
+    return not RIGHT.issuperset(run_row(row, backend).verdicts.values())
 
 
 # ── planted backends ──────────────────────────────────────────────────────────────────────────────

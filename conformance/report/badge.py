@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ..model.verdicts import NOT_CLAIMED, WAIVED, WORDS
-from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.exit_codes import FAILS, VOIDS_VERDICTS
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .wording import visible
@@ -48,14 +48,15 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
         parts.append(limits)
     if word == "conforms" and run.conclusion.exit_code:
         word = "incomplete"
-        parts.append("not all that was asked for")
+        failed = run.conclusion.exit_code == FAILS
+        parts.append("fails where nothing is claimed" if failed else "not all that was asked for")
     if word == "conforms" and run.reach:
         word = "incomplete"
     return word, "; ".join(parts)
 
 
 def _limits(run: FinishedRun) -> str:
-    """Limits of a verdict in a few words: types that were not shown, facets that are left out."""
+    """Limits of a verdict in a few words: types that were not shown, facets that are not claimed."""
     shown = dict.fromkeys(standing.type for standing in run.standings if standing.word == "conforms")
     listed = {type_ for operation in run.plan.suite.spec.operations.values() for type_ in operation.types}
     parts = [f"for {', '.join(shown)} only"] if listed - shown.keys() else []

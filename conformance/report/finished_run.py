@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -156,23 +156,13 @@ class FinishedRun:
         row = result.row
         if "large" in row.facets and not self.target.large:
             return TOO_LARGE
-        if not self._is_in_target(row, row.documents):
+        if not any(in_target(row, document, self.target, self.claims) for document in row.documents):
             return "outside the target of this run"
         if self.target.filter:
             return f"not chosen by {self.target.filter}"
         if self.target.shard:
             return f"not in the part {self.target.shard} of the suite"
         return LOST
-
-    def _is_in_target(self, row: Row, documents: Sequence[str]) -> bool:
-        key = (row.operation, row.type, "large" in row.facets, tuple(documents))
-        if key not in self._asked:
-            self._asked[key] = any(in_target(row, document, self.target, self.claims) for document in documents)
-        return self._asked[key]
-
-    @cached_property
-    def _asked(self) -> dict[tuple[str, str, bool, tuple[str, ...]], bool]:
-        return {}
 
     # ── the conclusion ──
 

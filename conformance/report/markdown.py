@@ -107,7 +107,7 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
     yield "## Counts"
     yield ""
     if run.standings:
-        yield "| document | type | verdict | tests | of these | failures | outside the claimed scope |"
+        yield "| document | type | verdict | tests | of these | failures | not claimed |"
         yield "|---|---|---|---:|---|---|---|"
     for each in run.standings:
         verdict = f"{MARKS[each.word]} {each.word}"

@@ -20,7 +20,7 @@ from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failu
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import group_pairs
-from .summary import describe_documents, describe_whole, list_limits
+from .summary import describe_documents, describe_whole, list_not_run, list_unclaimed
 from .table_sections import (
     collect_facets,
     collect_matrix,
@@ -77,7 +77,8 @@ def render(run: FinishedRun, packed: bytes = b"") -> str:
         brief=brief,
         documents=documents,
         whole=describe_whole(run, documents),
-        untested=list_limits(run),
+        unclaimed=list_unclaimed(run),
+        skipped=list_not_run(run),
         facts=_head_facts(run),
         evidence_file=PUBLISHED if brief else RESULTS,
         digest=sha256[:_SHORT],

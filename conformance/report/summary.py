@@ -1,4 +1,4 @@
-"""The result of a run in few words: a state and counts for each document, the whole, and what was not tested."""
+"""The result of a run in few words: a state and counts for each document, the whole, what is not claimed or not run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from ..certify.sentences import describe_blames
+from ..certify.sentences import describe_blames, name_limits
 from ..certify.standing import Standing, count_tests
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, WAIVED, Document, Verdict
-from ..system.exit_codes import CONFORMS, OVERDUE, VOIDS_CERTIFICATES
+from ..model import BAD, BLAMES, LIMITS, NOT_RUN, WAIVED, Document, Verdict
+from ..system.exit_codes import CONFORMS, FAILS, OVERDUE, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
 from .finished_run import FinishedRun
 from .rows import group_pairs
@@ -40,16 +40,16 @@ STATES: Mapping[State, StateEntry] = {
     "incomplete": StateEntry("□", "warn", "Nothing failed, but some test was not run, or some rule has no pass."),
     "not run": StateEntry("□", "warn", "The run was not meant to test this document."),
     "conforms, limited": StateEntry(
-        "✓", "pass", "Every claimed test passes. Features are left out, or the adapter does a part of the work."
+        "✓", "pass", "Every claimed test passes. Features are not claimed, or the adapter does a part of the work."
     ),
-    "conforms": StateEntry("✓", "pass", "Every test passes, and the backend leaves nothing out."),
-    "not claimed": StateEntry("–", "open", "The backend does not offer the operation."),
+    "conforms": StateEntry("✓", "pass", "Every test passes, and the backend claims every feature."),
+    "not claimed": StateEntry("–", "open", "The backend does not claim the operation, or no element type of it."),
 }  # fmt: skip
 """Each state of a document, the one that decides for several documents first."""
 _FAMILIES: Mapping[str, str] = {
     "type": "element type {}",
     "shape-type": "shape of {}",
-    "rank": "rank {}",
+    "length": "lengths and entries of shape from {} on",
     "layout": "src laid out {}",
     "form": "graphs that are not well formed: {}",
     "declared": "declared output shapes",
@@ -62,9 +62,7 @@ _FAMILIES: Mapping[str, str] = {
     "shared-shape": "nodes that share shape",
     "threads": "calls at the same time",
 }
-_WHOLE_FAMILIES: Mapping[str, str] = {
-    "rank": "more than 12 dimensions", "layout": "src with strides", "form": "graphs that are not well formed",
-}  # fmt: skip
+_WHOLE_FAMILIES: Mapping[str, str] = {"layout": "src with strides", "form": "graphs that are not well formed"}
 LARGE = "tensors of more than 2^31 elements"
 
 
@@ -118,6 +116,8 @@ def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whol
         if code == OVERDUE
         else "Does not conform"
         if failed and state != "nothing shown"
+        else "Fails where nothing is claimed"
+        if code == FAILS and not failed
         else state.capitalize()
     )
     return Whole(state, words, failed, counts)
@@ -154,19 +154,14 @@ def _state(run: FinishedRun, document: Document, standings: Sequence[Standing], 
     return "not claimed" if document.operation not in run.claims.operations else "not claimed" if words else "not run"
 
 
-# ── what was not tested ───────────────────────────────────────────────────────────────────────────
+# ── what is not claimed, and what was not run ─────────────────────────────────────────────────────
 
 
 def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
     """The features that the backend leaves out of its claims in some standings, and what its adapter does for it."""
     if not standings:
         return
-    facets = dict.fromkeys(f"type:{standing.type}" for standing in standings if standing.word == NOT_CLAIMED)
-    facets |= dict.fromkeys(facet for standing in standings for facet in standing.not_claimed)
-    whole = {facet for facet in run.claims.leaves_out if ":" not in facet}
-    yield from dict.fromkeys(
-        name_facet(facet.partition(":")[0] if facet.partition(":")[0] in whole else facet) for facet in facets
-    )
+    yield from map(name_facet, name_limits(standings, run.claims))
     if run.claims.answers_special_zero:
         yield "special_zero (the adapter does it)"
     if waived := count_tests(standings).get(WAIVED):
@@ -175,18 +170,23 @@ def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
 
 def name_facet(facet: str) -> str:
     """Name a facet in plain words; a facet of others is its own name."""
-    family, _, value = facet.partition(":")
+    family, _, value = LIMITS.get(facet, facet).partition(":")
+    if family == "rank" and value.isdecimal():
+        return f"more than {int(value) - 1} dimensions"
     if not value and family in _WHOLE_FAMILIES:
         return _WHOLE_FAMILIES[family]
     return _FAMILIES.get(family, facet).format(value.replace("-", " "))
 
 
-def list_limits(run: FinishedRun) -> list[str]:
-    """List in plain words what the run does not show: features left out, and what was not run."""
+def list_unclaimed(run: FinishedRun) -> list[str]:
+    """List in plain words the operations and features that the backend does not claim, and what its adapter does."""
     operations = run.plan.suite.spec.operations
-    names = [each for each in operations if each not in run.claims.operations]
-    names += dict.fromkeys(limit for limit in _limits(run, run.standings))
-    names += [LARGE] * (not run.target.large)
+    return [*(each for each in operations if each not in run.claims.operations), *_limits(run, run.standings)]
+
+
+def list_not_run(run: FinishedRun) -> list[str]:
+    """List in plain words what was not run: too large, not chosen, or lost."""
+    names = [LARGE] * (not run.target.large)
     names += [
         f"all but {what}" for what in (run.target.filter, run.target.shard and f"part {run.target.shard}") if what
     ]

@@ -1,11 +1,11 @@
-"""The tables of the page: rules, the matrix of rules and types, unspecified calls, rows that were not tested."""
+"""The tables of the page: rules, the matrix of rules and types, unspecified calls, rows that are set aside."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..model import OBSERVED, Case, Rule, Verdict, fails
+from ..model import OBSERVED, Case, Rule, Verdict, covers, fails
 from .finished_run import FinishedRun
 from .rows import RowResult, count_groups, count_results, describe_cases, group_pairs
 from .wording import format_answer, format_call, format_lines
@@ -144,7 +144,7 @@ def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
         yield ObservedRules(rules, describe_cases(result for result, _ in found), tests, answered)
 
 
-# ── rows that were not tested ─────────────────────────────────────────────────────────────────────
+# ── rows that are set aside ───────────────────────────────────────────────────────────────────────
 
 
 class RowsOf(NamedTuple):
@@ -162,10 +162,10 @@ def count_rows(about: object, rows: Sequence[RowResult]) -> RowsOf:
 
 
 def collect_facets(run: FinishedRun) -> list[RowsOf]:
-    """Collect each facet that the backend leaves out, with the rows that need it."""
-    return [
-        count_rows(
-            facet, [r for r in run.rows if any(facet in (each, each.partition(":")[0]) for each in r.row.facets)]
-        )
-        for facet in map(str, run.claims.leaves_out)
-    ]
+    """Collect each facet that the backend does not claim, with the rows that need it."""
+    combinations = {result.row.facets for result in run.rows}
+    collected = []
+    for name in run.claims.leaves_out:
+        needing = {facets for facets in combinations if any(covers(name, facet) for facet in facets)}
+        collected.append(count_rows(name, [result for result in run.rows if result.row.facets in needing]))
+    return collected

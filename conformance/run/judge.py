@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from ..model import (
@@ -46,7 +46,10 @@ TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
     "none": dict.fromkeys(COLUMNS, (NOT_RUN, "")),
 }  # fmt: skip
 NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported", "error"})
-"""Outcomes that are `not claimed` where the call has a facet that is left out. A tensor of another type is, too."""
+"""Outcomes that are `not claimed` where the call has a facet that is left out. A tensor of another type is, too.
+
+If the type of src is left out, every tensor is.
+"""
 _DIED: frozenset[OutcomeKind] = frozenset({"crash", "timeout"})
 UNCLAIMED = " where nothing is claimed"
 """The end of the diagnosis of a call that died although it has a facet that is left out."""
@@ -69,15 +72,15 @@ def judge(
     meaning: Meaning,
     source: Source,
     src: Image,
-    left_out: bool,
+    left_out: Collection[str],
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Judgement:
-    """Return the verdict on one outcome. `left_out`: the call has a facet that the backend's claims leave out."""
+    """Return the verdict on one outcome. `left_out`: the facets of the call that the backend's claims leave out."""
     if outcome.faults:
         return Judgement(
             FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
         )
-    if left_out and _shows_nothing(outcome, source):
+    if left_out and _shows_nothing(outcome, source, left_out):
         return _NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:
@@ -92,9 +95,11 @@ def judge(
     return RIGHT if meaning.kind == "legal" else _OBSERVED
 
 
-def _shows_nothing(outcome: Outcome, source: Source) -> bool:
-    """True if an outcome is held against nobody where the call has a facet that is left out."""
-    return outcome.kind in NEUTRAL or (outcome.kind == "tensor" and outcome.type != source.type)
+def _shows_nothing(outcome: Outcome, source: Source, left_out: Collection[str]) -> bool:
+    """True if an outcome is held against nobody where the call has facets that are left out."""
+    if outcome.kind == "tensor":
+        return outcome.type != source.type or f"type:{source.type}" in left_out
+    return outcome.kind in NEUTRAL
 
 
 def _column(meaning: Meaning) -> Column:
@@ -119,12 +124,12 @@ def deciding_step(by_document: Iterable[Sequence[Verdict]]) -> int:
 
 
 def verdict_of_record(
-    outcome: Outcome, content: str | None, meaning: Meaning, source: Source, src: Image, left_out: bool
+    outcome: Outcome, content: str | None, meaning: Meaning, source: Source, src: Image, left_out: Collection[str]
 ) -> Verdict:
     """Return the verdict of `judge` from what the evidence holds: an outcome, and the digest of its content."""
     if outcome.faults:
         return FAIL
-    if left_out and _shows_nothing(outcome, source):
+    if left_out and _shows_nothing(outcome, source, left_out):
         return NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:

@@ -42,7 +42,7 @@ def _due_outcome(type_: str, dims: tuple[int, ...], shares: bool) -> Outcome:
     return Outcome("tensor", type_, dims, None, None, None, (), shares)
 
 
-def judge_one_step(row: Row, outcome: Outcome, left_out: bool) -> Result:
+def judge_one_step(row: Row, outcome: Outcome, left_out: frozenset[str]) -> Result:
     """Judge the outcome of a row with a single step."""
     (step,) = row.steps
     source, src = step.source, step.src

@@ -28,13 +28,13 @@ def run(
 ) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
-    left_out: dict[frozenset[str], bool] = {}
+    left_out: dict[frozenset[str], frozenset[str]] = {}
     offered: dict[str, bool] = {}
     previous: Result | None = None
     for row in rows:
         left = left_out.get(row.facets)
         if left is None:
-            left = left_out[row.facets] = any(claims.leaves(facet) for facet in row.facets)
+            left = left_out[row.facets] = claims.left_out(row.facets)
         operation = row.signature.id
         if operation not in offered:
             offered[operation] = claims.offers(operation)
@@ -50,7 +50,7 @@ def run(
         yield previous
 
 
-def _run_and_time(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+def _run_and_time(row: Row, adapter: Adapter, left_out: frozenset[str], previous: Result | None) -> Result:
     began = perf_counter()
     result = run_row(row, adapter, left_out, previous)
     seconds = perf_counter() - began
@@ -62,8 +62,10 @@ def result_without_call(row: Row, verdict: Verdict) -> Result:
     return Result(row.id, dict.fromkeys(row.documents, verdict), IDLE)
 
 
-def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None = None) -> Result:
-    """Call the steps of a row and judge them. `left_out`: the row has a facet that the claims leave out."""
+def run_row(
+    row: Row, adapter: Adapter, left_out: frozenset[str] = frozenset(), previous: Result | None = None
+) -> Result:
+    """Call the steps of a row and judge them. `left_out`: the facets of the row that the claims leave out."""
     if row.case.generated:
         return _run_step_by_step(row, adapter, left_out, previous)
     steps = row.steps
@@ -80,16 +82,18 @@ def run_row(row: Row, adapter: Adapter, left_out: bool, previous: Result | None 
     return result
 
 
-def _run_one_step(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+def _run_one_step(row: Row, adapter: Adapter, left_out: frozenset[str], previous: Result | None) -> Result:
     came = call_one_step(row, adapter)
     if isinstance(came, Result):
+        if f"type:{row.type}" in left_out:
+            return came._replace(verdicts=dict.fromkeys(row.documents, NOT_CLAIMED))
         return came
     if came.kind in DIED:
         (came,) = confirm(row, adapter, [came], previous, call_steps)
     return judge_one_step(row, came, left_out)
 
 
-def _run_step_by_step(row: Row, adapter: Adapter, left_out: bool, previous: Result | None) -> Result:
+def _run_step_by_step(row: Row, adapter: Adapter, left_out: frozenset[str], previous: Result | None) -> Result:
     """Call and judge the steps of a generated row up to the first that fails; keep no answer but the latest."""
     result: Result | None = None
     before, kept = Outcome("none"), None
@@ -186,7 +190,7 @@ def _has_changed(answer: Any, outcome: Outcome) -> bool:
 # ── judging ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
+def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: frozenset[str]) -> Result:
     """Judge each step in each document. A document's verdict on the row is its worst on any step."""
     if len(outcomes) == 1 and not row.case.generated:
         return judge_one_step(row, outcomes[0], left_out)
@@ -212,7 +216,7 @@ def judge_row(row: Row, outcomes: Sequence[Outcome], left_out: bool) -> Result:
 
 
 def _judge_step(
-    step: RowStep, outcome: Outcome, left_out: bool, earlier: Sequence[bytes | memoryview] = ()
+    step: RowStep, outcome: Outcome, left_out: frozenset[str], earlier: Sequence[bytes | memoryview] = ()
 ) -> dict[str, Judgement]:
     """Judge the outcome of a step in each document."""
     judgements: dict[str, Judgement] = {}

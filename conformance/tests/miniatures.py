@@ -297,6 +297,20 @@ class LeavesOutOneType(Bent):
     claims = Claims(ALL, ("type:f16",))
 
 
+class LeavesOutHalf(Bent):
+    """Leaves out f16 and bf16; what it does with them is up to `instead`."""
+
+    claims = Claims(ALL, ("type:f16", "type:bf16"))
+    instead: ClassVar[str] = "wrong"
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        if src.type == "f32" or self.instead == "right":
+            return answer
+        if self.instead == "crash" and src.type == "f16":
+            raise Crashed("SIGSEGV")
+        return np.zeros(np.shape(answer), dtype_of(src.type)) if isinstance(answer, np.ndarray) else answer
+
+
 class UnableBeyond(Bent):
     """Claims everything, and does not support reversed layouts."""
 

@@ -54,7 +54,7 @@ def test_a_chain_keeps_the_capacity_of_each_node() -> None:
 def test_capacity_excuses_a_rejection_alone(outcome: Outcome, verdict: Verdict) -> None:
     source = Source("f32", (0, 2))
     meaning = STATIC.meaning((0, 2), (4294967296, 0), False)
-    assert judge(outcome, meaning, source, image_of(source), left_out=False).verdict == verdict
+    assert judge(outcome, meaning, source, image_of(source), ()).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def row(plan: Plan, case: str, operation: str = "StaticReshape") -> Row:
 
 
 def result(row: Row, adapter: Any) -> Result:
-    return run_row(row, adapter, left_out=False)
+    return run_row(row, adapter)
 
 
 def verdicts(result: Result) -> set[str]:

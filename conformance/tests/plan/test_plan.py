@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from conformance.adapter import FACETS, MEMBERS
+from conformance.adapter.check import MOST_DIMS
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import Contract, contracts
-from conformance.model import Form, Meaning, Operand
+from conformance.model import Form, Meaning, Operand, covers
 from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
@@ -142,10 +145,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
 @pytest.mark.parametrize(
     ("case", "facets"),
     [
-        ("plain", ""), ("longer", ""), ("folds", ""), ("lies-askew", "layout:transposed in-place"),
-        ("two-nodes", "chain"), ("thirteen", "rank:13"), ("known", "declared"), ("typed", "form:types type:f16"),
-        ("more-in", "form:inputs"),
-        ("none-out", "form:outputs"), ("no-attribute", "form:attributes"),
+        ("plain", "rank:2"), ("longer", "rank:2"), ("folds", "rank:2"),
+        ("lies-askew", "rank:2 layout:transposed in-place"),
+        ("two-nodes", "rank:2 chain"), ("thirteen", "rank:13"), ("known", "rank:2 declared"),
+        ("typed", "rank:2 form:types type:f16"), ("more-in", "rank:1 form:inputs"),
+        ("none-out", "rank:1 form:outputs"), ("no-attribute", "rank:1 form:attributes"),
     ],
 )  # fmt: skip
 def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, Row], case: str, facets: str) -> None:
@@ -155,6 +159,56 @@ def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, R
         assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
         assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64"}
         assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "runtime-shape"}
+
+
+_ONES = ", ".join("1" * 13)
+LIMITS = f"""about: Each tensor of a call counts.
+cases:
+  - {{id: src, rule: rank-limit, src: "f32[{_ONES}]", shape: [1], special_zero: false, expect: unspecified}}
+  - {{id: dst, rule: rank-limit, src: "f32[1]", shape: [{_ONES}], special_zero: false, expect: unspecified}}
+  - {{id: declared, rule: declared-output, src: "f32[1]", shape: [1], special_zero: false, expect: reject,
+     declared: [{_ONES}]}}
+  - {{id: between-nodes, rule: rank-limit, src: "f32[1]", shape: [{_ONES}], special_zero: false, expect: unspecified,
+     chain: [{{shape: [1], special_zero: false}}]}}
+  - {{id: second-step, rule: rank-limit, src: "f32[1]", special_zero: false, steps: [{{shape: [1], expect: "f32[1]"}},
+     {{src: "f32[{_ONES}]", shape: [1], expect: unspecified}}]}}
+  - {{id: short, rule: zero-literal, src: "f32[0, 2147483647]", shape: [-2147483648], special_zero: false,
+     expect: reject}}
+  - {{id: length-of-src, rule: zero-literal, src: "f32[0, 2147483648]", shape: [0], special_zero: false,
+     expect: "f32[0]"}}
+  - {{id: entry-of-shape, rule: lower-bound, src: "f32[0]", shape: [-2147483649], special_zero: false, expect: reject}}
+  - {{id: length-declared, rule: declared-output, src: "f32[1]", shape: [1], special_zero: false, expect: reject,
+     declared: [9007199254740991]}}
+  - {{id: past-53-bits, rule: zero-literal, src: "f32[0]", special_zero: false, steps: [
+     {{shape: [0], expect: "f32[0]"}}, {{shape: [0, 9007199254740992], expect: "f32[0, 9007199254740992]"}}]}}
+"""  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+    return {row.id: row for row in small.plan(tmp_path_factory.mktemp("limits"), LIMITS).rows}
+
+
+@pytest.mark.parametrize(
+    ("case", "limits"),
+    [
+        ("src", {"rank:13"}), ("dst", {"rank:13"}), ("declared", {"rank:13"}), ("between-nodes", {"rank:13"}),
+        ("second-step", {"rank:13"}), ("short", {"rank:2"}), ("length-of-src", {"rank:2", "length:2^31"}),
+        ("entry-of-shape", {"rank:1", "length:2^31"}), ("length-declared", {"rank:1", "length:2^31"}),
+        ("past-53-bits", {"rank:2", "length:2^53"}),
+    ],
+)  # fmt: skip
+def test_limits_of_rank_and_length_count_every_tensor(limited: dict[str, Row], case: str, limits: set[str]) -> None:
+    facets = limited[f"{case}[StaticReshape-f32]"].facets
+    assert {facet for facet in facets if facet.startswith(("rank:", "length:"))} == limits
+
+
+def test_each_facet_of_a_claim_is_one_of_a_row() -> None:
+    """Except the type s8, which no bundled document lists; one of your own may."""
+    of_rows = {facet for row in small.plan_once(load_suite()).rows for facet in row.facets}
+    assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
+    assert {facet for facet in of_rows if facet not in FACETS} == set()
+    assert f"rank:{MOST_DIMS}" in of_rows
 
 
 def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:
@@ -209,3 +263,12 @@ def test_a_row_is_frozen_and_equals_only_itself(rows: dict[str, Row]) -> None:
     assert row == row  # noqa: PLR0124 - equality is what this tests
     assert row != Row(*row)
     assert len({row, Row(*row)}) == 2
+
+
+def test_the_readme_of_adapters_lists_each_facet() -> None:
+    """By its family and its member; the ranks are a span."""
+    text = (small.ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
+    families, members = {name for name in FACETS if ":" not in name}, MEMBERS.items()
+    named = {member for family, some in members if not family.endswith(("type", "rank")) for member in some}
+    assert {name for name in families | named if not re.search(rf"`(\S+:)?{re.escape(name)}[:`]", text)} == set()
+    assert f"N from 1 to {MOST_DIMS}" in text

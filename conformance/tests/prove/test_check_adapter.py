@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -165,6 +166,18 @@ def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.Cap
     code, found = checks(adapter(tmp_path, change), capsys)
     assert code == 1
     assert words in mended(found)
+
+
+def test_of_ranks_that_are_not_supported_the_lowest_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = (
+        "    leaves_out = ('declared', 'form')\n"
+        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
+        "        if src.ndim > 6: raise Unsupported('rank:7')\n        return src.reshape(shape).copy()\n"
+    )
+    _, found = checks(adapter(tmp_path, change), capsys)
+    assert re.findall(r"rank:\d+ is claimed", mended(found)) == ["rank:7 is claimed"]
 
 
 def test_what_is_left_out_and_works_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

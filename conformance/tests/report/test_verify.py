@@ -220,9 +220,11 @@ SAYS: list[tuple[str, list[dict[str, Any]], int, tuple[str, ...], str, str]] = [
     # a case, what came of its steps and which decided, what is left out, and what is true: with no diagnosis, with one
     ("turns", [{"kind": "none"}], 0, (), "not run", ""),
     ("turns", [TURNED], 0, (), "pass", ""),
-    ("turns", [TURNED], 0, ("type:f32",), "pass", ""),
+    ("turns", [TURNED], 0, ("type:f32",), "not claimed", ""),
+    ("turns", [TURNED], 0, ("rank:2",), "pass", ""),
     ("turns", [OTHER], 0, (), *WRONG),
-    ("turns", [OTHER], 0, ("type:f32",), *WRONG),
+    ("turns", [OTHER], 0, ("type:f32",), "not claimed", ""),
+    ("turns", [OTHER], 0, ("rank:2",), *WRONG),
     ("turns", [{**TURNED, "dims": [2, 3]}], 0, (), *WRONG),
     ("turns", [{**TURNED, "type": "f16"}], 0, (), *WRONG),
     ("turns", [{"kind": "tensor", "type": "f32", "dims": [3, 2]}], 0, (), *NEVER),

@@ -45,7 +45,7 @@ def row(case: str = "every-count-to-eleven-hundred", type_: str = "f32") -> Row:
 def result(one: Row, *counts: int, dies: bool = False) -> Result:
     adapter = WrongFor()
     adapter.counts, adapter.dies = counts, dies
-    return run_row(one, adapter, left_out=False)
+    return run_row(one, adapter)
 
 
 def test_a_row_of_many_steps_passes_with_one_outcome() -> None:

@@ -49,7 +49,7 @@ CELLS = list(itertools.product(get_args(OutcomeKind), COLUMNS, (False, True)))
 
 
 def given(outcome: Outcome, meaning: Meaning, left_out: bool = False) -> Judgement:
-    return judge(outcome, meaning, SOURCE, SRC, left_out)
+    return judge(outcome, meaning, SOURCE, SRC, ("chain",) if left_out else ())
 
 
 def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:

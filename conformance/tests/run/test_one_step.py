@@ -57,13 +57,13 @@ def rows_with_one_step() -> list[Row]:
 def results(adapter: Adapter, rows: Iterable[Row]) -> tuple[list[Result], int]:
     """The results of rows, and how many of their answers were not judged."""
     came = [(row, call_one_step(row, adapter)) for row in rows]
-    return [judge_one_step(row, each, False) if isinstance(each, Outcome) else each for row, each in came], sum(
+    return [judge_one_step(row, each, frozenset()) if isinstance(each, Outcome) else each for row, each in came], sum(
         isinstance(each, Result) for _, each in came
     )
 
 
 def judged(adapter: Adapter, rows: Iterable[Row]) -> list[Result]:
-    return [judge_one_step(row, call_steps(row, adapter)[0], False) for row in rows]
+    return [judge_one_step(row, call_steps(row, adapter)[0], frozenset()) for row in rows]
 
 
 @pytest.mark.parametrize("name", ["reference", *[f"broken:{name}" for name in BROKEN][::9]])

@@ -292,7 +292,7 @@ def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
 ) -> None:
     row = next(row for row in small.plan(tmp_path).rows if row.case.id == case)
     adapter = Dies(*script.split())
-    result = run_row(row, adapter, left_out=False, previous=Result("eight", {}, (Outcome("tensor"),)))
+    result = run_row(row, adapter, previous=Result("eight", {}, (Outcome("tensor"),)))
     assert (adapter.restarts, adapter.script) == (int("dies" in script), [])
     assert set(result.verdicts.values()) == {"fail" if "dies" in script else "pass"}
     assert " ".join(outcome.kind for outcome in result.outcomes) == steps
