@@ -132,6 +132,6 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "shape-type": (*WIDTH, "string"),
     "runtime-shape": ("changing-rank",),
     "layout": LAYOUTS,
-    "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "types"),
+    "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "shape-rank", "types"),
 }
 """Families that have members; those of `rank` are numbers."""

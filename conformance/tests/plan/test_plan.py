@@ -131,6 +131,14 @@ cases:
   - {id: mistyped, rule: shape-is-integer, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
      attributes: {shape: {type: "f32[]", values: [2]}, axis: {type: s64, values: 0}}}
   - {id: far, rule: same-volume, src: "f32[2]", shape: [4294967298], special_zero: false, expect: reject}
+  - {id: scalar-shape, rule: shape-has-one-dimension, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     shape_rank: 0}
+  - {id: scalar-as-attribute, rule: shape-has-one-dimension, src: "f32[2]", shape: [2], special_zero: false,
+     expect: reject, attributes: {shape: {type: s64, values: 2}}}
+  - {id: float-shape, rule: shape-is-integer, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     shape_type: f32}
+  - {id: list-of-a-flag, rule: special-zero-is-boolean, src: "f32[2]", shape: [2], special_zero: true, expect: reject,
+     attributes: {special_zero: {type: "bool[]", values: [true]}}}
 """
 
 
@@ -155,6 +163,19 @@ def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, R
         assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
         assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64"}
         assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "runtime-shape"}
+
+
+@pytest.mark.parametrize(
+    ("row", "facets"),
+    [
+        ("scalar-shape[StaticReshape-f32]", "form:shape form:shape-rank"),
+        ("scalar-as-attribute[StaticReshape-f32]", "form:attributes form:shape-rank"),
+        ("float-shape[StaticReshape-f32-f32]", "form:shape"),
+        ("list-of-a-flag[StaticReshape-f32]", "form:attributes form:attribute-types"),
+    ],
+)
+def test_a_form_that_the_usual_interface_lacks_is_a_facet(rows: dict[str, Row], row: str, facets: str) -> None:
+    assert rows[row].facets == {"type:f32", *facets.split()}
 
 
 def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:
