@@ -130,7 +130,7 @@ def test_a_value_is_set_with_its_number_of_entries() -> None:
         onednn.Attribute(0x64, "f32", (1,)),
         onednn.Attribute(0x64, "string", ("true",)),
     ):
-        onednn.set_attribute(library, c.c_void_p(), attribute)  # type: ignore[arg-type]
+        onednn.set_attribute(library, c.c_void_p(), attribute)
     assert library.seen == [
         ("dnnl_graph_op_set_attr_s64", struct.pack("<2q", 3, 4), 2),
         ("dnnl_graph_op_set_attr_s64", b"", 0),
