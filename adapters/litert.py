@@ -14,7 +14,7 @@ import numpy as np
 from conformance import Array, Graph, Tensor, array_of
 from conformance.model.types import name_of
 
-from .shared import ArrayLibrary, ArrayProgram, NodeCalls, resolve_zeros
+from .shared import ArrayLibrary, ArrayProgram, NodeCalls, resolve_infer, resolve_zeros
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
@@ -81,6 +81,16 @@ def part(kind: str, **fields: Any) -> Any:
     return made
 
 
+def declared(src: tuple[int, ...], shape: Array | int) -> dict[str, Any]:
+    """Return the lengths of dst as converters write them; those of which they know nothing are -1, and stored as 1.
+
+    A dst of no declared rank counts as one of rank 0 for XNNPACK, which then takes calls that it does not support.
+    """
+    known = [-1] * shape if isinstance(shape, int) else resolve_infer(src, tuple(shape.tolist()))
+    lengths = [length if 0 <= length < 1 << 31 else -1 for length in known]
+    return {"shape": [abs(length) for length in lengths], "shapeSignature": lengths}
+
+
 def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
     """Return a model that reshapes tensor 0 by 1 into 2; `shape` is a constant, or the length of an input."""
     is_constant = isinstance(shape, np.ndarray)
@@ -91,7 +101,7 @@ def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
     tensors = [
         part("TensorT", name="src", shape=np.array(dims, np.int32), type=code, hasRank=True),
         part("TensorT", name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True),
-        part("TensorT", name="dst", shape=[], type=code),
+        part("TensorT", name="dst", **declared(dims, shape), type=code, hasRank=True),
     ]
     graph = part(
         "SubGraphT",

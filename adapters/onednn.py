@@ -35,7 +35,6 @@ class Attribute(NamedTuple):
     id: int
     type: str
     values: tuple[Any, ...]
-    scalar: bool
 
 
 class Op(NamedTuple):
@@ -95,8 +94,12 @@ def tensor_fields(id_: int, declared: Declared) -> TensorFields:
 def attributes(node: Node) -> Iterator[Attribute]:
     """Yield the attributes of a node in the order in which they are set."""
     if node.shape is not None:
+        if len(node.shape.dims) != 1 and node.shape.type != "string":
+            raise Unsupported("form:shape-rank")  # the C interface takes the entries alone
         yield attribute(api.SHAPE, node.shape)
     if node.special_zero is not None:
+        if (node.special_zero.type, node.special_zero.dims) == ("bool", (1,)):
+            raise Unsupported("form:attribute-types")  # and a list of one bool is a bool
         yield attribute(api.SPECIAL_ZERO, node.special_zero)
     for name, operand in node.attributes:
         yield attribute(api.ATTRIBUTES.get(name, api.NOBODYS.get(operand.type, 0)), operand)
@@ -107,7 +110,7 @@ def attribute(id_: int, operand: Operand) -> Attribute:
         raise Unsupported("runtime-shape")
     if operand.type not in api.SETTERS:
         raise Unsupported("form:attribute-types")
-    return Attribute(id_, operand.type, operand.values, scalar=operand.dims == ())
+    return Attribute(id_, operand.type, operand.values)
 
 
 # ── building it ───────────────────────────────────────────────────────────────────────────────────
@@ -134,9 +137,8 @@ def set_attribute(library: Library, op: c.c_void_p, attribute: Attribute) -> Non
     values: Any = attribute.values
     if attribute.type == "string":
         values = "".join(map(str, values)).encode()
-    length = 0 if attribute.scalar and attribute.type in ("s64", "f32") else len(values)  # as the C++ interface does
-    array = (kind * max(len(values), 1))(*values)  # an empty shape is no null pointer
-    library.call(setter, op, attribute.id, array, length)
+    array = (kind * (len(values) + 1))(*values)  # an empty shape is no null pointer, and a string ends with a zero
+    library.call(setter, op, attribute.id, array, len(values))
 
 
 class Partition:
@@ -312,7 +314,8 @@ class OneDnn:
         self.unnamed = tuple(name for name in WIDTH if name not in named)
         self.unsupported = tuple(name for name in ("f32", "bf16", "f16") if not self.supports(name))
         types = tuple(f"type:{name}" for name in (*self.unsupported, *self.unnamed))
-        self.claims = Claims(("StaticReshape",), (*types, "form:attribute-types", "layout:reversed", "rank"))
+        forms = ("form:attribute-types", "form:shape-rank")
+        self.claims = Claims(("StaticReshape",), (*types, *forms, "layout:reversed", "rank"))
 
     def supports(self, type_: str) -> bool:
         """True if the library takes the simplest reshape of this type on this processor."""

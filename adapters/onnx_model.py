@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, ValueInfoProto, helper  # type: ignore[import-not-found,unused-ignore]
+from onnx import TensorProto, helper  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Declared, Graph, Node, Operand, Tensor, Unsupported
 from conformance.model.types import dtype_of
@@ -53,8 +53,9 @@ def model(graph: Graph, opset: int = OPSET) -> Any:
         between += [value] if not last and graph.nodes[number + 1].takes_src else []
         outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
         nodes.append(helper.make_node("Reshape", operands, outputs, **attributes(node)))
-    outputs = [info("dst", graph.nodes[-1].result)] if graph.nodes[-1].outputs else []
-    outputs += [info(name, None) for name in between]  # or an optimiser would drop their nodes
+    of_src_type = Declared(graph.src.type, None)  # ONNX wants a type, and no dims, of each output
+    outputs = [info("dst", graph.nodes[-1].result or of_src_type)] if graph.nodes[-1].outputs else []
+    outputs += [info(name, of_src_type) for name in between]  # or an optimiser would drop their nodes
     whole = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
     return helper.make_model(whole, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
 
@@ -67,10 +68,8 @@ def attributes(node: Node) -> dict[str, Any]:
     return {"allowzero": int(not zero.values[0])} | {name: (operand.values or ())[0] for name, operand in extra.items()}
 
 
-def info(name: str, declared: Declared | None) -> Any:
+def info(name: str, declared: Declared) -> Any:
     """Return the declaration of a tensor in a model."""
-    if declared is None:
-        return ValueInfoProto(name=name)
     return helper.make_tensor_value_info(name, TYPES[declared.type], declared.dims)
 
 

@@ -14,11 +14,22 @@ TYPES = {
 }  # fmt: skip
 RESOLVERS = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-xnnpack": "BUILTIN"}
 BEFORE = """
+def declared(dims, lengths):
+    # The lengths of dst as converters write them: -1 where they know nothing.
+    rest = prod(length for length in lengths if length != -1)
+    if lengths.count(-1) == 1 and rest > 0 and prod(dims) % rest == 0:
+        lengths = [prod(dims) // rest if length == -1 else length for length in lengths]
+    return [length if 0 <= length < 2**31 else -1 for length in lengths]
+
+
 def interpreter(dims, shape, entries):
     type_, code = schema.TensorType.{type}, schema.BuiltinOperator.RESHAPE
     src = schema.TensorT(name="src", shape=np.array(dims, np.int32), type=type_, hasRank=True)
     lengths = schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True)
-    dst = schema.TensorT(name="dst", shape=[], type=type_)
+    known = declared(dims, [-1] * entries if shape is None else shape.tolist())
+    dst = schema.TensorT(
+        name="dst", shape=[abs(length) for length in known], shapeSignature=known, type=type_, hasRank=True
+    )
     operator = schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])
     given = [0, 1] if shape is None else [0]
     graph = schema.SubGraphT(tensors=[src, lengths, dst], inputs=given, outputs=[2], operators=[operator])
@@ -69,5 +80,5 @@ def write_script(row: Row, backend: str) -> str:
         steps.append(body(step, numpy_array(step.source), calls))
     before = BEFORE.format(type=TYPES[type_], resolver=RESOLVERS[backend], runtime=row.given == "runtime")
     imports = ["import ai_edge_litert.interpreter as litert", "import ai_edge_litert.schema_py_generated as schema"]
-    imports += ["import flatbuffers", *numpy_imports(row)]
+    imports += ["from math import prod", "import flatbuffers", *numpy_imports(row)]
     return script(Parts(imports, "(ValueError, RuntimeError, OverflowError, IndexError)", LOOK, steps, before))

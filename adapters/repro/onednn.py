@@ -201,11 +201,8 @@ def op_code(op: Op) -> str:
             arguments.append(f'("str", {attribute.id:#x}, {python(text)}, {len(text)})')
             continue
         values = [int(value) if attribute.type == "bool" else value for value in attribute.values]
-        length = (
-            0 if attribute.scalar and attribute.type in ("s64", "f32") else len(values)
-        )  # as the C++ interface says a scalar
         array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(python, values))})"
-        arguments.append(f'("{attribute.type}", {attribute.id:#x}, {array}, {length})')
+        arguments.append(f'("{attribute.type}", {attribute.id:#x}, {array}, {len(values)})')
     return f"op({', '.join(arguments)})"
 
 

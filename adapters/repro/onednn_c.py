@@ -321,9 +321,7 @@ def attribute_code(each: Attribute) -> str:
     if each.type == "string":
         text = text_of(each)
         return f"str, op, {each.id:#x}, {c_string(text)}, {len(text)}"
-    length = (
-        0 if each.scalar and each.type in ("s64", "f32") else len(each.values)
-    )  # as the C++ interface says a scalar
+    length = len(each.values)
     if each.type == "s64":
         return f"s64, op, {each.id:#x}, {longs(map(c_integer, each.values))}, {length}"
     kind = {"f32": "float", "bool": "uint8_t"}[each.type]

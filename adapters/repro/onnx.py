@@ -148,7 +148,7 @@ def model(graph: Graph, name: str, opset: int) -> str:
         outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
         nodes.append(f'helper.make_node("Reshape", {operands}, {outputs}, {attributes(node)})')
     last = graph.nodes[-1]
-    outputs = [info("dst", last.result)] if last.outputs else []
+    outputs = [info("dst", last.result or Declared(graph.src.type, None))] if last.outputs else []
     lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", initializers))
     lines = [f"{what} = [\n{indent(''.join(f'{each},{chr(10)}' for each in some), '    ')}]" for what, some in lists]
     lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)')
@@ -165,9 +165,7 @@ def attributes(node: Node) -> str:
     return f"{told}, **{python({name: first(each) for name, each in extra.items()})}" if extra else told
 
 
-def info(name: str, declared: Declared | None) -> str:
-    if declared is None:
-        return f'helper.make_empty_tensor_value_info("{name}")'
+def info(name: str, declared: Declared) -> str:
     dims = None if declared.dims is None else list(declared.dims)
     return f'helper.make_tensor_value_info("{name}", TensorProto.{TYPES[declared.type]}, {python(dims)})'
 

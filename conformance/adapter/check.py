@@ -147,7 +147,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "layout": tuple(layout for layout in LAYOUTS if layout != "dense" and layout not in LAYOUT_FACETS),
     "rank": tuple(map(str, range(1, MOST_DIMS + 1))),
     "length": ("2^31", "2^53"),
-    "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "types"),
+    "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "shape-rank", "types"),
 }
 """Families that have members."""
 FACETS = (*FAMILIES, *(f"{family}:{member}" for family, members in MEMBERS.items() for member in members))

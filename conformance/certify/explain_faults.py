@@ -30,7 +30,7 @@ class Explanation(NamedTuple):
     unexplained: tuple[tuple[str, LegalCall], ...]
     """Calls that failed and meet no fault, with a row of each."""
     idle: tuple[Fault, ...]
-    """Faults that no call that failed meets."""
+    """Faults without which each call that failed still meets one."""
 
 
 def explain_evidence(path: Path, plan: Plan, faults: Iterable[Fault]) -> Explanation:
@@ -38,16 +38,21 @@ def explain_evidence(path: Path, plan: Plan, faults: Iterable[Fault]) -> Explana
     evidence = read(path)
     if evidence.header["suite"]["digest"] != plan.suite.digest:
         raise Refused(f"{path}: is of a suite with other rules or cases; run again")
+    return explain(evidence, plan, faults, path)
+
+
+def explain(evidence: Evidence, plan: Plan, faults: Iterable[Fault], path: Path) -> Explanation:
+    """Return how the faults of a backend explain evidence that has been read; `path` is for messages."""
     name, version = (evidence.header["backend"][key] for key in ("name", "version"))
     own = [fault for fault in faults if fault.backend == name and version in fault.versions]
     known = KnownFaults(own)
     failed, passed = _sort_calls(evidence, plan_of_run(plan, evidence, path))
     met = {call: known.hitting(call) for call in (*failed, *passed)}
-    of_failures = {fault for call in failed for fault in met[call]}
+    needed = {met[call][0] for call in failed if len(met[call]) == 1}
     return Explanation(
         name, version, len(failed), len(passed), sum(bool(met[call]) for call in passed),
         tuple((row, call) for call, row in failed.items() if not met[call]),
-        tuple(fault for fault in own if fault not in of_failures),
+        tuple(fault for fault in own if fault not in needed),
     )  # fmt: skip
 
 

@@ -60,8 +60,9 @@ def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
         yield Problem(Place(str(path), 1), what)
     if (more := len(explanation.unexplained) - _MOST_NAMED) > 0:
         yield Problem(Place(str(path), 1), f"{more:,} more failing calls have no fault that explains them")
+    why = f"is listed for {explanation.version}, but alone explains no failing call"
     for fault in explanation.idle:
-        yield Problem(fault.when.place, f"fault {fault.id!r} explains no failing call of {path}; correct or delete it")
+        yield Problem(fault.when.place, f"fault {fault.id!r} {why} of {path}; correct or delete it")
 
 
 def data_of_comparison(compared: Comparison) -> dict[str, Any]:

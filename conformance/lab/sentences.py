@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,7 @@ FILE = "sentences.yaml"
 """In the folder of published results."""
 SCHEMA = "sentences"
 _WORDS = {"tensor": "answered", "crash": "crash", "timeout": "timeout", "rejected": "rejected", "error": "error"}
+_SENTENCE = re.compile(r"\S.*?(?:[.?!](?= )|$)")
 _CELLS = re.compile(r"^\| (?P<library>[^|]+) \| (?P<found>[^|]+) \|$")
 
 
@@ -69,7 +70,7 @@ def _rows(entry: dict[str, str]) -> Rows:
 
 
 def check(sentences: Sentences, clone: Path, reports: Path, plan: Plan) -> list[Problem]:
-    """Return every sentence that is not in its file or not shown by its rows, and every paragraph without sentences."""
+    """Return each sentence that is not in its file or not shown by its rows, and those that no rows are named for."""
     texts = {name: _plain(_read(clone / name)) for name in dict.fromkeys(each.file for each in sentences.sentences)}
     published = cache(lambda folder: _results(reports / folder, plan))
     folders = sorted({folder for each in sentences.sentences for rows in each.shown for folder in rows.folders})
@@ -155,13 +156,20 @@ def _describe(result: Result) -> str:
 
 
 def _without_rows(name: str, text: str, sentences: Sentences) -> Iterator[Problem]:
-    """Find parts of tables and paragraphs about libraries in which no sentence stands."""
+    """Find parts of tables, and sentences of paragraphs, about libraries that no rows are named for."""
     said = [_plain(each.says) for each in sentences.sentences if each.file == name]
     known = [*said, *map(_plain, sentences.background)]
     for line, part in (*_parts_of_tables(text), *_paragraphs(text)):
-        plain = _plain(part)
-        if not any(words in plain for words in known):
-            yield Problem(Place(name, line), f"no rows are named for {plain[:90]!r}; add them to {FILE}")
+        for sentence in _unnamed(_plain(part), known):
+            yield Problem(Place(name, line), f"no rows are named for {sentence[:90]!r}; add them to {FILE}")
+
+
+def _unnamed(text: str, known: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences of a text that share no word with the known ones."""
+    named = [(at, at + len(words)) for words in known if (at := text.find(words)) >= 0]
+    for sentence in _SENTENCE.finditer(text):
+        if not any(start < sentence.end() and sentence.start() < end for start, end in named):
+            yield sentence[0]
 
 
 def _parts_of_tables(text: str) -> Iterator[tuple[int, str]]:

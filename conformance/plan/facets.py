@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from ..model import LAYOUT_FACETS, Case, Given, Operation, Step
+from ..model import LAYOUT_FACETS, Case, Given, Operand, Operation, Step
 from ..model.cases import given_keys
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
@@ -94,8 +94,10 @@ def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:
 def _form_facets(case: Case) -> Iterator[str]:
     if case.attributes:
         yield "form:attributes"
-    if any(value is not None and value.type not in WITH_FUNCTION for value in case.attributes.values()):
+    if any(value is not None and not _has_function(value) for value in case.attributes.values()):
         yield "form:attribute-types"
+    if case.shape_rank != 1 or _is_no_vector(case.attributes.get("shape")):
+        yield "form:shape-rank"
     if case.inputs:
         yield "form:inputs"
     if case.outputs:
@@ -103,3 +105,12 @@ def _form_facets(case: Case) -> Iterator[str]:
     if case.dst_type:
         yield "form:types"
         yield f"type:{case.dst_type}"
+
+
+def _has_function(value: Operand) -> bool:
+    """True if the usual C interface can set an attribute; to it, a list of one bool is a bool."""
+    return value.type in WITH_FUNCTION and (value.type, value.dims) != ("bool", (1,))
+
+
+def _is_no_vector(shape: Operand | None) -> bool:
+    return shape is not None and shape.type != "string" and len(shape.dims) != 1

@@ -207,3 +207,27 @@ def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
     shapes = tuple(shape_image("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
     dst = program.run(image_of(source).tensor, shapes, False)
     assert (dst.shape, dst.tobytes()) == ((4, 3), image_of(source).elements)
+
+
+@pytest.mark.parametrize("backend", ["litert", "litert-xnnpack"])
+def test_a_litert_model_declares_the_rank_of_dst(backend: str) -> None:
+    """Converters do; without it XNNPACK counts dst as a scalar, and takes ranks and zeros that it does not support."""
+    source, shape = Source("f32", (3, 1, 2, 1, 2, 2)), (1, 2, 3, 2, 1, 1, 2)
+    assert answer(load_or_skip(backend), source, node(shape))[1] == shape
+    with pytest.raises(Rejected):
+        answer(load_or_skip(backend), Source("f32", (6,)), node((0, 6)))
+
+
+@pytest.mark.parametrize(
+    ("src", "shape", "signature"),
+    [((2, 3), (3, -1), [3, 2]), ((2, 3), (4, -1), [4, -1]), ((2,), (-1, -1), [-1, -1]), ((2,), (-3,), [-1])],
+)
+def test_litert_knows_of_dst_what_a_converter_knows(
+    src: tuple[int, ...], shape: tuple[int, ...], signature: list[int]
+) -> None:
+    load_or_skip("litert")
+    from conformance.adapters import litert
+
+    got = litert.declared(src, np.array(shape, np.int32))
+    assert (got["shapeSignature"], got["shape"]) == (signature, [abs(length) for length in signature])
+    assert litert.declared(src, 2)["shapeSignature"] == [-1, -1]

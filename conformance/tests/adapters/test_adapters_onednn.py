@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes as c
 import re
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,8 +47,8 @@ def test_a_graph_is_put_down_in_the_librarys_numbers() -> None:
     first, second = plan.ops
     assert (first.inputs, first.outputs, second.inputs, second.outputs) == ((0,), (1,), (1,), (2,))
     assert second.attributes == (
-        onednn.Attribute(0x48, "s64", (0, -1), scalar=False),
-        onednn.Attribute(0x64, "bool", (True,), scalar=True),
+        onednn.Attribute(0x48, "s64", (0, -1)),
+        onednn.Attribute(0x64, "bool", (True,)),
     )
 
 
@@ -83,7 +86,7 @@ def test_a_missing_attribute_is_not_set() -> None:
 
 def test_a_mistyped_attribute_is_set_by_another_setter() -> None:
     (op,) = onednn.blueprint(graph((2,), node((2,), Operand("f32", (), (1,))))).ops
-    assert op.attributes[1] == onednn.Attribute(0x64, "f32", (1,), scalar=True)
+    assert op.attributes[1] == onednn.Attribute(0x64, "f32", (1,))
 
 
 def test_a_name_that_the_library_does_not_know_gets_a_number_that_nobody_has() -> None:
@@ -106,12 +109,48 @@ def test_operands_too_few_and_too_many_are_connected_as_written(inputs: int, out
         (graph((2, 3), node((6,)), strides=(12, -4)), "layout:reversed"),
         (graph((2,), node((2,)), type_="u16"), "type:u16"),
         (graph((2,), node((2,))._replace(operation="Reshape-1")), "runtime-shape"),
+        (graph((1,), node((1,), result=Declared("f32", (1,) * 13))), "rank:13"),
+        (graph((1,), node((1,))._replace(shape=Operand("s64", (), (1,)))), "form:shape-rank"),
+        (graph((1,), node((1,))._replace(shape=Operand("s64", (1, 1), (1,)))), "form:shape-rank"),
+        (graph((1,), node((1,), Operand("bool", (1,), (True,)))), "form:attribute-types"),
     ],
 )
-def test_what_a_logical_tensor_cannot_say_is_not_supported(given: Graph, facet: str) -> None:
+def test_what_the_c_interface_cannot_say_is_not_supported(given: Graph, facet: str) -> None:
     with pytest.raises(Unsupported) as unsupported:
         onednn.blueprint(given)
     assert unsupported.value.facet == facet
+
+
+def test_a_value_is_set_with_its_number_of_entries() -> None:
+    """As the C++ interface sets it: a float beside it has one entry, and a text ends with a zero."""
+    library = Recorded()
+    for attribute in (
+        onednn.Attribute(0x48, "s64", (3, 4)),
+        onednn.Attribute(0x48, "s64", ()),
+        onednn.Attribute(0x64, "f32", (1,)),
+        onednn.Attribute(0x64, "string", ("true",)),
+    ):
+        onednn.set_attribute(library, c.c_void_p(), attribute)
+    assert library.seen == [
+        ("dnnl_graph_op_set_attr_s64", struct.pack("<2q", 3, 4), 2),
+        ("dnnl_graph_op_set_attr_s64", b"", 0),
+        ("dnnl_graph_op_set_attr_f32", struct.pack("<f", 1), 1),
+        ("dnnl_graph_op_set_attr_str", b"true", 4),
+    ]
+    assert library.texts == [b"true\0"]
+
+
+class Recorded:
+    """A library that keeps the values that it is given."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bytes, int]] = []
+        self.texts: list[bytes] = []
+
+    def call(self, name: str, _: object, number: int, values: Any, length: int) -> None:
+        self.seen.append((name, bytes(values)[: length * c.sizeof(values._type_)], length))
+        if name.endswith("str"):
+            self.texts.append(bytes(values))
 
 
 # ── finding the library ───────────────────────────────────────────────────────────────────────────

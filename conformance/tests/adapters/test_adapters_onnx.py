@@ -56,6 +56,14 @@ def test_a_shape_of_s32_that_arrives_is_an_input_and_cast() -> None:
     assert model.node[1].attribute[0].i == 1
 
 
+def test_each_output_has_a_type_and_no_dims() -> None:
+    """ONNX wants a type of it; dims are declared where the case declares them."""
+    given = graph("bf16", (2, 3), (6,))
+    model = written(given._replace(nodes=(*given.nodes, given.nodes[0]._replace(takes_src=True))))
+    types = [each.type.tensor_type for each in model.output]
+    assert [(type_.elem_type, type_.HasField("shape")) for type_ in types] == [(16, False)] * 2
+
+
 def test_a_chain_is_one_graph() -> None:
     given = graph("f32", (2, 3), (6,))
     model = written(given._replace(nodes=given.nodes * 3))

@@ -147,6 +147,8 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         ),
         (["shape-entries-in-reverse", "--backend", "torch"], "it needs shape-strides"),
         (["two-nodes-take-one-src", "--backend", "torch"], "it needs shared-src"),
+        (["shape-is-a-scalar", "--backend", "onednn"], "it needs form:shape-rank"),
+        (["shape-is-a-scalar", "--backend", "onednn", "--c"], "it needs form:shape-rank"),
         (["two-nodes-take-one-shape", "--backend", "torch"], "it needs shared-shape"),
         (["programs-run-at-the-same-time", "--backend", "torch"], "it needs threads"),
     ],

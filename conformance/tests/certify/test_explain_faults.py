@@ -8,19 +8,18 @@ from pathlib import Path
 import pytest
 
 from conformance.certify.evidence import Refused
-from conformance.certify.explain_faults import explain_evidence
-from conformance.cli.check_faults import find_evidence
+from conformance.certify.explain_faults import explain, explain_evidence
 from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
 from conformance.model.faults import Fault
 from conformance.plan.rows import Plan, plan_of
 
-from ..small import ROOT, Cli, Command, command, plan_once, suite
+from ..published import REPORTS, published
+from ..small import Cli, Command, command, plan_once, suite
 
 __all__ = ["command"]
 BACKEND = "broken:zero-flag-ignored"
-REPORTS = ROOT / "reports"
 
 
 def fault(when: str, backend: str = BACKEND, version: str = "1") -> Fault:
@@ -62,6 +61,15 @@ def test_a_fault_that_explains_nothing_is_idle_and_those_of_others_do_not_count(
     assert (found.idle, len(found.unexplained)) == ((idle,), 2)
 
 
+def test_a_fault_that_another_one_covers_is_idle(evidence: Path, plan: Plan) -> None:
+    narrow, wide = fault("special_zero and 0 in shape"), fault("0 in shape or len(src) > 9")
+    assert explain_evidence(evidence, plan, [wide, narrow._replace(id="narrow")]).idle == (
+        wide,
+        narrow._replace(id="narrow"),
+    )
+    assert explain_evidence(evidence, plan, [wide, fault("len(src) > 9")]).idle == (fault("len(src) > 9"),)
+
+
 PLAIN = """about: A call of another case, with other elements.
 cases:
   - {id: plain, rule: same-content, src: "f32[2, 4]", shape: [8], special_zero: false, expect: "f32[8]"}
@@ -89,7 +97,7 @@ def test_check_names_the_call_that_no_fault_explains(
     monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("len(src) == 1"), fault("0 in src")])
     said = cli(*words)
     assert "copies[StaticReshape-f32] fails on f32[5, 2] by [0, 2, 1] special_zero" in said.out
-    assert "faults.yaml:7: fault 'it' explains no failing call of " in said.out
+    assert "faults.yaml:7: fault 'it' is listed for 1, but alone explains no failing call of " in said.out
     monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("0 in shape")])
     said = cli(*words)
     assert "broken:zero-flag-ignored 1" in said.out
@@ -108,16 +116,12 @@ def test_evidence_that_cannot_be_compared_is_named(evidence: Path, command: Comm
 
 @pytest.mark.slow
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
-def test_each_single_legal_call_that_failed_in_published_evidence_is_explained() -> None:
-    plan = plan_of(load_suite())
-    compared = 0
-    for path in find_evidence(REPORTS):
-        try:
-            found = explain_evidence(path, plan, load_faults())
-        except Refused:  # published by an earlier suite
-            continue
-        compared += 1
-        assert not found.unexplained, (path, found.unexplained[:5])
-        assert not found.idle, (path, found.idle)
-    if not compared:
-        pytest.skip("what is published is of an earlier suite")
+def test_the_published_evidence_of_a_version_shows_each_of_its_faults() -> None:
+    plan, faults = plan_of(load_suite()), load_faults()
+    seen = set()
+    for folder, evidence in published():
+        found = explain(evidence, plan, faults, folder)
+        seen.add((found.backend, found.version))
+        assert not found.unexplained, (folder, found.unexplained[:5])
+        assert not found.idle, (folder, found.idle)
+    assert {(each.backend, version) for each in faults for version in each.versions} <= seen

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.certify.evidence import pack
+from conformance.lab import sentences
 from conformance.lab.sentences import load_sentences
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from conformance.tests.published import REPORTS, published
 from conformance.tests.small import Command, Said, command
 
 __all__ = ["command"]
@@ -105,6 +110,11 @@ def test_a_sentence_that_no_row_is_named_for_is_found(raw: Command) -> None:
     assert found == [("16", "is fast"), ("7", "It hangs."), ("9", "It answers [-2] for five elements.")]
 
 
+def test_a_sentence_beside_one_with_rows_is_found(raw: Command) -> None:
+    more = TEXT.replace("for four\nelements.", "for four\nelements. Version 2.4 hangs, too. It is right otherwise.")
+    check(raw, text=more).expect(1, out="reports/README.md:7: no rows are named for 'Version 2.4 hangs, too.';")
+
+
 def test_results_that_cannot_be_read_are_said_once(raw: Command) -> None:
     (raw.folder / "reports" / "raw" / "results.jsonl.xz").write_bytes(pack(b""))
     said = check(raw).expect(1, out="2 sentences, 1 problem\n")
@@ -116,3 +126,17 @@ def test_the_clones_own_sentences_stand_in_their_files_and_none_is_missing(raw: 
     said = raw("lab", "check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--cases", raw.cases)
     assert [line for line in said.out.splitlines() if "README.md" in line] == []
     assert len(load_sentences(CLONE / "reports" / "sentences.yaml").sentences) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
+def test_the_published_rows_show_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in evidence of an earlier suite, which `lab check` refuses, for the rows that it has."""
+    results = {folder.name: {each.row: each for each in evidence.results} for folder, evidence in published()}
+    monkeypatch.setattr(
+        sentences, "_results", lambda folder, _: results.get(folder.name, f"{folder}: holds no results")
+    )
+    plan = plan_of(load_suite())
+    plan = replace(plan, rows=tuple(row for row in plan.rows if all(row.id in each for each in results.values())))
+    own = load_sentences(REPORTS / sentences.FILE)
+    assert [str(problem) for problem in sentences.check(own, CLONE, REPORTS, plan)] == []

@@ -134,6 +134,14 @@ cases:
   - {id: mistyped, rule: shape-is-integer, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
      attributes: {shape: {type: "f32[]", values: [2]}, axis: {type: s64, values: 0}}}
   - {id: far, rule: same-volume, src: "f32[2]", shape: [4294967298], special_zero: false, expect: reject}
+  - {id: scalar-shape, rule: shape-has-one-dimension, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     shape_rank: 0}
+  - {id: scalar-as-attribute, rule: shape-has-one-dimension, src: "f32[2]", shape: [2], special_zero: false,
+     expect: reject, attributes: {shape: {type: s64, values: 2}}}
+  - {id: float-shape, rule: shape-is-integer, src: "f32[2]", shape: [2], special_zero: false, expect: reject,
+     shape_type: f32}
+  - {id: list-of-a-flag, rule: special-zero-is-boolean, src: "f32[2]", shape: [2], special_zero: true, expect: reject,
+     attributes: {special_zero: {type: "bool[]", values: [true]}}}
 """
 
 
@@ -209,6 +217,19 @@ def test_each_facet_of_a_claim_is_one_of_a_row() -> None:
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
     assert {facet for facet in of_rows if facet not in FACETS} == set()
     assert f"rank:{MOST_DIMS}" in of_rows
+
+
+@pytest.mark.parametrize(
+    ("row", "facets"),
+    [
+        ("scalar-shape[StaticReshape-f32]", "form:shape form:shape-rank"),
+        ("scalar-as-attribute[StaticReshape-f32]", "form:attributes form:shape-rank"),
+        ("float-shape[StaticReshape-f32-f32]", "form:shape"),
+        ("list-of-a-flag[StaticReshape-f32]", "form:attributes form:attribute-types"),
+    ],
+)
+def test_a_form_that_the_usual_interface_lacks_is_a_facet(rows: dict[str, Row], row: str, facets: str) -> None:
+    assert {facet for facet in rows[row].facets if not facet.startswith("rank:")} == {"type:f32", *facets.split()}
 
 
 def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:
