@@ -14,7 +14,7 @@ from ..system.terminal import count_noun
 from .blame import HEAVIEST_FIRST, Blamed
 from .drawn import plan_of_run
 from .evidence import Evidence, Target
-from .standing import Blames, judged_documents
+from .standing import Blames, has_standing, judged_documents
 
 MOST_KINDS = 12
 """The most kinds of failures on the terminal; the report has all."""
@@ -105,9 +105,15 @@ class _Tests(NamedTuple):
     claims: Claims
 
     def number(self, failed: Failed, verdicts: Set[Verdict]) -> int:
-        """Count the documents of the target in which a row has one of some verdicts."""
+        """Count the documents of the target in which a row has one of some verdicts.
+
+        In a type that is not claimed a row is no test, but it fails the run if it ends the process.
+        """
         row, result = failed
-        return sum(result.verdicts[each] in verdicts for each in judged_documents(row, self.target, self.claims))
+        documents: Iterable[str] = judged_documents(row, self.target, self.claims)
+        if not self.claims.offers_type(row.type):
+            documents = (each for each in row.documents if has_standing(row, each, self.target, self.claims))
+        return sum(result.verdicts[each] in verdicts for each in documents)
 
 
 def _kinds(rows: Iterable[Failed], verdicts: Set[Verdict], tests: _Tests, blames: Blames) -> Iterator[FailureKind]:

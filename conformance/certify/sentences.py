@@ -55,10 +55,10 @@ def describe_blames(group: Iterable[Standing]) -> str:
 
 
 def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
-    """`breaks the text in 30 of 1,241 tests, answers what it forbids in 15, breaks only our rulings in 48`."""
+    """`breaks the text in 30 of 1,241 tests, accepts what it forbids in 15, breaks only our rulings in 48`."""
     text, forbidden, ruling = (numbers.get(blame, 0) for blame in BLAMES)
     parts = [f"breaks the text in {text:,}"] if text else []
-    parts += [f"answers what {'it' if text else 'the text'} forbids in {forbidden:,}"] * bool(forbidden)
+    parts += [f"accepts what {'it' if text else 'the text'} forbids in {forbidden:,}"] * bool(forbidden)
     parts += [f"{'breaks only' if text else 'differs from'} our rulings in {ruling:,}"] * bool(ruling)
     parts += [f"the adapter errs in {errors:,}"] * bool(errors)
     parts[:1] = [f"{part} of {tests:,} tests" for part in parts[:1]]

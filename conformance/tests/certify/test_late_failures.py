@@ -156,8 +156,8 @@ def test_a_summary_that_fails_keeps_the_verdict(
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)
     monkeypatch.setattr("conformance.cli.certify.render_badge", fail)
-    words = ("certify", "reference", "--cases", reporting.cases, "--out", reporting.out)
-    said = reporting(*words).expect(0)
+    words = ("certify", "broken:eight-buffers-in-turn", "--cases", reporting.cases, "--out", reporting.out)
+    said = reporting(*words).expect(1)
     for name in ("junit.xml", "certificate.svg"):
         assert f"{name} is not written: the suite failed with ZeroDivisionError: planted" in said.err
     assert (reporting.out / "report.html").is_file()
