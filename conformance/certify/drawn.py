@@ -103,13 +103,13 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]
     if not any(held) or any(each.header["suite"]["digest"] != plan.suite.digest for each in both):
         return frozenset()
-    old_called, new_called = (_draw_called(plan, each) for each in both)
+    old_called, new_called = (_draw_calls(plan, each) for each in both)
     same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
     unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
     return frozenset((same & (held[0] | held[1])) - unknown)
 
 
-def _draw_called(plan: Plan, evidence: Evidence) -> Mapping[str, Row]:
+def _draw_calls(plan: Plan, evidence: Evidence) -> Mapping[str, Row]:
     """Draw again the rows that a run called, in their order."""
     from ..plan.drawn_rows import Drawer, Drawn
 

@@ -99,7 +99,7 @@ def group_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Failures:
 
 
 class _Tests(NamedTuple):
-    """What decides in which documents a row is judged."""
+    """The target and the claims. They decide in which documents a row is judged."""
 
     target: Target
     claims: Claims

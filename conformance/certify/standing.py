@@ -27,7 +27,7 @@ class Standing:
     optional: Mapping[Verdict, int]
     """Verdicts of rows in facets that are not claimed; none if the type itself is not."""
     blames: Mapping[Blame, int]
-    """Tests that fail, by whose sentence they break; errors of the adapter are none of them."""
+    """Tests that fail, by what they break; errors of the adapter are not among them."""
     unshown: tuple[str, ...]
     """Rules that bind and have required rows, but no pass."""
     not_claimed: tuple[str, ...]

@@ -131,7 +131,7 @@ class Difference:
     tests: int
     """The tests that both runs made."""
     not_compared: int
-    """Drawn rows that failed in one run, and of which the other does not tell the result."""
+    """Drawn rows that failed in one run, and for which the other gives no result."""
 
     @property
     def worse(self) -> bool:

@@ -98,7 +98,7 @@ def format_verdict(difference: Difference) -> str:
     return f"{summary}: {numbers}; {count_noun(difference.tests, 'test')} compared"
 
 
-def format_not_compared(difference: Difference) -> str:
+def describe_uncompared(difference: Difference) -> str:
     """Say how many drawn rows are not compared, and why."""
     rows = count_noun(difference.not_compared, "drawn row")
     return f"not compared: {rows} that failed in one run; the other did not call them, or does not hold the result"
@@ -133,7 +133,7 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
     for blames in difference.blames:
         yield f"  {blames.document}: {blames.was} → {blames.now}"
     if difference.not_compared:
-        yield format_not_compared(difference)
+        yield describe_uncompared(difference)
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
         if some:
@@ -177,7 +177,7 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
     for blames in difference.blames:
         yield f"- {inert(blames.document)}: {blames.was} → {blames.now}"
     if difference.not_compared:
-        yield f"- {format_not_compared(difference)}"
+        yield f"- {describe_uncompared(difference)}"
     yield ""
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
@@ -210,7 +210,7 @@ def render_html(difference: Difference, old_page: str | None = None, new_page: s
         old_page=old_page,
         new_page=new_page,
         verdict=format_verdict(difference),
-        not_compared=format_not_compared(difference) if difference.not_compared else "",
+        not_compared=describe_uncompared(difference) if difference.not_compared else "",
         directions=DIRECTIONS,
         signs=_SIGNS,
         direction_colours=_COLOURS,
