@@ -197,7 +197,7 @@ def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Archiv
 
 
 def test_the_wheel_is_small(built: Archives) -> None:
-    assert built.wheel.stat().st_size < 1_400_000  # with its own tests, which are a third of it
+    assert built.wheel.stat().st_size < 1_450_000  # with its own tests, which are a third of it
 
 
 @pytest.mark.slow
