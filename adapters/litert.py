@@ -81,8 +81,8 @@ def part(kind: str, **fields: Any) -> Any:
     return made
 
 
-def declared(src: tuple[int, ...], shape: Array | int) -> dict[str, Any]:
-    """Return the lengths of dst as converters write them; those of which they know nothing are -1, and stored as 1.
+def describe_dst(src: tuple[int, ...], shape: Array | int) -> dict[str, Any]:
+    """Return the lengths of dst as converters write them; one that they do not know is -1, and stored as 1.
 
     A dst of no declared rank counts as one of rank 0 for XNNPACK, which then takes calls that it does not support.
     """
@@ -101,7 +101,7 @@ def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
     tensors = [
         part("TensorT", name="src", shape=np.array(dims, np.int32), type=code, hasRank=True),
         part("TensorT", name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True),
-        part("TensorT", name="dst", **declared(dims, shape), type=code, hasRank=True),
+        part("TensorT", name="dst", **describe_dst(dims, shape), type=code, hasRank=True),
     ]
     graph = part(
         "SubGraphT",

@@ -14,7 +14,7 @@ TYPES = {
 }  # fmt: skip
 RESOLVERS = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-xnnpack": "BUILTIN"}
 BEFORE = """
-def declared(dims, lengths):
+def describe_dst(dims, lengths):
     # The lengths of dst as converters write them: -1 where they know nothing.
     rest = prod(length for length in lengths if length != -1)
     if lengths.count(-1) == 1 and rest > 0 and prod(dims) % rest == 0:
@@ -26,7 +26,7 @@ def interpreter(dims, shape, entries):
     type_, code = schema.TensorType.{type}, schema.BuiltinOperator.RESHAPE
     src = schema.TensorT(name="src", shape=np.array(dims, np.int32), type=type_, hasRank=True)
     lengths = schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True)
-    known = declared(dims, [-1] * entries if shape is None else shape.tolist())
+    known = describe_dst(dims, [-1] * entries if shape is None else shape.tolist())
     dst = schema.TensorT(
         name="dst", shape=[abs(length) for length in known], shapeSignature=known, type=type_, hasRank=True
     )

@@ -228,6 +228,6 @@ def test_litert_knows_of_dst_what_a_converter_knows(
     load_or_skip("litert")
     from conformance.adapters import litert
 
-    got = litert.declared(src, np.array(shape, np.int32))
+    got = litert.describe_dst(src, np.array(shape, np.int32))
     assert (got["shapeSignature"], got["shape"]) == (signature, [abs(length) for length in signature])
-    assert litert.declared(src, 2)["shapeSignature"] == [-1, -1]
+    assert litert.describe_dst(src, 2)["shapeSignature"] == [-1, -1]
