@@ -34,7 +34,7 @@ class ExecuTorch(ArrayLibrary):
 
     name, version = "executorch", metadata.version("executorch")
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = ("declared", "form", "runtime-shape", *STRIDED_FACETS)
+    leaves_out = ("declared", "form", "runtime-shape", "length:2^31", *STRIDED_FACETS)
 
     def __init__(self) -> None:
         self.tensors = Torch()
@@ -53,8 +53,8 @@ class ExecuTorch(ArrayLibrary):
         try:
             content = program(NAMES[src.dtype], tuple(src.shape), shape, src.element_size())
         except TypeError as refusal:
-            if "bad number" in str(refusal):  # a program has lengths of 32 bits and integers of 64
-                raise OverflowError(str(refusal)) from refusal
+            if "bad number" in str(refusal):  # a program has lengths of 32 bits
+                raise Unsupported("length:2^31") from refusal
             raise
         (dst,) = self.runtime.load_program(content).load_method("forward").execute([src])
         return dst

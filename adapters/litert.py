@@ -14,7 +14,7 @@ import numpy as np
 from conformance import Array, Graph, Tensor, array_of
 from conformance.model.types import name_of
 
-from .shared import ArrayLibrary, ArrayProgram, NodeCalls, resolve_infer, resolve_zeros
+from .shared import ArrayLibrary, ArrayProgram, NodeCalls, check_31_bits, resolve_infer, resolve_zeros
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
@@ -28,7 +28,7 @@ class LiteRt(ArrayLibrary):
     """LiteRT's RESHAPE by the interpreter's own kernel, without delegates."""
 
     name, version = "litert", metadata.version("ai-edge-litert")
-    leaves_out = ("declared", "form", "rank:65", *OTHERS)
+    leaves_out = ("declared", "form", "rank:65", "length:2^31", *OTHERS)
     resolver: Any = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 
     def __init__(self) -> None:
@@ -45,7 +45,8 @@ class LiteRt(ArrayLibrary):
 
     def run_chain(self, src: Array, calls: NodeCalls) -> Array:
         for number, call in enumerate(calls):
-            shape = np.array(resolve_zeros(src.shape, call), np.int32)  # no model has room for more than 32 bits
+            check_31_bits(src.shape)
+            shape = np.array(check_31_bits(resolve_zeros(src.shape, call)), np.int32)
             interpreter = self.interpreters.get((number, len(shape))) if call.runtime else None
             if interpreter is None:
                 content = model(name_of(src.dtype), src.shape, len(shape) if call.runtime else shape)

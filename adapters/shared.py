@@ -35,6 +35,13 @@ def resolve_infer(src: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]
     return tuple(math.prod(src) // known if entry == -1 else entry for entry in shape)
 
 
+def check_31_bits(dims: Sequence[int]) -> Sequence[int]:
+    """Return lengths or entries of shape that a signed integer of 32 bits can hold; Unsupported for others."""
+    if any(length >> 31 not in (0, -1) for length in dims):
+        raise Unsupported("length:2^31")
+    return dims
+
+
 def has_elements(dims: Sequence[int]) -> bool:
     """True if an answer has elements to read; a library may report negative lengths or more than 2^60 elements."""
     return min(dims, default=1) > 0 and not math.prod(dims) >> 60

@@ -16,7 +16,7 @@ import tosa_serializer as serializer  # type: ignore[import-not-found,unused-ign
 from conformance import Array, Tensor, Unsupported, array_of
 from conformance.model.types import WIDTH, dtype_of
 
-from .shared import ArrayLibrary, NodeCalls, resolve_infer, resolve_zeros
+from .shared import ArrayLibrary, NodeCalls, check_31_bits, resolve_infer, resolve_zeros
 
 TYPES = {
     "f16": "FP16", "bf16": "BF16", "f32": "FP32", "bool": "BOOL", "s8": "INT8", "s16": "INT16", "s32": "INT32",
@@ -31,7 +31,7 @@ class Tosa(ArrayLibrary):
     detail = (("-1", "answered by the adapter"), ("level", "NONE"))
     operations = ("StaticReshape", "Reshape-1")
     leaves_out = (
-        "declared", "form", "runtime-shape", "rank:65", "threads",
+        "declared", "form", "runtime-shape", "rank:65", "length:2^31", "threads",
         *(f"type:{name}" for name in WIDTH if name not in TYPES),
     )  # fmt: skip
 
@@ -61,8 +61,8 @@ class Tosa(ArrayLibrary):
 @lru_cache(maxsize=256)
 def serialize(type_: str, src: Sequence[int], shapes: Sequence[Sequence[int]]) -> Any:
     """Return a graph that reshapes src by one shape after another; each shape also declares the tensor it makes."""
-    if any(entry >> 31 not in (0, -1) for shape in (src, *shapes) for entry in shape):
-        raise OverflowError("a TOSA graph declares lengths of tensors in 32 bits")
+    for shape in (src, *shapes):
+        check_31_bits(shape)
     graph = serializer.TosaSerializer()
     code = getattr(serializer.DType, TYPES[type_])
     tensor = graph.addPlaceholder(list(src), code, None)
