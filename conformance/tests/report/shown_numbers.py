@@ -42,7 +42,7 @@ def count_by_hand(plan: Plan, evidence: Evidence) -> dict[str, Counter[str]]:
         for document in row.documents:
             verdict = results.get(row.id, {}).get(document, "not run")
             claimed = not any(claims.leaves(facet) for facet in row.facets)
-            listed = row.type in plan.suite.spec.operations[row.operation].types
+            listed = claims.offers_type(row.type) and row.type in row.signature.types
             if listed and in_target(row, document, target, claims) and (claimed or fails([verdict])):
                 counts.setdefault(document, Counter())[verdict] += 1
     return counts
