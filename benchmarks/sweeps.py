@@ -15,9 +15,9 @@ from .whole_runs import command
 
 
 def _order(adapter: str = "reference") -> Any:
-    from conformance.explore.blocks import Order, ways_of
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import Domain
+    from conformance.sweep.blocks import Order, ways_of
 
     return Order(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
 
@@ -33,13 +33,13 @@ class Calls(NamedTuple):
 
 
 def _calls() -> Calls:
-    from conformance.explore.blocks import blocks_of
-    from conformance.explore.calls import nodes_of
-    from conformance.explore.context import Context, close_backend
-    from conformance.explore.run_block import BlockRun, run_block
-    from conformance.explore.tabulate import tabulate
     from conformance.model import Declared, Graph, Rejected
     from conformance.plan.memory import Source, image_of
+    from conformance.sweep.blocks import blocks_of
+    from conformance.sweep.calls import nodes_of
+    from conformance.sweep.context import Context, close_backend
+    from conformance.sweep.run_block import BlockRun, run_block
+    from conformance.sweep.tabulate import tabulate
 
     order = _order()
     block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))

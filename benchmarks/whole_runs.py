@@ -110,10 +110,10 @@ def engine_around_a_row() -> Measured:
 
 def run_without_reports() -> Measured:
     """Every row of the suite called, judged and written as evidence, in this process, beside the sum of bare calls."""
-    from conformance.certify.certify import Order, certify
-    from conformance.certify.evidence import Target
+    from conformance.evidence.results import Target
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
+    from conformance.runner.run_suite import Order, certify
 
     def once_more() -> float:
         order = Order("reference", plan_of(load_suite()), Target(), lambda row: True)
@@ -175,8 +175,8 @@ def _ran() -> Iterator[Path]:
 def reports() -> Measured:
     """Every report on a run, from evidence at hand, beside the parsing of that evidence."""
     from conformance import report
-    from conformance.certify.conclude import conclude_evidence
-    from conformance.certify.evidence import read
+    from conformance.evidence.results import read
+    from conformance.verdict.conclude import conclude_evidence
 
     with _ran() as folder:
         evidence = read(folder / "results.jsonl")
@@ -195,10 +195,10 @@ def size_of_the_page() -> Measured:
 
 def filter_of_the_comparison() -> Measured:
     """All lines of a page of 24 backends shown again after a filter: what its main thread takes, to the next frame."""
-    from conformance.certify.conclude import conclude_evidence
-    from conformance.certify.evidence import read
-    from conformance.report.compare_page import render
+    from conformance.evidence.results import read
     from conformance.report.finished_run import FinishedRun
+    from conformance.site.compare_page import render
+    from conformance.verdict.conclude import conclude_evidence
 
     def run_and_load(backend: str, folder: Path) -> FinishedRun:
         once(command("run", backend, "--isolation", "none", "--out", folder))

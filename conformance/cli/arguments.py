@@ -41,8 +41,8 @@ def check_key(path: Path | None) -> None:
         what = "is no file" if path.exists() else "does not exist"
         raise Usage(f"--key {str(path)!r} {what}; name a key of ssh-keygen, or an ed25519 key in PEM")
     if path is not None:
-        from ..certify.dsse import require_package
-        from ..certify.evidence import Refused
+        from ..certificate.dsse import require_package
+        from ..evidence.results import Refused
 
         try:
             require_package(path)

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Mapping
 
 from ..adapter import CannotStart, digest_of_adapter
-from ..certify.evidence import Refused
-from ..certify.repeat import Repetition, repeat
-from ..certify.signature import ISSUER, is_signed, sign, signatures_of
-from ..certify.statement import AUDIT, audit_of, write_record
-from ..certify.subject import Subject, in_record
-from ..report.certificate import Certificate, Trust, called_rows, check_certificate
-from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
+from ..certificate.check import Certificate, Trust, called_rows, check_certificate
+from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
+from ..certificate.signature import ISSUER, is_signed, sign, signatures_of
+from ..certificate.statement import AUDIT, audit_of, write_record
+from ..evidence.results import Refused
+from ..evidence.subject import Subject, in_record
 from ..report.verify import OtherSuite
+from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
 from ..system.terminal import say

@@ -8,13 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 from ..adapter import REFERENCE
-from ..certify.certify import Order, certify, chosen_rows
-from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.evidence import Evidence, Refused
-from ..certify.folder import RESULTS, clear
-from ..certify.sentences import describe_missing_cases
-from ..certify.signature import TESTER, sign, signatures_of
-from ..certify.statement import (
+from ..certificate.check import refuse_uncommitted
+from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
+from ..certificate.signature import TESTER, sign, signatures_of
+from ..certificate.statement import (
     AUDIT,
     CHALLENGE,
     CHALLENGE_FORM,
@@ -28,15 +25,18 @@ from ..certify.statement import (
     statement_of,
     write_record,
 )
-from ..plan.challenge import challenge
+from ..draw.challenge import challenge
+from ..evidence.folder import RESULTS, clear
+from ..evidence.results import Evidence, Refused
 from ..report.badge import describe_run
-from ..report.certificate import refuse_uncommitted
-from ..report.certificate_page import BADGE, PAGE, render_badge, render_certificate
+from ..runner.run_suite import Order, certify, chosen_rows
 from ..system.exit_codes import FAILS
 from ..system.files import InUse, lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
 from ..system.progress import Progress
 from ..system.terminal import paint, say, wrap
+from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error, say_public_key
 from .run import make_order, report_mistakes, write_reports
 from .run_summary import relative

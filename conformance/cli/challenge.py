@@ -6,9 +6,9 @@ import argparse
 import secrets
 from pathlib import Path
 
-from ..certify.evidence import Refused
-from ..certify.signature import ISSUER, sign
-from ..certify.statement import CHALLENGE, COMMITMENT_FORM, RecordFile, challenge_of, read_record, write_record
+from ..certificate.signature import ISSUER, sign
+from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, RecordFile, challenge_of, read_record, write_record
+from ..evidence.results import Refused
 from ..system.exit_codes import FAILS
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan, say_public_key

@@ -19,9 +19,9 @@ from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
 from ..model import LEVELS, Malformed, Problem, Spec
 from ..plan.rows import Plan, plan_of
-from ..prove import check_cases
-from ..prove.cells import CellTable, problems_with_cells, table_of
-from ..prove.documents import Coverage, DocumentCoverage, verify
+from ..selfcheck import check_cases
+from ..selfcheck.cells import CellTable, problems_with_cells, table_of
+from ..selfcheck.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import check_folder, emit, locate
 from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison

@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Iterator
 
 from ..adapter import CannotStart
+from ..adapter_check.check_adapter import check_adapter
+from ..adapter_check.check_claims import Check
+from ..adapter_check.check_program import check_program
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
-from ..prove.check_adapter import check_adapter
-from ..prove.check_claims import Check
-from ..prove.check_program import check_program
 from ..run.contain import contain
 from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, paint, say, wrap

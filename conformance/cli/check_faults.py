@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..certify.evidence import Refused
-from ..certify.explain_faults import Explanation, explain_evidence
-from ..certify.folder import RESULTS, find_results
+from ..evidence.folder import RESULTS, find_results
+from ..evidence.results import Refused
 from ..load.faults import load_faults
 from ..model import Place, Problem
 from ..plan.rows import Plan
 from ..system.terminal import say, table
+from ..verdict.explain_faults import Explanation, explain_evidence
 from .arguments import Usage
 from .meaning import format_dims
 

@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..certify.conclude import conclude_evidence
-from ..certify.evidence import Evidence, Refused, read
-from ..certify.folder import RESULTS, find_results
-from ..certify.rejudge import refuse_unsound
+from ..evidence.folder import RESULTS, find_results
+from ..evidence.results import Evidence, Refused, read
 from ..model.verdicts import MARKS
 from ..plan.rows import Plan
-from ..report.compare_page import differs, name_runs, one_fails, render
 from ..report.finished_run import FinishedRun
+from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.terminal import count_noun, say, table
+from ..verdict.conclude import conclude_evidence
+from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, emit, load_plan
 
 DEFAULT_OUT = Path("conformance-compare.html")

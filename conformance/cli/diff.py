@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ..certify.evidence import Evidence, Refused
-from ..certify.folder import PAGE
-from ..certify.rejudge import refuse_unsound
+from ..evidence.folder import PAGE
+from ..evidence.results import Evidence, Refused
 from ..plan.rows import Plan
 from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.terminal import lines, say, with_sign
+from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, emit, load_plan
 from .compare import read_evidence
 

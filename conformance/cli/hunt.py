@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..adapter import CannotStart
-from ..explore.hunt import Scope, hunt
+from ..hunt.hunt import Scope, hunt
 from ..isolate.backend import isolation_of, use_backend
 from ..isolate.launch import Limits
 from ..load.spec import load_spec

@@ -143,7 +143,7 @@ def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
 def _cells(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the number of cases in each cell, one entry for all arrangements; None if no call can fill it."""
     from ..plan.rows import plan_of  # NumPy is slow to import, and no other list needs it
-    from ..prove.cells import table_of
+    from ..selfcheck.cells import table_of
 
     folder = check_folder("--spec", args.spec)
     about = load_cells(folder, spec)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ..certify.evidence import Refused, Tampered, Writer, read
-from ..certify.folder import RESULTS, clear
-from ..certify.rejudge import refuse_unsound
-from ..certify.shards import merge_shards
+from ..evidence.folder import RESULTS, clear
+from ..evidence.results import Refused, Tampered, Writer, read
+from ..runner.shards import merge_shards
 from ..system.exit_codes import UNTRUSTED
 from ..system.files import InUse, lock_folder
+from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, load_plan
 from .run import conclude_and_report
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.rows import plan_of
-from ..prove.mutants import (
+from ..selfcheck.mutants import (
     Deleted,
     KillerSearch,
     MutantResult,

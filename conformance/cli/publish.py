@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..adapter import REFERENCE, CannotStart, bundled_backends
-from ..certify.certify import Order, certify
-from ..certify.evidence import Refused, Tampered, Target
-from ..certify.folder import RESULTS
+from ..evidence.folder import RESULTS
+from ..evidence.results import Refused, Tampered, Target
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
-from ..report.publish import COLUMNS, Stale, index, publish, size
+from ..runner.run_suite import Order, certify
+from ..site.publish import COLUMNS, Stale, index, publish, size
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.progress import Progress

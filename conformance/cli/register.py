@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..certify.evidence import Refused
-from ..certify.statement import STATEMENT
+from ..certificate.check import Trust, check_certificate
+from ..certificate.page import PAGE, scope_of
+from ..certificate.statement import STATEMENT
+from ..evidence.results import Refused
 from ..plan.rows import Plan
-from ..report.certificate import Trust, check_certificate
-from ..report.certificate_page import PAGE, scope_of
-from ..report.publish import REGISTER
 from ..report.render import render_page
 from ..report.verify import OtherSuite
+from ..site.publish import REGISTER
 from ..system.files import replace_text
 from ..system.terminal import say, table
 from .arguments import Usage, emit, load_plan

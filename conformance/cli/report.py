@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from .. import report
-from ..certify.conclude import conclude_evidence
-from ..certify.evidence import Refused
-from ..certify.folder import REPORTS, RESULTS
-from ..certify.rejudge import read_and_judge
+from ..evidence.folder import REPORTS, RESULTS
+from ..evidence.results import Refused
 from ..system.files import InUse, lock_folder
 from ..system.terminal import say
+from ..verdict.conclude import conclude_evidence
+from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, check_folder, emit, load_plan
 
 

@@ -11,28 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import FACETS, CannotStart
-from ..certify.certify import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
-from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.drawn import Write
-from ..certify.evidence import Evidence, Refused, Tampered, Target, part_of, read
-from ..certify.folder import RESULTS, clear
-from ..certify.sentences import describe_missing_cases
-from ..certify.shards import find_shard_gap
+from ..draw.challenge import challenge
+from ..evidence.drawn import Write
+from ..evidence.folder import RESULTS, clear
+from ..evidence.results import Evidence, Refused, Tampered, Target, part_of, read
 from ..isolate.backend import isolation_of
 from ..isolate.launch import Limits
 from ..isolate.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import Claims, Place, Suite, covers, fails
-from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
 from ..run.timings import Timings
+from ..runner.run_suite import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
+from ..runner.shards import find_shard_gap
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.late import go_on
 from ..system.progress import Progress
 from ..system.terminal import say
+from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_suite_of, say_error, unknown
 from .run_summary import Amount, data_of, relative, show, show_answer, show_part
 
@@ -245,7 +245,7 @@ def _choose_failures(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[R
 
 
 def _writer_of_drawn() -> Write:
-    from ..explore.write_drawn import write_drawn  # slow to import, and not every run draws calls
+    from ..hunt.write_drawn import write_drawn  # slow to import, and not every run draws calls
 
     return write_drawn
 

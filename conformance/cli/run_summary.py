@@ -10,17 +10,17 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal
 
-from ..certify.command import explain_words, run_words
-from ..certify.conclude import Conclusion
-from ..certify.evidence import Evidence
-from ..certify.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
-from ..certify.folder import PAGE, RESULTS
-from ..certify.sentences import join_names
-from ..certify.standing import Blames, count_tests
+from ..evidence.command import explain_words, run_words
+from ..evidence.folder import PAGE, RESULTS
+from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Verdict
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
+from ..verdict.conclude import Conclusion
+from ..verdict.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
+from ..verdict.sentences import join_names
+from ..verdict.standing import Blames, count_tests
 
 _ROWS_SHOWN = 20
 """The most rows of -k that stand alone; of more, only the number for each verdict is shown."""

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from ..report.finished_run import FinishedRun
-from ..report.publish import read_runs
-from ..report.site import INDEX, write_site
+from ..site.documents import INDEX, write_site
+from ..site.publish import read_runs
 from ..system.terminal import count_noun, say
 from .arguments import check_folder, emit, load_plan
 from .run_summary import relative

@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import CannotStart
-from ..certify import planted
-from ..certify.journal import Refused, Tampered, check_can_resume, part_of
-from ..explore.blocks import Block, Order, blocks_of, is_too_large, ways_of
-from ..explore.context import Lost, close_backend, identify
-from ..explore.run_block import run_block
-from ..explore.sweep_file import FILE, Results, Writer, clear, header_of, salvage
-from ..explore.tabulate import KINDS
-from ..explore.tally import EMPTY, Tally, add
+from ..evidence.journal import Refused, Tampered, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.distribute import run_here, run_in_processes, run_on_dask
 from ..isolate.launch import Limits
@@ -27,10 +20,17 @@ from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import contain
+from ..sweep.blocks import Block, Order, blocks_of, is_too_large, ways_of
+from ..sweep.context import Lost, close_backend, identify
+from ..sweep.run_block import run_block
+from ..sweep.sweep_file import FILE, Results, Writer, clear, header_of, salvage
+from ..sweep.tabulate import KINDS
+from ..sweep.tally import EMPTY, Tally, add
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
+from ..verdict import planted
 from .arguments import Usage, check_folder, emit, unknown
 
 DEFAULT_OUT = Path("conformance-sweep")

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart
-from ..certify.conclude import conclude_evidence
-from ..certify.evidence import Evidence, Refused
-from ..certify.repeat import Repetition, repeat
-from ..certify.statement import LEVELS
+from ..certificate.check import Trust, check_certificate
+from ..certificate.statement import LEVELS
+from ..evidence.results import Evidence, Refused
 from ..model import Claims
 from ..plan.rows import Plan
 from ..report.badge import describe_run
-from ..report.certificate import Trust, check_certificate
 from ..report.verify import OtherSuite, Verified, verify, why_not
+from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
+from ..verdict.conclude import conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .run import check_requirements, describe_difference, read_claims
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..adapter import CannotStart, resolve_claims
+from ..draw.challenge import challenge
 from ..load.cases import load_suite
 from ..model import Adapter, Claims, Identity, Result
-from ..plan.challenge import challenge
 from ..plan.rows import Plan, Row, plan_of
 from .backend import Isolation, open_backend, run_rows
 from .distribute import run_on_dask

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ..certify.signature import ISSUER, TESTER
+from ..certificate.signature import ISSUER, TESTER
 from ..system.files import replace_text
 from .environments import CannotMake, words_by
 from .read import Environment

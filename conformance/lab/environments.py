@@ -11,7 +11,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from ..adapter import bundled_backends
-from ..certify.machine import environment as describe_machine
+from ..evidence.machine import environment as describe_machine
 from ..system.files import replace_bytes, replace_text
 from ..system.temporary import temporary_folder
 from .read import Environment, SharedLibrary

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..certify.evidence import Refused, complete, read
-from ..certify.folder import PUBLISHED, find_published_results
+from ..evidence.folder import PUBLISHED, find_published_results
+from ..evidence.results import Refused, complete, read
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result

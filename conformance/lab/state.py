@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..adapter import digest_of_adapter, name_and_device
-from ..certify.evidence import FORMAT, OtherFormat, Refused, read_content
-from ..certify.folder import find_published_results
-from ..certify.journal import Reader
-from ..report.publish import folders, name_of
+from ..evidence.folder import find_published_results
+from ..evidence.journal import Reader
+from ..evidence.results import FORMAT, OtherFormat, Refused, read_content
+from ..site.publish import folders, name_of
 from .read import Environment, Lab
 
 CURRENT, STALE, UNTRIED, FOREIGN = "current", "stale", "untried", "in no environment"

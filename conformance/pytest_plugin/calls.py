@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from typing import cast
 
-from ..certify.certify import Order
 from ..isolate.backend import run_in_parallel, run_rows
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
+from ..runner.run_suite import Order
 
 
 class RowCalls:

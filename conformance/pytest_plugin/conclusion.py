@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 from .. import report as reports
-from ..certify import canary
-from ..certify.certify import BackendSetup, Order, note_after_hangs
-from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.drawn import DrawnRun
-from ..certify.evidence import Evidence, Tampered, Writer
-from ..certify.failure_kinds import group_failures
-from ..certify.folder import PAGE, RESULTS
+from ..evidence.drawn import DrawnRun
+from ..evidence.folder import PAGE, RESULTS
+from ..evidence.results import Evidence, Tampered, Writer
 from ..isolate.backend import process_notes
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
 from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places
 from ..run.row import result_without_call
+from ..runner import planted_backends as canary
+from ..runner.run_suite import BackendSetup, Order, note_after_hangs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
+from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.failure_kinds import group_failures
 from .failure_sections import write_failures
 
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from ..certify.failure_kinds import MOST_KINDS, Failures
 from ..plan.rows import Row
+from ..verdict.failure_kinds import MOST_KINDS, Failures
 
 _USUAL = "fE"
 """What `-r` is where nobody gives it."""

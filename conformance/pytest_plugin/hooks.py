@@ -37,12 +37,9 @@ from typing import Any
 import pytest
 
 from ..adapter import CannotStart, digest_of_adapter
-from ..certify.certify import BackendSetup, ClaimsDiffer, Order, check_backend, load_waivers
-from ..certify.evidence import result_of
-from ..certify.folder import clear
-from ..certify.standing import in_target
-from ..certify.waive import records_of
 from ..cli.arguments import Usage, locate
+from ..evidence.folder import clear
+from ..evidence.results import result_of
 from ..isolate.backend import open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, layers
@@ -51,8 +48,11 @@ from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline, pair_row
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain
+from ..runner.run_suite import BackendSetup, ClaimsDiffer, Order, check_backend, load_waivers
 from ..system.files import InUse, lock_folder
 from ..system.terminal import plain
+from ..verdict.standing import in_target
+from ..verdict.waive import records_of
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out

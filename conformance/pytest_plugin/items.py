@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from ..certify.evidence import row_record
+from ..evidence.results import row_record
 from ..model import BAD, RIGHT, WAIVED, Result, Verdict
 from ..plan.rows import Row
 from ..system.terminal import plain

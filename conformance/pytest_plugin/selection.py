@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ..certify.evidence import Target
 from ..cli.arguments import Usage, check_folder, unknown
+from ..evidence.results import Target
 from ..plan.rows import Plan
 
 _FOLDER = "cases"

@@ -18,17 +18,17 @@ from typing import Any, TypeVar, get_args
 
 import pytest
 
-from ..certify.certify import Order
-from ..certify.command import limits_of
-from ..certify.evidence import Target
 from ..cli.arguments import Usage, unknown
 from ..cli.parser import path, positive, seconds
 from ..cli.run import read_claims
 from ..cli.run_summary import relative
-from ..explore.write_drawn import write_drawn
+from ..evidence.command import limits_of
+from ..evidence.results import Target
+from ..hunt.write_drawn import write_drawn
 from ..isolate.backend import Isolation, isolation_of
 from ..isolate.launch import DEFAULT_LIMITS, Limits
 from ..plan.rows import Plan
+from ..runner.run_suite import Order
 
 Value = TypeVar("Value")
 

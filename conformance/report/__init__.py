@@ -7,14 +7,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..certify.folder import REPORTS
+from ..evidence.folder import REPORTS
 from ..system.files import replace_text
 from ..system.late import go_on
 
 if TYPE_CHECKING:
-    from ..certify.conclude import Conclusion
-    from ..certify.evidence import Evidence
+    from ..evidence.results import Evidence
     from ..plan.rows import Plan
+    from ..verdict.conclude import Conclusion
     from .finished_run import FinishedRun
 
 
@@ -40,7 +40,7 @@ def texts(
 
 
 def _finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:
-    from ..certify.drawn import plan_of_run
+    from ..evidence.drawn import plan_of_run
     from .finished_run import FinishedRun
 
     return FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..certify.blame import Blamed, heaviest
 from ..model import Document, Rule, Spec
+from ..verdict.blame import Blamed, heaviest
 
 _MOST = 4
 """Clauses of one failure."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from ..certify.conclude import Conclusion, conclude_evidence
-from ..certify.drawn import find_comparable, plan_of_run
-from ..certify.evidence import Evidence
-from ..certify.repeat import answer
-from ..certify.sentences import describe_blames
+from ..draw.challenge import is_fresh
+from ..evidence.drawn import find_comparable, plan_of_run
+from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Result, Word
-from ..plan.challenge import is_fresh
 from ..plan.rows import Plan, drawn_number
+from ..runner.repeat import answer
+from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.sentences import describe_blames
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .summary import DocumentState, describe_documents

@@ -9,8 +9,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..certify.evidence import MOST, Evidence, Refused, row_record
-from ..certify.record import decode
+from ..evidence.json_forms import decode
+from ..evidence.results import MOST, Evidence, Refused, row_record
 from ..model import Result
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..certify.blame import heaviest
-from ..certify.command import script_command
+from ..evidence.command import script_command
 from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
 from ..system.text import cut
+from ..verdict.blame import heaviest
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import Broken, find_broken
 from .finished_run import FailureCounts, FinishedRun, Wants

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..certify.blame import Blamed
-from ..certify.command import folder_words, run_words
-from ..certify.conclude import Conclusion
-from ..certify.drawn import plan_of_run
-from ..certify.evidence import Evidence, Target
-from ..certify.failure_kinds import sort_failures
-from ..certify.sentences import describe_blames, reach
-from ..certify.standing import Standing, in_target, tests_of
+from ..evidence.command import folder_words, run_words
+from ..evidence.drawn import plan_of_run
+from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_RUN, Claims, Verdict
 from ..model.verdicts import WORDS
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.terminal import count_noun
+from ..verdict.blame import Blamed
+from ..verdict.conclude import Conclusion
+from ..verdict.failure_kinds import sort_failures
+from ..verdict.sentences import describe_blames, reach
+from ..verdict.standing import Standing, in_target, tests_of
 from .rows import RowGroup, RowResult, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..certify.folder import RESULTS
-from ..certify.sentences import describe_blames
-from ..certify.standing import count_tests
+from ..evidence.folder import RESULTS
 from ..model.verdicts import FAIL, MARKS, fails
 from ..system.terminal import count_noun
 from ..system.text import cut
+from ..verdict.sentences import describe_blames
+from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
 from .rows import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_call, format_clauses, visible

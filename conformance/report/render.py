@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..certify.sentences import describe_blames
-from ..certify.standing import count_tests
 from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import cut
+from ..verdict.sentences import describe_blames
+from ..verdict.standing import count_tests
 from .rows import format_counts
 from .summary import STATES
 from .wording import format_time, visible

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..certify.command import folder_words
-from ..certify.folder import PAGE, PUBLISHED, RESULTS
-from ..certify.standing import Standing
+from ..evidence.command import folder_words
+from ..evidence.folder import PAGE, PUBLISHED, RESULTS
 from ..model.verdicts import TABLE
 from ..plan.rows import drawn_number
+from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence, dump_inert

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..certify.evidence import Refused
+from ..evidence.results import Refused
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..plan.rows import Row, drawn_number
 from ..run.row import result_without_call

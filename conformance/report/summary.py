@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from ..certify.sentences import describe_blames, name_limits
-from ..certify.standing import Standing, count_tests
 from ..model import BAD, BLAMES, LIMITS, NOT_RUN, WAIVED, Document, Verdict
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
+from ..verdict.sentences import describe_blames, name_limits
+from ..verdict.standing import Standing, count_tests
 from .finished_run import FinishedRun
 from .rows import group_pairs
 

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import report
-from ..certify.conclude import Conclusion, conclude_evidence, ran_in_suite_process
-from ..certify.drawn import plan_of_run
-from ..certify.evidence import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, pack, parse, read_content
-from ..certify.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
-from ..certify.rejudge import contradictions
+from ..draw.challenge import is_fresh
+from ..evidence.drawn import plan_of_run
+from ..evidence.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
+from ..evidence.results import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, pack, parse, read_content
 from ..model import Result
-from ..plan.challenge import is_fresh
 from ..plan.rows import Plan, drawn_number
 from ..system.exit_codes import VOIDS_CERTIFICATES
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
+from ..verdict.conclude import Conclusion, conclude_evidence, ran_in_suite_process
+from ..verdict.rejudge import contradictions
 from . import embedded
-from .others import clear_others
+from .also_failing import clear_others
 
 _MOST = 20
 """Differences that are told one by one."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..certify.blame import Blamed
 from ..model import Case, Meaning, Operand, Rule, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..system.terminal import printable
 from ..system.text import cut
+from ..verdict.blame import Blamed
 from .rows import RowResult, group_pairs
 
 

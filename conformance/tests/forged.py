@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.certify.evidence import seal_of
+from conformance.evidence.results import seal_of
 
 Records = list[dict[str, Any]]
 

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance import report
-from conformance.certify import canary, conclude
-from conformance.certify.conclude import Conclusion
-from conformance.certify.evidence import Evidence
-from conformance.certify.folder import REPORTS
 from conformance.cli import sweep as cli_sweep
-from conformance.explore import hunt as explore_hunt
-from conformance.explore.blocks import Order
+from conformance.draw import challenge as plan_challenge
+from conformance.draw.calls import Draw
+from conformance.evidence.folder import REPORTS
+from conformance.evidence.results import Evidence
+from conformance.hunt import hunt as explore_hunt
 from conformance.isolate.launch import DEFAULT_LIMITS, Limits
 from conformance.load import cases as load_cases
 from conformance.load import cells as load_cells
@@ -30,13 +29,15 @@ from conformance.load.folders import cases_folder, layers, spec_folder
 from conformance.load.strict_yaml import MOST as MOST_BYTES
 from conformance.model import Case, Malformed, Problem, Spec, Suite
 from conformance.model.cases import UnreadCase
-from conformance.plan import challenge as plan_challenge
 from conformance.plan import rows as plan_rows
-from conformance.plan.draw_calls import Draw
 from conformance.plan.rows import Plan, Row
-from conformance.prove import cells, check_cases
-from conformance.prove import mutants as prove_mutants
+from conformance.runner import planted_backends as canary
+from conformance.selfcheck import cells, check_cases
+from conformance.selfcheck import mutants as prove_mutants
+from conformance.sweep.blocks import Order
 from conformance.system.files import read_bytes
+from conformance.verdict import conclude
+from conformance.verdict.conclude import Conclusion
 
 MOST = 40
 """Values that are remembered of each function; the one that was asked for longest ago goes first."""

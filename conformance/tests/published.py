@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.certify.evidence import Evidence, read
-from conformance.certify.folder import find_published_results
+from conformance.evidence.folder import find_published_results
+from conformance.evidence.results import Evidence, read
 
 from .small import ROOT
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from conformance import report
 from conformance.adapter import FunctionAdapter, resolve_claims
-from conformance.certify import planted
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import Target, Writer, header_of, read
+from conformance.evidence.results import Target, Writer, header_of, read
 from conformance.load.cases import load_cases
 from conformance.load.spec import load_spec
 from conformance.model import Array, Result, Suite
 from conformance.plan.rows import Plan, plan_of
 from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
+from conformance.verdict import planted
+from conformance.verdict.conclude import conclude_evidence
 
 CASES = """about: A few.
 cases:

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 
 import conformance
-from conformance.certify import canary, planted
 from conformance.cli.main import main
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Suite
 from conformance.plan.rows import Plan, plan_of
+from conformance.runner import planted_backends as canary
+from conformance.verdict import planted
 
 CASES = """about: A few.
 cases:

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.certify import canary, planted, signature, subject
-from conformance.certify import statement as records
-from conformance.certify.allowed import encode_key
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import read
-from conformance.certify.folder import RESULTS
-from conformance.certify.signature import ISSUER, TESTER, is_signed, sign
-from conformance.certify.statement import (
+from conformance.certificate import check as certificate
+from conformance.certificate import signature
+from conformance.certificate import statement as records
+from conformance.certificate.allowed import encode_key
+from conformance.certificate.check import Trust
+from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
+from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign
+from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
     COMMITMENT,
@@ -32,14 +32,17 @@ from conformance.certify.statement import (
     write_record,
 )
 from conformance.cli.main import main
+from conformance.evidence import subject
+from conformance.evidence.folder import RESULTS
+from conformance.evidence.results import read
 from conformance.isolate.backend import Isolation
 from conformance.plan.rows import Plan
-from conformance.report import certificate
-from conformance.report.certificate import Trust
-from conformance.report.certificate_page import BADGE, PAGE, render_badge, render_certificate
 from conformance.report.verify import FolderContent, Verified, verify_content
+from conformance.runner import planted_backends as canary
 from conformance.system.files import sha256_of
 from conformance.tests import small
+from conformance.verdict import planted
+from conformance.verdict.conclude import conclude_evidence
 
 BACKEND = """
 from adapters.reference import Reference
@@ -201,8 +204,8 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(canary, "count_failures", _count_nothing)
         patch.setattr(subject, "sha256_of", _digest_once)
         patch.setattr("conformance.cli.run._DRAWN", 5)
-        patch.setattr("conformance.plan.challenge._EACH", 1)
-        patch.setattr("conformance.plan.challenge._DRAWS", 2000)
+        patch.setattr("conformance.draw.challenge._EACH", 1)
+        patch.setattr("conformance.draw.challenge._DRAWS", 2000)
         yield patch
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 
-from conformance.certify import canary
-from conformance.certify.planted import planted_in
 from conformance.cli.main import main
 from conformance.isolate.backend import Isolation
 from conformance.isolate.launch import Limits
 from conformance.plan.rows import Plan
+from conformance.runner import planted_backends as canary
+from conformance.verdict.planted import planted_in
 
 
 def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool = False) -> dict[str, int]:

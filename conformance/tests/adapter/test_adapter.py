@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.model import Crashed, Outcome, Result
 from conformance.plan.rows import Plan
 from conformance.run.row import run
@@ -138,7 +138,7 @@ def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: 
 def test_an_error_of_the_adapter_says_where(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
 ) -> None:
-    monkeypatch.setattr("conformance.certify.canary.count_failures", count_failures)
+    monkeypatch.setattr("conformance.runner.planted_backends.count_failures", count_failures)
     path = tmp_path / "mine.py"
     path.write_text(
         "import numpy as np\nfrom conformance.adapter import FunctionAdapter\n\n\nclass It(FunctionAdapter):\n"

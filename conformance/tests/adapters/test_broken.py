@@ -17,7 +17,8 @@ from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
-from conformance.prove.mutants import (
+from conformance.run.row import run_row
+from conformance.selfcheck.mutants import (
     Planted,
     broken_backends,
     drawn_rows,
@@ -25,7 +26,6 @@ from conformance.prove.mutants import (
     is_noticed,
     rows_to_run,
 )
-from conformance.run.row import run_row
 
 BROKEN = broken_backends()
 

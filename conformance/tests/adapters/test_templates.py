@@ -21,8 +21,8 @@ from conformance.isolate.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
-from conformance.prove.mutants import rows_to_run
 from conformance.run.row import run
+from conformance.selfcheck.mutants import rows_to_run
 
 from ..processes import works
 from ..small import Cli

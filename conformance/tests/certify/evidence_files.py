@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from conformance.certify import evidence as evidence_module
-from conformance.certify.evidence import Target, Writer, header_of, part_of
+from conformance.evidence import results as evidence_module
+from conformance.evidence.results import Target, Writer, header_of, part_of
 from conformance.model import Claims, Identity, Outcome, Result
 
 from .. import small

@@ -12,11 +12,11 @@ import pytest
 
 from adapters import reference
 from adapters.reference import Decided, Reference
-from conformance.certify.blame import Blamer
 from conformance.load.cases import load_suite
 from conformance.model import BLAMES, Blame, Graph, Node, Program, Rejected, Result, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
+from conformance.verdict.blame import Blamer
 
 TEXT, FORBIDDEN, RULING = BLAMES
 DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")

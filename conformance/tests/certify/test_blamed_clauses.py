@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.certify.conclude import conclude
-from conformance.certify.evidence import Evidence, Target
-from conformance.certify.failure_kinds import group_failures
+from conformance.evidence.results import Evidence, Target
 from conformance.load.cases import load_suite
 from conformance.model import BLAMES
 from conformance.plan.rows import Plan, plan_of
 from conformance.run.row import run
 from conformance.tests.certify.one_fault_backends import FAULTS, FREEDOMS, OneFault
+from conformance.verdict.conclude import conclude
+from conformance.verdict.failure_kinds import group_failures
 
 TEXT, FORBIDDEN, RULING = BLAMES
 NOTHING, ERROR = "breaks nothing", "error of the adapter"

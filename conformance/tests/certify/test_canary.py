@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from conformance.certify import canary, planted
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.isolate.backend import Isolation
 from conformance.isolate.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of, plan_of_case
+from conformance.runner import planted_backends as canary
+from conformance.verdict import planted
 
 from .. import small
 from ..small import Command, command, mini, reporting

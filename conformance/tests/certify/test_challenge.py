@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from adapters.reference import Decided, Reference
-from conformance.certify.certify import Order, certify
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import Evidence, Refused, Target
-from conformance.certify.folder import RESULTS
-from conformance.certify.rejudge import read_and_judge
+from conformance.draw.challenge import challenge, is_fresh
+from conformance.draw.rows import Drawer, Drawn
+from conformance.evidence.folder import RESULTS
+from conformance.evidence.results import Evidence, Refused, Target
 from conformance.load.cases import load_suite
 from conformance.model import Cases, Claims, Node, Suite, fails
-from conformance.plan.challenge import challenge, is_fresh
-from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, plan_of
 from conformance.run.row import run
+from conformance.runner.run_suite import Order, certify
 from conformance.tests.forged import Records, put, rewrite
 from conformance.tests.small import Cli, Command, command
+from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.rejudge import read_and_judge
 
 __all__ = ["command"]
 NONCE = "0123456789abcdef" * 4
@@ -72,7 +72,7 @@ class Recording(Reference):
 
 def draw_few(patch: pytest.MonkeyPatch) -> None:
     """Let a nonce draw what it draws at first: how much in all is the matter of other tests."""
-    patch.setattr("conformance.plan.challenge._DRAWS", 2000)
+    patch.setattr("conformance.draw.challenge._DRAWS", 2000)
 
 
 @pytest.fixture(autouse=True)

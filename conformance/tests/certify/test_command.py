@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.certify.command import limits_again
+from conformance.evidence.command import limits_again
 from conformance.isolate.launch import DEFAULT_LIMITS
 
 

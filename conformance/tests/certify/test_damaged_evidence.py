@@ -192,7 +192,7 @@ def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
     assert read_by(reading, "publish", reading.out).code == 0
     (folder,) = (reading.folder / "reports").glob("flushes-*/")
     packed = (folder / "results.jsonl.xz").stat().st_size
-    monkeypatch.setattr("conformance.certify.evidence.MOST", packed)
+    monkeypatch.setattr("conformance.evidence.results.MOST", packed)
     read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
 
 

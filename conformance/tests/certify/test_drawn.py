@@ -10,22 +10,22 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.certify.certify import Order, certify
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.drawn import plan_of_run
-from conformance.certify.evidence import Evidence, Refused, Target, part_of
-from conformance.certify.folder import RESULTS
-from conformance.certify.rejudge import read_and_judge
 from conformance.cli import main as cli
-from conformance.explore.blame import is_failure
-from conformance.explore.write_drawn import write_drawn
+from conformance.draw.rows import Drawer, Drawn
+from conformance.evidence.drawn import plan_of_run
+from conformance.evidence.folder import RESULTS
+from conformance.evidence.results import Evidence, Refused, Target, part_of
+from conformance.hunt.filed_rule import is_failure
+from conformance.hunt.write_drawn import write_drawn
 from conformance.load.cases import load_suite, with_cases
 from conformance.load.folders import spec_folder
 from conformance.model import Claims, Graph, Program
-from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.report.verify import verify
 from conformance.run.row import run
+from conformance.runner.run_suite import Order, certify
+from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.rejudge import read_and_judge
 
 SUITE = load_suite()
 RULES = ("one-infer", "same-volume", "same-content", "literal-lengths")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from conformance.certify import dsse
-from conformance.certify.allowed import encode_key, read_allowed, refuse_revoked
-from conformance.certify.evidence import Refused
+from conformance.certificate import dsse
+from conformance.certificate.allowed import encode_key, read_allowed, refuse_revoked
+from conformance.evidence.results import Refused
 
 IN_TOTO = "application/vnd.in-toto+json"
 PAYLOAD = b'{"_type":"https://in-toto.io/Statement/v1"}\n'

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.evidence import part_of, read
-from conformance.certify.folder import REPORTS
+from conformance.evidence.folder import REPORTS
+from conformance.evidence.results import part_of, read
 from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify import evidence as evidence_module
-from conformance.certify import machine
-from conformance.certify.evidence import Refused, Writer, complete, read
+from conformance.evidence import machine
+from conformance.evidence import results as evidence_module
+from conformance.evidence.results import Refused, Writer, complete, read
 from conformance.model import IDLE, Result, Verdict
 
 from .. import small
@@ -238,7 +238,7 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
 
 def test_evidence_without_planted_backends_shows_nothing(command: Command) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("conformance.certify.canary.count_failures", lambda *_: {})
+        patch.setattr("conformance.runner.planted_backends.count_failures", lambda *_: {})
         said = command.run("reference", "--json")
     assert said.code == 5
     assert not any("conforms to" in sentence for sentence in said.data["sentences"])

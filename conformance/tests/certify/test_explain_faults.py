@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import Refused
-from conformance.certify.explain_faults import explain, explain_evidence
+from conformance.evidence.results import Refused
 from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
 from conformance.model.faults import Fault
 from conformance.plan.rows import Plan, plan_of
+from conformance.verdict.explain_faults import explain, explain_evidence
 
 from ..published import REPORTS, published
 from ..small import Cli, Command, command, plan_once, suite

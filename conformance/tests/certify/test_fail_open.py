@@ -17,11 +17,13 @@ from typing import Any
 import pytest
 
 import conformance.cli.run as commands_run
-from conformance.certify import canary, conclude, evidence, planted, rejudge, standing, waive
+from conformance.evidence import results as evidence
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
 from conformance.run import call, judge, one_step
 from conformance.run import row as run
+from conformance.runner import planted_backends as canary
+from conformance.verdict import conclude, planted, rejudge, standing, waive
 
 from .. import miniatures, small
 from ..small import Command, Said, command, mini

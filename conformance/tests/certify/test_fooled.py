@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import part_of
+from conformance.evidence.results import part_of
 
 from ..small import Command, command, reporting
 
@@ -114,7 +114,7 @@ def test_a_scalar_of_numpy_is_a_tensor_of_rank_zero(command: Command, mine: Path
 def test_planted_backends_of_other_names_do_not_stand_for_ours(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.certify.canary.count_failures", lambda *_: {"x": 1})
+    monkeypatch.setattr("conformance.runner.planted_backends.count_failures", lambda *_: {"x": 1})
     assert command.run("reference").code == 5
 
 

@@ -14,10 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.conclude import Conclusion
-from conformance.certify.evidence import Evidence
-from conformance.certify.standing import Standing
-from conformance.certify.statement import (
+from conformance.certificate.statement import (
     AUDIT_FORM,
     EXTENSION,
     STATEMENT_FORM,
@@ -28,6 +25,9 @@ from conformance.certify.statement import (
     statement_of,
     write_record,
 )
+from conformance.evidence.results import Evidence
+from conformance.verdict.conclude import Conclusion
+from conformance.verdict.standing import Standing
 
 Json = dict[str, Any]
 DIGEST, OTHER = "0" * 63 + "a", "0" * 63 + "b"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.isolate.process_memory import MemoryReader
 from conformance.system.files import lock_folder
 

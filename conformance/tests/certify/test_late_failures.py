@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from conformance.certify.evidence import part_of, read
-from conformance.certify.folder import REPORTS, RESULTS
-from conformance.explore import write_drawn as writing
+from conformance.evidence.folder import REPORTS, RESULTS
+from conformance.evidence.results import part_of, read
+from conformance.hunt import write_drawn as writing
 
 from ..small import Command, reporting
 

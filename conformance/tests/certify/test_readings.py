@@ -9,12 +9,12 @@ from math import prod
 import pytest
 
 from adapters.reference import Decided, Reference
-from conformance.certify.blame import Blamer
 from conformance.load.cases import load_suite
 from conformance.model import Graph, Node, Program, Rejected, Result
 from conformance.plan.rows import Row, plan_of
-from conformance.prove.mutants import broken_backends
 from conformance.run.row import run
+from conformance.selfcheck.mutants import broken_backends
+from conformance.verdict.blame import Blamer
 
 from .test_blame import RefusesBf16
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from conformance.adapter import digest_of_adapter
-from conformance.certify import evidence as evidence_module
-from conformance.certify import waive
-from conformance.certify.evidence import Refused, part_of, read
 from conformance.cli import main as cli
+from conformance.evidence import results as evidence_module
+from conformance.evidence.results import Refused, part_of, read
 from conformance.isolate.backend import run_rows
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Row
+from conformance.verdict import waive
 
 from .. import small
 from ..processes import wait
@@ -109,7 +109,7 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
         seen.append(len(rows))
         return run_rows(rows, *more)
 
-    monkeypatch.setattr("conformance.certify.certify.run_rows", counted)
+    monkeypatch.setattr("conformance.runner.run_suite.run_rows", counted)
     assert command.run("reference", "--resume", command.out).code == 0
     assert seen == [len(lines) - 2 - 100]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.evidence import Evidence, Writer, read
-from conformance.certify.shards import find_shard_gap
+from conformance.evidence.results import Evidence, Writer, read
 from conformance.model import Result
 from conformance.run.row import result_without_call
+from conformance.runner.shards import find_shard_gap
 
 from .. import small
 from ..small import Command, command, mini

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import bundled_backends, modules_of_adapter
-from conformance.certify.subject import read_subject
+from conformance.evidence.subject import read_subject
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the map of memory of Linux")
 WAITS = "print(flush=True); import sys; sys.stdin.read()"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 
 from ..forged import Records, count, rewrite
 from ..small import Command, command, mini

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.evidence import read
-from conformance.certify.waive import load_all
+from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Identity, Malformed, Outcome
 from conformance.plan.rows import plan_of
 from conformance.report.verify import verify
+from conformance.verdict.waive import load_all
 
 from .. import miniatures
 from ..small import Command, command, mini

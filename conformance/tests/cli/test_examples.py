@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import conformance
-from conformance.certify.evidence import read
 from conformance.cli.main import main
+from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.model import Malformed

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.load.cases import LOCK, load_cases, load_suite
 from conformance.model import Malformed
-from conformance.prove import check_cases
+from conformance.selfcheck import check_cases
 from conformance.tests.folders import bundled
 from conformance.tests.runs import CASES
 from conformance.tests.small import Cli, spec

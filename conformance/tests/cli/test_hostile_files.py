@@ -15,7 +15,7 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.adapters.repro import onednn_c
-from conformance.explore.write_case import case_text
+from conformance.hunt.write_case import case_text
 from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec

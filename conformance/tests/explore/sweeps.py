@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.journal import part_of
-from conformance.explore.blocks import Order, blocks_of, ways_of
-from conformance.explore.context import Context
-from conformance.explore.run_block import BlockRun
-from conformance.explore.sweep_file import FILE
-from conformance.explore.tally import EMPTY, Tally, add
+from conformance.evidence.journal import part_of
 from conformance.load.spec import load_spec
 from conformance.meaning.domain import TINY, Domain
 from conformance.model import Spec
+from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.context import Context
+from conformance.sweep.run_block import BlockRun
+from conformance.sweep.sweep_file import FILE
+from conformance.sweep.tally import EMPTY, Tally, add
 from conformance.tests.small import Cli, Said
 
 PART = part_of(Path(FILE)).name

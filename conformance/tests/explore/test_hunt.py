@@ -19,22 +19,22 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
-from conformance.explore.blame import is_failure
-from conformance.explore.hunt import HuntResult, Scope, hunt
-from conformance.explore.shrink import shrink, smaller_cases
-from conformance.explore.write_case import case_text
+from conformance.draw.calls import Draw
+from conformance.draw.cases import draw_case
+from conformance.hunt.filed_rule import is_failure
+from conformance.hunt.hunt import HuntResult, Scope, hunt
+from conformance.hunt.shrink import shrink, smaller_cases
+from conformance.hunt.write_case import case_text
 from conformance.isolate.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, Claims, Layout, Spec
-from conformance.plan.draw_calls import Draw
-from conformance.plan.draw_cases import draw_case
 from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Row, plan_of, rows_of
-from conformance.prove.mutants import broken_backends
 from conformance.run.row import run
+from conformance.selfcheck.mutants import broken_backends
 
 BROKEN = broken_backends()
 ENOUGH = 20_000

@@ -14,11 +14,7 @@ import pytest
 
 from conformance.adapters.broken import LastInferWins, StridesIgnored
 from conformance.adapters.reference import Reference
-from conformance.explore.blocks import blocks_of, ways_of
-from conformance.explore.sweep_file import FILE, read
-from conformance.explore.tabulate import FREE, KINDS, lengths, tabulate
-from conformance.explore.tally import add
-from conformance.explore.write_case import call_case, case_text
+from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
 from conformance.meaning.clauses import compile_clauses
@@ -27,6 +23,10 @@ from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
 from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
+from conformance.sweep.blocks import blocks_of, ways_of
+from conformance.sweep.sweep_file import FILE, read
+from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
+from conformance.sweep.tally import add
 from conformance.tests.small import Cli
 
 from .sweeps import Sweep, spec, sweep, swept

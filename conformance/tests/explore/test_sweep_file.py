@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.explore.sweep_file import FILE, read
+from conformance.sweep.sweep_file import FILE, read
 from conformance.system.files import lock_folder
 from conformance.tests.processes import peak_memory
 from conformance.tests.small import Cli

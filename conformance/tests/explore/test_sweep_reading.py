@@ -14,18 +14,18 @@ import pytest
 
 from conformance.adapters.broken import AnyNegativeInfers
 from conformance.adapters.reference import Reference
-from conformance.certify.journal import Refused, encode
 from conformance.cli import sweep as command_module
 from conformance.cli.main import main
-from conformance.explore import run_block
-from conformance.explore.blocks import Order, blocks_of, ways_of
-from conformance.explore.context import Context, Lost
-from conformance.explore.run_block import BlockRun
-from conformance.explore.sweep_file import FILE, Writer, read, salvage
-from conformance.explore.tally import EMPTY, Tally, add, tally_of
+from conformance.evidence.journal import Refused, encode
 from conformance.isolate.distribute import run_here
 from conformance.meaning.domain import SMALL, TINY, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
+from conformance.sweep import run_block
+from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.context import Context, Lost
+from conformance.sweep.run_block import BlockRun
+from conformance.sweep.sweep_file import FILE, Writer, read, salvage
+from conformance.sweep.tally import EMPTY, Tally, add, tally_of
 
 from .sweeps import MEDDLING, PART, STATIC, Sweep, spec, sweep, swept
 

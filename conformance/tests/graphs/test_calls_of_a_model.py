@@ -39,7 +39,7 @@ def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = cases(tmp_path / "few")
     (few / "ids.lock").write_text("".join(f"{name}\n" for name in sorted(load_cases(few, spec()))), encoding="utf-8")
     monkeypatch.setattr("conformance.load.cases.cases_folder", lambda: few)
-    monkeypatch.setattr("conformance.certify.canary.count_failures", count_failures)
+    monkeypatch.setattr("conformance.runner.planted_backends.count_failures", count_failures)
 
 
 def test_each_call_is_written_once_with_what_is_expected(model: str, tmp_path: Path, cli: Cli) -> None:

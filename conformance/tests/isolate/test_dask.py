@@ -21,9 +21,6 @@ import conformance
 from conformance import __version__
 from conformance.adapter import load_adapter
 from conformance.cli.main import main
-from conformance.explore.blocks import Order, blocks_of, ways_of
-from conformance.explore.context import Lost
-from conformance.explore.run_block import run_block
 from conformance.isolate import dask_run
 from conformance.isolate.dask_run import WorkerDiffers, WorkerSetup, run_numbered_rows
 from conformance.isolate.distribute import NoCluster, run_on_dask
@@ -31,6 +28,9 @@ from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.domain import TINY
 from conformance.plan.rows import plan_of
+from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.context import Lost
+from conformance.sweep.run_block import run_block
 from conformance.tests.processes import run_command, wait
 from conformance.tests.small import Cli, cases
 

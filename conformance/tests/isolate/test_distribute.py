@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.journal import part_of
-from conformance.explore.sweep_file import FILE, read
+from conformance.evidence.journal import part_of
 from conformance.isolate.distribute import WorkerDied, run_in_processes
 from conformance.isolate.orphans import find_marked_pids
+from conformance.sweep.sweep_file import FILE, read
 
 from ..processes import children, run_command, wait
 

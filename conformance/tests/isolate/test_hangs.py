@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.certify.certify import note_after_hangs
 from conformance.isolate.backend import Isolation, process_notes, run_rows, use_backend
 from conformance.isolate.launch import Limits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
 from conformance.run.confirm import HangCounter
 from conformance.run.row import run
+from conformance.runner.run_suite import note_after_hangs
 
 from ..small import Command, command
 from ..small import plan as small_plan

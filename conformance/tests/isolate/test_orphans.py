@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 
 from ..processes import run_command, running, wait
 from ..small import cases

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, name_and_device
-from conformance.certify.evidence import FORMAT, pack
+from conformance.evidence.results import FORMAT, pack
 from conformance.lab.environments import Installation, lacking, run_words
 from conformance.lab.read import Environment, Lab, SharedLibrary, load_lab
 from conformance.lab.state import states

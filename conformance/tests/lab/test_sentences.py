@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import pack
+from conformance.evidence.results import pack
 from conformance.lab import sentences
 from conformance.lab.sentences import load_sentences
 from conformance.load.cases import load_suite

@@ -8,10 +8,10 @@ from itertools import islice
 
 import pytest
 
+from conformance.draw.challenge import challenge, fresh_cases, is_fresh
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Case
-from conformance.plan.challenge import challenge, fresh_cases, is_fresh
 from conformance.plan.rows import Plan, plan_of
 
 ONE, TWO = "ab" * 32, "cd" * 32

@@ -10,12 +10,12 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.certify.blame import Blamer
-from conformance.certify.rejudge import contradictions
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, Declared, Graph, Program, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
+from conformance.verdict.blame import Blamer
+from conformance.verdict.rejudge import contradictions
 
 from ..small import Cli
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from conformance.draw.rows import Drawer, Drawn
 from conformance.load.cases import load_suite
 from conformance.load.cells import DIMENSIONS, load_cells
 from conformance.load.folders import cases_folder
 from conformance.load.schema import schema_of
 from conformance.model import Claims
-from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan, plan_of
-from conformance.prove.cells import problems_with_cells, table_of
+from conformance.selfcheck.cells import problems_with_cells, table_of
 
 from ..folders import bundled
 from ..small import Cli

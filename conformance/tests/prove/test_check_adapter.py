@@ -228,7 +228,7 @@ def test_a_bundled_library_that_ends_the_process_has_a_sound_adapter(
             return Outcome("crash", message="the process died"), None
         return make_call(adapter, task, programs)
 
-    monkeypatch.setattr("conformance.prove.check_adapter.make_call", ends)
+    monkeypatch.setattr("conformance.adapter_check.check_adapter.make_call", ends)
     code, found = checks("numpy", capsys)
     assert code == 0, mended(found)
     assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)

@@ -13,8 +13,8 @@ import pytest
 
 from conformance import model
 from conformance.load import spec as load
-from conformance.prove import documents
-from conformance.prove.statements import _RULER, statements
+from conformance.selfcheck import documents
+from conformance.selfcheck.statements import _RULER, statements
 
 SEEDS = Path(__file__).resolve().parents[4] / "shared" / "seeds"
 

@@ -11,7 +11,7 @@ from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Suite
 from conformance.plan.rows import Plan, rows_of
-from conformance.prove.check_cases import problems_with_expectations
+from conformance.selfcheck.check_cases import problems_with_expectations
 
 
 @cache

@@ -13,8 +13,8 @@ from conformance.load.spec import load_spec
 from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
 from conformance.plan.rows import Row, plan_of
 from conformance.plan.steps import RowStep, StepMeaning
-from conformance.prove.check_cases import reference_problems
-from conformance.prove.mutants import (
+from conformance.selfcheck.check_cases import reference_problems
+from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     KillerSearch,
     delete,
@@ -23,8 +23,8 @@ from conformance.prove.mutants import (
     rows_to_run,
     time_limit,
 )
-from conformance.prove.mutate_source import Mutant, mutants
-from conformance.prove.reasons import reason_holds
+from conformance.selfcheck.mutate_source import Mutant, mutants
+from conformance.selfcheck.reasons import reason_holds
 
 from .. import small
 from ..small import Cli

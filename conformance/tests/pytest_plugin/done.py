@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 from _pytest.config import default_plugins
 
 import conformance
-from conformance.certify.planted import PlantedBackend
 from conformance.isolate.backend import Isolation
 from conformance.plan.rows import Plan
+from conformance.verdict.planted import PlantedBackend
 
 ROOT = Path(conformance.__file__).parents[1]
 CAN_COPY = sys.platform == "linux"
@@ -137,11 +137,11 @@ def main() -> None:
     for name in (*(f"_pytest.{plugin}" for plugin in default_plugins), *PRELOADED):
         with suppress(ImportError):
             import_module(name)
-    from conformance.certify import canary
     from conformance.cli.main import main as call_command
     from conformance.isolate.launch import Limits
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
+    from conformance.runner import planted_backends as canary
     from conformance.tests.small import cases
 
     plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory

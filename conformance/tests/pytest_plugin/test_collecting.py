@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.tests.pytest_plugin.done import FEW, FILE, HERE, ROOT, ROW, STATIC, Done, DoneAnew, DoneInCopy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.tests.pytest_plugin.done import HERE, Done
 
 CASES = """\

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.certify import planted
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.run.row import run
+from conformance.verdict import planted
 
 from ..small import plan
 from ..some_slow import some_slow
@@ -26,7 +26,7 @@ NAME = ROW.partition("[")[0]
 
 def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conforms(few: Path) -> None:
     (few / "conftest.py").write_text(
-        "from conformance.certify import canary\ncanary._run_planted_backend = lambda *_: 0\n", encoding="utf-8"
+        "from conformance.runner import planted_backends\nplanted_backends._run_planted_backend = lambda *_: 0\n", encoding="utf-8"
     )
     Done(few, *FEW, ROW).expect(
         5, "1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds", never="conforms to"

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from conformance.certify import allowed, dsse, signature
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import read
-from conformance.certify.signature import TESTER
-from conformance.report import certificate
-from conformance.report.certificate import Trust
+from conformance.certificate import allowed, dsse, signature
+from conformance.certificate import check as certificate
+from conformance.certificate.check import Trust
+from conformance.certificate.signature import TESTER
+from conformance.evidence.results import read
 from conformance.report.verify import Verified
 from conformance.tests.vendor_and_issuer import Lab, as_it_is
+from conformance.verdict.conclude import conclude_evidence
 
 
 class Attack(NamedTuple):

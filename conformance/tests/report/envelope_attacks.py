@@ -6,13 +6,10 @@ import base64
 import json
 from pathlib import Path
 
-from conformance.certify import dsse
-from conformance.certify.signature import TESTER, sign, signatures_of
-from conformance.certify.statement import (
-    AUDIT,
-    STATEMENT,
-)
-from conformance.report.certificate import Trust
+from conformance.certificate import dsse
+from conformance.certificate.check import Trust
+from conformance.certificate.signature import TESTER, sign, signatures_of
+from conformance.certificate.statement import AUDIT, STATEMENT
 from conformance.tests.report.attack_table import attack
 from conformance.tests.vendor_and_issuer import Lab, as_it_is, put_own
 

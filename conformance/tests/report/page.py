@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import FunctionAdapter, resolve_claims
-from conformance.certify.conclude import Conclusion, conclude
-from conformance.certify.evidence import Evidence, Target, Writer, header_of, read
+from conformance.evidence.results import Evidence, Target, Writer, header_of, read
 from conformance.model import Array, Result
 from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
+from conformance.verdict.conclude import Conclusion, conclude
 
 from ..runs import few
 

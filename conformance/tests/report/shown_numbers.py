@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from conformance.certify.evidence import Evidence, Target
-from conformance.certify.standing import in_target
+from conformance.evidence.results import Evidence, Target
 from conformance.model import Claims, fails
 from conformance.plan.rows import Plan
+from conformance.verdict.standing import in_target
 
 COUNTED = ("pass", "fail", "observed", "error", "waived", "not run")
 """The verdicts that a test can have."""

@@ -16,9 +16,10 @@ import pytest
 
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Plan
-from conformance.report import compare_page, diff_report
+from conformance.report import diff_report
 from conformance.report.diff import difference
-from conformance.report.publish import index, publish
+from conformance.site import compare_page
+from conformance.site.publish import index, publish
 
 from ..runs import Right, Wrong, few, finished
 

@@ -15,20 +15,14 @@ import numpy as np
 import pytest
 
 from conformance.adapter import digest_of_adapter
-from conformance.certify.evidence import Refused, read
-from conformance.certify.folder import RESULTS
-from conformance.certify.signature import ISSUER, sign, signatures_of
-from conformance.certify.statement import (
-    AUDIT,
-    CHALLENGE,
-    COMMITMENT,
-    EXTENSION,
-    STATEMENT,
-)
+from conformance.certificate.check import Trust, check_certificate
+from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
+from conformance.certificate.signature import ISSUER, sign, signatures_of
+from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT
 from conformance.cli import audit, certify
-from conformance.report.certificate import Trust, check_certificate
-from conformance.report.certificate_page import BADGE, PAGE, render_badge, render_certificate
-from conformance.report.publish import folders
+from conformance.evidence.folder import RESULTS
+from conformance.evidence.results import Refused, read
+from conformance.site.publish import folders
 from conformance.system import files
 from conformance.tests import small
 from conformance.tests.forged import Records, rewrite

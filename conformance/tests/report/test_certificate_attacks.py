@@ -8,18 +8,11 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.evidence import Refused
-from conformance.certify.folder import REPORTS, RESULTS
-from conformance.certify.statement import (
-    AUDIT,
-    CHALLENGE,
-    COMMITMENT,
-    EXTENSION,
-    STATEMENT,
-    digest_of_file,
-)
-from conformance.report.certificate import Trust, check_certificate
-from conformance.report.certificate_page import BADGE, PAGE
+from conformance.certificate.check import Trust, check_certificate
+from conformance.certificate.page import BADGE, PAGE
+from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT, digest_of_file
+from conformance.evidence.folder import REPORTS, RESULTS
+from conformance.evidence.results import Refused
 from conformance.tests.forged import Records, count, rewrite
 from conformance.tests.vendor_and_issuer import Json, Lab, put_own
 

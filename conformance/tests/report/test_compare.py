@@ -10,8 +10,8 @@ import pytest
 
 from conformance.model import Outcome, Result
 from conformance.plan.rows import Plan
-from conformance.report.compare_page import differs, name_runs, one_fails, render
 from conformance.report.finished_run import FinishedRun
+from conformance.site.compare_page import differs, name_runs, one_fails, render
 
 from ..runs import Right, Wrong, few, finished
 from ..small import Command, command

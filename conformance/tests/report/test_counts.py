@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from conformance import report
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.drawn import plan_of_run
-from conformance.certify.evidence import Evidence, pack, read
-from conformance.certify.folder import find_published_results
-from conformance.certify.statement import EXTENSION, statement_of
+from conformance.certificate.statement import EXTENSION, statement_of
 from conformance.cli.run_summary import data_of, show
+from conformance.evidence.drawn import plan_of_run
+from conformance.evidence.folder import find_published_results
+from conformance.evidence.results import Evidence, pack, read
 from conformance.load.cases import load_suite
 from conformance.model.verdicts import COLOURS
 from conformance.plan.rows import Plan, drawn_number, plan_of
 from conformance.report.diff import difference
 from conformance.report.finished_run import FinishedRun
-from conformance.report.landing import collect_libraries
 from conformance.report.table_sections import collect_matrix, collect_rules
+from conformance.site.landing import collect_libraries
+from conformance.verdict.conclude import conclude_evidence
 
 from ..certify.test_waive import waivers
 from ..miniatures import LeavesOut

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import Evidence
+from conformance.draw.rows import Drawer, Drawn
+from conformance.evidence.results import Evidence
 from conformance.load.spec import load_spec
 from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
-from conformance.plan.drawn_rows import Drawer, Drawn
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
 from conformance.report.finished_run import FinishedRun
-from conformance.report.landing import collect_libraries
 from conformance.run.row import result_without_call
+from conformance.site.landing import collect_libraries
+from conformance.verdict.conclude import conclude_evidence
 
 from ..runs import Right, Wrong, few, finished
 from ..small import Command, command

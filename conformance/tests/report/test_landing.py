@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
-from conformance.report.compare_page import name_runs, render
 from conformance.report.finished_run import FinishedRun
-from conformance.report.landing import collect_libraries, summarize
 from conformance.report.summary import describe_documents
+from conformance.site.compare_page import name_runs, render
+from conformance.site.landing import collect_libraries, summarize
+from conformance.verdict.conclude import conclude_evidence
 
 from ..runs import Right, Wrong, few, finished
 from ..small import Command, command

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.certify.evidence import Evidence, OtherFormat, Refused, pack, read
-from conformance.certify.folder import PAGE, PUBLISHED, find_published_results
+from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
+from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, read
 from conformance.load.cases import load_suite
-from conformance.report.publish import folders, index, publish, size
 from conformance.report.rows import count_verdicts
+from conformance.site.publish import folders, index, publish, size
 from conformance.tests.report.test_site import list_broken_links
 from conformance.tests.runs import Right, Wrong, few, finished
 from conformance.tests.small import ROOT, Command, Said, command, reporting

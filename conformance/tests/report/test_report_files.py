@@ -18,15 +18,15 @@ import pytest
 
 from conformance import report
 from conformance.adapter import resolve_claims
-from conformance.certify.conclude import conclude
-from conformance.certify.evidence import Evidence, Target, header_of
-from conformance.certify.folder import REPORTS, remove_reports
+from conformance.evidence.folder import REPORTS, remove_reports
+from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
 from conformance.model import IDLE, Claims, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import ids, parse_selection
 from conformance.report import badge, ctrf, report_page
 from conformance.report.finished_run import FinishedRun
+from conformance.verdict.conclude import conclude
 
 from ..runs import Wrong, few, finished
 from .page import HOSTILE, SECONDS, WRITERS, Answers, Hostile, Page, Told, answers, plan, told

@@ -12,7 +12,7 @@ import pytest
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.plan.rows import plan_of
-from conformance.report.site import CASES, DIFFERENCES, INDEX, write_site
+from conformance.site.documents import CASES, DIFFERENCES, INDEX, write_site
 from conformance.tests import small
 from conformance.tests.small import Cli
 

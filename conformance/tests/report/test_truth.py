@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import parse, read_content
-from conformance.certify.folder import PAGE
+from conformance.evidence.folder import PAGE
+from conformance.evidence.results import parse, read_content
 from conformance.load.cases import load_suite
 from conformance.model import fails
 from conformance.report import embedded

@@ -12,14 +12,14 @@ import pytest
 
 from conformance import report
 from conformance.adapters.reference import Reference
-from conformance.certify.evidence import Refused
-from conformance.certify.folder import REPORTS
-from conformance.certify.rejudge import contradictions
+from conformance.evidence.folder import REPORTS
+from conformance.evidence.results import Refused
 from conformance.model import VERDICTS, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify
 from conformance.run.row import result_without_call, run
+from conformance.verdict.rejudge import contradictions
 
 from ..forged import Records, rewrite
 from ..runs import CASES, Right, Wrong, few, finished

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import Refused
-from conformance.certify.folder import REPORTS
+from conformance.evidence.folder import REPORTS
+from conformance.evidence.results import Refused
 from conformance.plan.rows import Plan
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify, why_not

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.certify.blame import Blamer
 from conformance.isolate.remote import program, worker
 from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
+from conformance.verdict.blame import Blamer
 
 SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.at_once > 1}

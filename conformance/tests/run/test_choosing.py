@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.model import Result, fails
 from conformance.tests.small import Command, command, mini, spare_planted
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import read
-from conformance.certify.statement import statement_of
+from conformance.certificate.statement import statement_of
+from conformance.evidence.results import read
 from conformance.model import NOT_RUN, Claims, Graph, Program, Rejected, Tensor, Unsupported
+from conformance.verdict.conclude import conclude_evidence
 
 from .. import miniatures, small
 from ..small import Command, command, mini, reporting

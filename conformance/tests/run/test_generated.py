@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.evidence import result_of, row_record
-from conformance.certify.rejudge import contradictions
+from conformance.evidence.results import result_of, row_record
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, Result, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_row
+from conformance.verdict.rejudge import contradictions
 
 from .. import miniatures
 

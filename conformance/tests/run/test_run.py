@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from conformance.certify.conclude import conclude
-from conformance.certify.evidence import Target, read
+from conformance.evidence.results import Target, read
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
 from conformance.model import Claims, Crashed, Outcome, Result
 from conformance.plan.rows import plan_of
 from conformance.run.row import run_row
+from conformance.verdict.conclude import conclude
 
 from .. import miniatures, small
 from ..small import DOCUMENTS, Cli, Command, command, mini, reporting, spare_planted
@@ -70,7 +70,7 @@ def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Comma
 def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     cut = shutil.copytree(cases_folder(), tmp_path / "cases")
     (cut / "zero.yaml").unlink()
-    for module in ("load.cases", "certify.conclude"):
+    for module in ("load.cases", "verdict.conclude"):
         monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: cut)
     suite = load_suite()
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
@@ -162,7 +162,7 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
     def interrupted(*order: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.certify.certify._run_in_order", interrupted)
+    monkeypatch.setattr("conformance.runner.run_suite._run_in_order", interrupted)
     said = command.run("reference").expect(130)
     assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} in place of --out\n"
     monkeypatch.undo()
@@ -191,7 +191,7 @@ def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.certify.waive.apply_waivers", killed)
+    monkeypatch.setattr("conformance.verdict.waive.apply_waivers", killed)
     assert command.run("reference").code == 130
     assert [path.name for path in command.out.iterdir()] == ["results.jsonl.part"]
 

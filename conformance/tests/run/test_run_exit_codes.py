@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify import canary
-from conformance.certify.conclude import conclude_evidence
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.plan.rows import plan_of
+from conformance.runner import planted_backends as canary
 from conformance.system.progress import Progress
+from conformance.verdict.conclude import conclude_evidence
 
 from .. import small
 from ..certify.test_waive import waivers

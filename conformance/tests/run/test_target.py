@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certify.evidence import read
+from conformance.evidence.results import read
 from conformance.plan.select import BadExpression, ids, parse_selection
 
 from .. import small

@@ -1,0 +1,1 @@
+"""A certificate: its records, their signatures, its page, and the checks before anybody relies on it."""

@@ -1,0 +1,283 @@
+"""The checks that a certificate has to pass before anybody relies on it. Each of its files is read once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..evidence.folder import RESULTS
+from ..evidence.results import Evidence, Refused
+from ..plan.rows import Plan
+from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
+from ..system.files import read_bytes
+from ..verdict.conclude import Conclusion
+from .page import BADGE, PAGE, describe_scope, render_badge, render_certificate
+from .signature import ISSUER, TESTER, is_signed, signer_of
+from .statement import (
+    AUDIT,
+    AUDIT_FORM,
+    CHALLENGE,
+    CHALLENGE_FORM,
+    COMMITMENT,
+    COMMITMENT_FORM,
+    EXTENSION,
+    STATEMENT,
+    STATEMENT_FORM,
+    RecordFile,
+    commitment_of,
+    digest_of_file,
+    read_record,
+    statement_of,
+    time_of,
+)
+
+_LONGEST = timedelta(days=3 * 366)
+_MOST_TEXT = 1 << 24
+"""Bytes of a page, or of a list of what is revoked."""
+_DIGEST = re.compile(r"[0-9a-f]{64}\b")
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The knowledge that a reader of a certificate has from elsewhere. Nothing is checked for what is not given."""
+
+    allowed: Path | None = None
+    """The keys that may sign, in the form of allowed_signers."""
+    revoked: Path | None = None
+    """Revoked keys, or the digests of revoked statements."""
+    challenge: Path | None = None
+    """The challenge that the issuer gave."""
+    subject: Path | None = None
+    """A file that must have been tested."""
+
+    @cached_property
+    def revoked_digests(self) -> frozenset[str]:
+        """The digests of statements that are revoked; none if keys are."""
+        return frozenset() if self.revoked is None else _digests_in(self.revoked)
+
+    @property
+    def revoked_keys(self) -> Path | None:
+        """The file of revoked keys, if it is one."""
+        return None if self.revoked_digests else self.revoked
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate that passed every check."""
+
+    statement: RecordFile
+    evidence: Evidence
+    conclusion: Conclusion
+    level: str
+    signer: str | None
+    """The name of the key that signed the statement; None if nobody asked."""
+    issuer: str | None
+    """The same for the audit, if there is one."""
+    audited_rows: int
+    """The rows that the issuer called again."""
+
+    @property
+    def predicate(self) -> Record:
+        """The predicate of the statement."""
+        predicate: Record = self.statement.record["predicate"]
+        return predicate
+
+    @property
+    def own(self) -> Record:
+        """The fields that we add to the predicate."""
+        own: Record = self.predicate[EXTENSION]
+        return own
+
+
+def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True) -> Certificate:
+    """Return the certificate in a folder; Refused, with the check that failed, if it cannot be relied on.
+
+    `audited`: also check the audit, if there is one, and the page.
+    """
+    statement = read_record(folder / STATEMENT, STATEMENT_FORM)
+    audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
+    own = statement.record["predicate"][EXTENSION]
+    _check_revocation((statement, audit), trust)
+    signer = signer_of(statement, TESTER, trust.allowed, trust.revoked_keys) if trust.allowed else None
+    _check_times(statement.path, own)
+    evidence, conclusion = _check_evidence(folder, plan, statement)
+    _check_challenge(folder, own, evidence, signer, trust)
+    _check_subject(evidence, trust)
+    issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
+    level = "re-run" if issuer and rows >= called_rows(evidence) else own["level"]
+    if audited:
+        _check_pages(folder, statement, audit)
+    return Certificate(statement, evidence, conclusion, level, signer, issuer, rows)
+
+
+def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
+    if trust.revoked_keys is not None and trust.allowed is None:
+        raise Refused(f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE")
+    for file in files:
+        if file is not None and file.sha256 in trust.revoked_digests:
+            raise Refused(f"{file.path}: is revoked, says {trust.revoked}")
+
+
+def _digests_in(path: Path) -> frozenset[str]:
+    """Return the digests that a file lists at the beginnings of its lines; none if it is a list of keys."""
+    try:
+        lines = read_bytes(path, _MOST_TEXT).decode("ascii", "replace").lower().splitlines()
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    found = frozenset(match[0] for line in lines if (match := _DIGEST.match(line)))
+    if found and not all(map(_DIGEST.match, lines)):
+        raise Refused(f"{path}: has digests of statements and other lines; keep revoked keys in a file of their own")
+    return found
+
+
+def _check_times(path: Path, own: Record) -> None:
+    now, started, until = datetime.now(timezone.utc), time_of(own["started"]), time_of(own["validUntil"])
+    if started > now + timedelta(days=1):
+        raise Refused(f"{path}: began at {own['started']}, which is still to come")
+    if until < now:
+        raise Refused(f"{path}: expired on {until:%Y-%m-%d}; ask for a new run")
+    if until - started > _LONGEST:
+        raise Refused(f"{path}: is said to be valid for more than three years; no certificate is")
+
+
+def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion]:
+    """Check that the evidence is the one that was meant, that its verdicts follow, and that the statement follows."""
+    predicate = statement.record["predicate"]
+    configuration = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
+    results, content = configuration.get(RESULTS, ""), read_folder(folder)
+    if content is None:
+        raise Refused(f"{folder}: has no {RESULTS}, on which the statement rests")
+    _check_digest(content, results)
+    try:
+        verified = verify_content(content, plan)
+    except OtherSuite as other:
+        what = f"was certified, as it says, {describe_scope(predicate)}; {other.change}"
+        other.args = (f"{statement.path}: {what}; verify it with that version, or ask for a new run",)
+        raise
+    if verified.mismatches or verified.conclusion is None or verified.evidence is None:
+        raise Refused(f"{folder}: {verified.mismatches[0]}")
+    own = predicate[EXTENSION]
+    due = statement_of(verified.evidence, results, verified.conclusion, 0, own["challenge"])
+    _refuse_difference(statement, due)
+    if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
+        raise Refused(f"{folder}: {why}")
+    return verified.evidence, verified.conclusion
+
+
+def _check_digest(content: FolderContent, due: str) -> None:
+    if content.sha256 != due:
+        raise Refused(f"{content.path}: is not the evidence that {STATEMENT} is about; its SHA-256 is another")
+
+
+def _refuse_difference(statement: RecordFile, due: Record) -> None:
+    """Refuse a statement that says anything else than its evidence; the tester chooses how long it is valid."""
+    said, wanted = (dict(_flatten(each)) for each in (statement.record, due))
+    free = f"predicate.{EXTENSION}.validUntil"
+    for key in dict.fromkeys((*said, *wanted)):
+        if said.get(key) != wanted.get(key) and key != free:
+            raise Refused(f"{statement.path}: {key} does not follow from the evidence")
+
+
+def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        return [each for key, inner in value.items() for each in _flatten(inner, f"{prefix}.{key}".lstrip("."))]
+    return [(prefix, value)]
+
+
+def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str | None, trust: Trust) -> None:
+    """Check that the nonce is the issuer's, and that what was tested had been named before."""
+    path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
+    if path is None:
+        if own["level"] == "challenged":
+            raise Refused(f"{folder / STATEMENT}: is challenged, says the tester; give the issuer's --challenge FILE")
+        return
+    given = read_record(path, CHALLENGE_FORM)
+    if own["challenge"] != given.sha256:
+        raise Refused(f"{folder / STATEMENT}: answers another challenge than {path}")
+    if trust.allowed is not None:
+        signed = read_record(folder / CHALLENGE, CHALLENGE_FORM)
+        _refuse_other_challenge(signed, given)
+        _check_issuer(signed, signer, trust)
+    challenge = given.record
+    if evidence.header.get("nonce") != challenge["nonce"]:
+        raise Refused(f"{folder / RESULTS}: was not run under the nonce of {path}")
+    started = time_of(evidence.header["started"])
+    if started > time_of(challenge["expires"]):
+        raise Refused(f"{folder / RESULTS}: the run began after {path} had expired")
+    if started < time_of(challenge["issued"]):
+        raise Refused(f"{folder / RESULTS}: the run began before {path} was given")
+    commitment = read_record(folder / COMMITMENT, COMMITMENT_FORM)
+    if commitment.sha256 != challenge["commitment"]:
+        raise Refused(f"{commitment.path}: is not the commitment that {path} was given for")
+    refuse_uncommitted(commitment, evidence)
+
+
+def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:
+    if signed.sha256 != given.sha256:
+        raise Refused(f"{signed.path}: is not the challenge that was given; put it and its signature there")
+
+
+def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
+    """Return who signed a challenge or an audit: an issuer, who is not the signer of the statement."""
+    assert trust.allowed is not None
+    issuer = signer_of(file, ISSUER, trust.allowed, trust.revoked_keys)
+    if issuer == signer:
+        raise Refused(f"{file.path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else")
+    return issuer
+
+
+def refuse_uncommitted(commitment: RecordFile, evidence: Evidence) -> None:
+    """Refuse evidence of anything else than what was named beforehand."""
+    tested = commitment_of(evidence)
+    for key in ("suite", "backend", "claims", "files"):
+        if tested[key] != commitment.record[key]:
+            what = f"the {key} tested are not those committed to; commit and ask for a challenge again"
+            raise Refused(f"{commitment.path}: {what}")
+
+
+def _check_subject(evidence: Evidence, trust: Trust) -> None:
+    if trust.subject is not None:
+        if not trust.subject.is_file():
+            raise Refused(f"--subject {trust.subject}: is no file")
+        if digest_of_file(trust.subject) not in evidence.footer.get("subject", {}).values():
+            raise Refused(f"{trust.subject}: is none of the files that were tested; its SHA-256 is not among theirs")
+
+
+def called_rows(evidence: Evidence) -> int:
+    """Return the number of rows that were called; an audit of all of them is a re-run."""
+    return sum(result.outcome.kind != "none" for result in evidence.results)
+
+
+def _check_audit(
+    audit: RecordFile, statement: RecordFile, evidence: Evidence, signer: str | None, trust: Trust
+) -> tuple[str | None, int]:
+    """Return who signed the audit, if the reader says whose word counts, and its number of rows."""
+    own = audit.record["predicate"][EXTENSION]
+    if own["statement"] != statement.sha256 or audit.record["subject"] != statement.record["subject"]:
+        raise Refused(f"{audit.path}: is the audit of another statement")
+    if own["called"] != called_rows(evidence):
+        raise Refused(f"{audit.path}: is the audit of other evidence, with {own['called']:,} rows that were called")
+    if time_of(own["validUntil"]) < datetime.now(timezone.utc):
+        raise Refused(f"{audit.path}: has expired")
+    issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
+    return issuer, own["rows"]
+
+
+def _check_pages(folder: Path, statement: RecordFile, audit: RecordFile | None) -> None:
+    """Check that the page and the badge, if they are there, say what the statement and the audit say."""
+    due = {PAGE: render_certificate(statement, audit, is_signed(statement.path)), BADGE: render_badge(statement, audit)}
+    for name, text in due.items():
+        path = folder / name
+        try:
+            said = read_bytes(path, _MOST_TEXT).decode("utf-8", "replace") if path.exists() else text
+        except OSError as error:
+            raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+        if said != text:
+            raise Refused(f"{path}: does not say what {STATEMENT} says")

@@ -1,0 +1,97 @@
+"""Signatures of records: by `ssh-keygen -Y`, or with an ed25519 key in PEM as a DSSE envelope."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..evidence.journal import Refused
+from . import dsse
+from .statement import RecordFile
+
+TESTER, ISSUER = "reshape-conformance", "reshape-conformance-issuer"
+"""The namespaces of statements, and of challenges and audits. Signatures for another purpose are not accepted, and a
+line of allowed_signers with `namespaces="reshape-conformance"` lets a key sign statements alone."""
+_SECONDS = 60
+
+
+def signatures_of(path: Path) -> tuple[Path, Path]:
+    """Return the two places where a file's signature can be: that of ssh-keygen, and the envelope."""
+    return Path(f"{path}.sig"), path.with_suffix(".dsse.json")
+
+
+def is_signed(path: Path) -> bool:
+    """True if a signature lies beside a file, whatever it is worth."""
+    return any(place.is_file() for place in signatures_of(path))
+
+
+def sign(file: RecordFile, key: Path, role: str) -> str | None:
+    """Sign a record with a private key, or a public one whose private key an agent holds.
+
+    A key in PEM makes an envelope; then return its public key as a file of allowed_signers has it. ssh-keygen reads
+    any other key.
+    """
+    signature, envelope = signatures_of(file.path)
+    for place in (signature, envelope):
+        place.unlink(missing_ok=True)
+    if dsse.is_pem(key):
+        return dsse.sign_envelope(envelope, file.payload_type, file.content, key)
+    words = ["-f", str(key), "-n", role, str(file.path)]
+    _run("sign", words, f"{key}: cannot sign with it", asks=True)
+    return None
+
+
+def signer_of(file: RecordFile, role: str, allowed: Path, revoked: Path | None = None) -> str:
+    """Return the name that `allowed` gives to the key that signed a file; Refused if it is not signed by any of them.
+
+    `allowed` has the form of allowed_signers in ssh-keygen(1), which can also say when a key is valid. `revoked` is a
+    revocation list or a file of public keys.
+    """
+    signature, envelope = signatures_of(file.path)
+    _refuse_two(signature, envelope)
+    if envelope.is_file():
+        return dsse.signer_of_envelope(envelope, file.payload_type, file.content, allowed, role, revoked)
+    if not signature.is_file():
+        raise Refused(f"{file.path}: is not signed; neither {signature.name} nor {envelope.name} is beside it")
+    return _signer_by_ssh(file, signature, role, allowed, revoked)
+
+
+def _refuse_two(signature: Path, envelope: Path) -> None:
+    if signature.is_file() and envelope.is_file():
+        raise Refused(f"{signature}: is a second signature beside {envelope.name}; remove one of them")
+
+
+def _signer_by_ssh(file: RecordFile, signature: Path, role: str, allowed: Path, revoked: Path | None) -> str:
+    found = ["-s", str(signature), "-f", str(allowed)]
+    said = _run("find-principals", found, f"{signature}: is not by a key that {allowed} allows")
+    names = list(dict.fromkeys(name for line in said.splitlines() for name in line.split(",")))
+    for name in names:
+        more = ["-I", name, "-n", role, *(("-r", str(revoked)) if revoked else ())]
+        what = f"{signature}: is not the signature of {name} on {file.path.name}"
+        try:
+            _run("verify", [*found, *more], what, content=file.content)
+        except Refused:
+            if name == names[-1]:
+                raise
+        else:
+            return name
+    raise Refused(f"{signature}: is not by a key that {allowed} allows")
+
+
+def _run(action: str, words: Sequence[str], what: str, content: bytes = b"", asks: bool = False) -> str:
+    """Run `ssh-keygen -Y`; Refused, with its reason, if it fails. With `asks` it may ask for a passphrase."""
+    try:
+        done = subprocess.run(
+            ["ssh-keygen", "-Y", action, *words], input=None if asks else content, capture_output=True, check=False,
+            timeout=None if asks else _SECONDS,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise Refused("ssh-keygen is not installed, which signs and verifies; install OpenSSH 8.9 or newer") from None
+    except subprocess.TimeoutExpired:
+        raise Refused(f"{what}: ssh-keygen did not end within {_SECONDS} s") from None
+    out, error = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+    if done.returncode:
+        said = " ".join((error or out).split())
+        raise Refused(f"{what} ({said or f'ssh-keygen ended with {done.returncode}'})")
+    return out

@@ -1,0 +1,273 @@
+"""The signed records of a certificate: commitment, challenge, statement and audit. All are small JSON files.
+
+A statement is an in-toto Statement with the predicate test-result, and an audit one with the predicate svr.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..draw.challenge import NONCE
+from ..evidence.json_forms import CLAIMS, SHA256, Named, OneOf, decode, is_time, misfit
+from ..evidence.results import Evidence, Refused
+from ..evidence.subject import digest_of_subject
+from ..model import WAIVED, Claims
+from ..system.exit_codes import CONFORMS
+from ..system.files import read_bytes, replace_bytes, sha256_of
+
+if TYPE_CHECKING:
+    from ..verdict.conclude import Conclusion
+
+
+def _is_time(value: Any) -> bool:
+    return is_time(value.replace("Z", "+00:00") if isinstance(value, str) else value)
+
+
+def _is_timestamp(value: Any) -> bool:
+    """True for a time as in-toto wants it: in UTC, with a Z."""
+    return _is_time(value) and str(value).endswith("Z")
+
+
+STATEMENT, COMMITMENT, CHALLENGE, AUDIT = "statement.json", "commitment.json", "challenge.json", "audit.json"
+EXTENSION = "https://reshape-conformance.invalid/certificate/v1"
+"""The key of what we add to a predicate; a URI, as in-toto asks of such keys."""
+LEVELS: Mapping[str, str] = {
+    "self-tested": "The tester ran the suite and says so; nothing else shows that the answers are "
+    "those of the named files.",
+    "challenged": "The calls and contents were not known before the tester had named the files under test. The answers "
+    "are right; that the named files gave them, and not a copy of the public reference, is the tester's word.",
+    "re-run": "The issuer ran the named files and got the same answers.",
+}
+"""What each level allows one to conclude."""
+DAYS = 365
+"""Days for which a certificate may be relied on."""
+_STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
+_IN_TOTO, _OF_OURS = "application/vnd.in-toto+json", "application/vnd.reshape-conformance+json"
+_TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
+_SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
+Record = Mapping[str, Any]
+_MOST = 1 << 16
+"""Bytes of a record; ours take up to 3 KB."""
+_MOST_SUBJECTS = 6
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+_DIGEST = {"sha256": SHA256}
+_FILE = {"name": _NAME, "digest": _DIGEST}
+_BACKEND = {"name": _NAME, "version": _NAME, "adapter": OneOf((SHA256, type(None)))}
+COMMITMENT_FORM = {
+    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "claims": CLAIMS,
+    "files": Named(SHA256),
+}  # fmt: skip
+CHALLENGE_FORM = {
+    "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "issued": _is_time,
+    "expires": _is_time,
+}  # fmt: skip
+_OWN_FORM = {
+    "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OneOf((_NAME, type(None))),
+    "operations": [str], "leavesOut": [str], "started": _is_time, "validUntil": _is_time, "version": _NAME,
+    "environment": str, "notNamed": [str], "summary": [str], "challenge": OneOf((SHA256, type(None))),
+}  # fmt: skip
+STATEMENT_FORM = {
+    "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_TEST_RESULT,)),
+    "predicate": {
+        "result": frozenset((_PASSED, _WARNED, _FAILED)), "configuration": [_FILE], "passedTests": [str],
+        "warnedTests": [str], "failedTests": [str], EXTENSION: _OWN_FORM,
+    },
+}  # fmt: skip
+AUDIT_FORM = {
+    "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_SUMMARY,)),
+    "predicate": {
+        "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": _is_timestamp, "properties": [str],
+        EXTENSION: {
+            "level": frozenset(("re-run", "re-run in part")), "by": OneOf((_NAME, type(None))), "validUntil": _is_time,
+            "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
+        },
+    },
+}  # fmt: skip
+
+
+class RecordFile(NamedTuple):
+    """A record as its file held it when it was read, so that what is checked and what is used cannot differ."""
+
+    path: Path
+    content: bytes
+    record: Record
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def payload_type(self) -> str:
+        """The type of an envelope that signs it."""
+        return _IN_TOTO if "_type" in self.record else _OF_OURS
+
+
+# ── reading and writing ───────────────────────────────────────────────────────────────────────────
+
+
+def read_record(path: Path, form: Any) -> RecordFile:
+    """Read a record; Refused if it has another form, or says one thing twice."""
+    try:
+        content = read_bytes(path, _MOST)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        record = decode(content.decode(), twice=False)
+    except ValueError as error:  # also of bytes that are no UTF-8
+        raise Refused(f"{path}: is no JSON of ours: {error}") from None
+    if wrong := misfit(record, form):
+        raise Refused(f"{path}: {wrong.where or 'it'} {wrong.what}")
+    return RecordFile(path, content, record)
+
+
+def write_record(path: Path, record: Record) -> RecordFile:
+    """Write a record as a file of one line."""
+    content = (json.dumps(record, separators=(",", ":")) + "\n").encode()
+    replace_bytes(path, content)
+    return RecordFile(path, content, record)
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes; Refused if it cannot be read."""
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def time_of(text: str) -> datetime:
+    """Read a time of a record; without a zone it is UTC."""
+    time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def in_days(days: int, since: datetime | None = None) -> str:
+    """Return the time so many days later, in UTC as in-toto wants it."""
+    time = (since or datetime.now(timezone.utc)) + timedelta(days=days)
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ── making ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commitment_of(evidence: Evidence) -> dict[str, Any]:
+    """Make the record by which a vendor names what will be tested, before anybody draws a nonce."""
+    header = evidence.header
+    return {
+        "commitment": "reshape-conformance-1", "suite": header["suite"]["digest"], "backend": _backend_of(header),
+        "claims": header["claims"], "files": dict(evidence.footer.get("subject", {})),
+    }  # fmt: skip
+
+
+def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any]:
+    """Make the record by which an issuer gives a nonce for a commitment."""
+    return {
+        "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": commitment.sha256,
+        "issued": in_days(0), "expires": in_days(days),
+    }  # fmt: skip
+
+
+def statement_of(
+    evidence: Evidence, results: str, conclusion: Conclusion, days: int, challenge: str | None
+) -> dict[str, Any]:
+    """Make the statement on a run. `results` and `challenge` are the digests of these files."""
+    header = evidence.header
+    claims, started = Claims.of(header["claims"]), time_of(header["started"])
+    tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
+    for standing in conclusion.standings:
+        if standing.word != "not claimed":
+            waived = standing.counts.get(WAIVED, 0)
+            result = _FAILED if standing.word != "conforms" else _WARNED if waived else _PASSED
+            tests[result].append(f"{standing.document}/{standing.type}")
+    bad = conclusion.exit_code != CONFORMS
+    configuration = {"suite": header["suite"]["digest"], "results.jsonl": results}
+    if header["backend"]["digest"]:
+        configuration["adapter"] = header["backend"]["digest"]
+    return {
+        "_type": _STATEMENT_TYPE,
+        "subject": _subjects(evidence.footer.get("subject", {}), header["backend"]["digest"] or results),
+        "predicateType": _TEST_RESULT,
+        "predicate": {
+            "result": _FAILED if bad else _WARNED if tests[_WARNED] else _PASSED,
+            "configuration": _files(configuration),
+            "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
+            EXTENSION: {
+                "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header),
+                "by": header.get("by"),
+                "operations": list(claims.operations), "leavesOut": list(claims.leaves_out),
+                "started": header["started"], "validUntil": in_days(days, started),
+                "version": header["suite"]["version"],
+                "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
+                f"{header['environment']['processor']}",
+                "notNamed": list(_describe_missing_names(evidence.footer)),
+                "summary": [conclusion.why, *_shorten(conclusion.sentences)], "challenge": challenge,
+            },
+        },
+    }  # fmt: skip
+
+
+def _describe_missing_names(footer: Record) -> Iterator[str]:
+    """Say what was tested and has no digest."""
+    if not footer.get("subject"):
+        yield "No file of the library is named: this system, unlike Linux, does not say what a process has loaded."
+    if footer.get("unnamed_code"):
+        yield (
+            "The process also held code that is in no file, as a compiler at run time (JIT) makes it. No digest "
+            "covers that code."
+        )
+
+
+def _shorten(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences on a run; limits that all of them name stand once, at the end."""
+    parts = [sentence.partition("; ") for sentence in sentences]
+    limits = {limit for _, _, limit in parts}
+    if len(limits) != 1 or limits == {""}:
+        return list(sentences)
+    return [*(head for head, _, _ in parts), *limits]
+
+
+def audit_of(statement: RecordFile, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:
+    """Make an issuer's summary: it called so many of the rows again, on the files of a statement, and none differed."""
+    predicate = statement.record["predicate"]
+    own = predicate[EXTENSION]
+    conforming = [f"CONFORMS_{name}" for name in predicate["passedTests"]]
+    return {
+        "_type": _STATEMENT_TYPE,
+        "subject": statement.record["subject"],
+        "predicateType": _SUMMARY,
+        "predicate": {
+            "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": suite})},
+            "timeCreated": in_days(0),
+            "properties": [f"RESHAPE_{name}" for name in conforming],
+            EXTENSION: {
+                "level": "re-run" if rows >= called else "re-run in part", "by": by,
+                "validUntil": own["validUntil"], "statement": statement.sha256, "rows": rows,
+                "called": called, "differences": 0,
+            },
+        },
+    }  # fmt: skip
+
+
+def _backend_of(header: Record) -> dict[str, Any]:
+    backend = header["backend"]
+    return {"name": backend["name"], "version": backend["version"], "adapter": backend["digest"]}
+
+
+def _subjects(files: Mapping[str, str], adapter: str) -> list[dict[str, Any]]:
+    """Name the files under test: all of them, or one digest for all; of a backend without any, its adapter."""
+    if not files:
+        return _files({"adapter": adapter})
+    if len(files) <= _MOST_SUBJECTS:
+        return _files(files)
+    return _files({f"{len(files)} files, as the footer of results.jsonl lists them": digest_of_subject(files)})
+
+
+def _files(digests: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name[:200], "digest": {"sha256": digest}} for name, digest in digests.items()]

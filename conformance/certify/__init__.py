@@ -1,1 +1,0 @@
-"""A whole run: planted backends, evidence, waivers, standing and exit code."""

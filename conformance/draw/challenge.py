@@ -1,0 +1,103 @@
+"""A plan under a nonce: src has other contents in every row, and there are calls that stand in no case.
+
+Nobody can prepare answers for it before the nonce is known. The plan depends on the suite and the nonce alone, so that
+whoever knows both can make it again, and judge the evidence of a run without the backend.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import count
+
+from ..meaning.contract import Contract, contracts
+from ..model import Case, Expected, Place, Step, Suite
+from ..plan.rows import Plan, rows_of
+from .calls import Draw, Plain, any_call
+
+NONCE = re.compile("[0-9a-f]{64}")
+"""32 bytes in hexadecimal."""
+_EACH = 16
+"""Calls for each rule that has a contract."""
+_DRAWS = 20_000
+_MOST_ELEMENTS = 4096
+
+
+@lru_cache(2)
+def challenge(plan: Plan, nonce: str | None) -> Plan:
+    """Return the plan of the same suite under a nonce; without one, the plan itself."""
+    if nonce == plan.nonce:
+        return plan
+    if nonce is None or plan.nonce is not None:
+        raise ValueError("a plan has one nonce")
+    suite, compiled = plan.suite, contracts(plan.suite.spec)
+    salted = [replace(case, start=_start(nonce, case.id)) for case in suite.cases.values()]
+    cases = [*salted, *fresh_cases(suite, compiled, nonce)]
+    return Plan(suite, tuple(rows_of(cases, suite.spec, compiled)), nonce)
+
+
+def is_fresh(row_id: str) -> bool:
+    """True for a row of a call that a nonce has drawn."""
+    return row_id.startswith("fresh-")
+
+
+def _start(nonce: str, case: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{nonce} {case}".encode()).digest()[:8], "big")
+
+
+class _NonceDraw(Draw):
+    """Draws by SHA-256 in counter mode, which stays as it is for ever."""
+
+    def __init__(self, nonce: str) -> None:
+        self._random = partial(next, _fractions(nonce))
+
+
+def _fractions(nonce: str) -> Iterator[float]:
+    """Yield numbers from 0 up to 1, 53 bits each."""
+    for number in count():
+        for word in struct.unpack(">4Q", hashlib.sha256(f"{nonce} {number}".encode()).digest()):
+            yield (word >> 11) / 2**53
+
+
+def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
+    """Draw calls that stand in no case: as many as are needed to meet each rule so often, as far as draws meet it."""
+    draw, met, full, number = _NonceDraw(nonce), Counter[str](), set[str](), 0
+    known = {
+        (step.src, shape, special_zero)
+        for case in suite.cases.values()
+        for step in case.steps
+        for shape, special_zero in zip(step.shapes, step.special_zero, strict=True)
+    }
+    distinct = {contract.source: contract for contract in compiled.values()}.values()
+    for _ in range(_DRAWS):
+        call = any_call(draw)
+        if call in known or math.prod(call.src) > _MOST_ELEMENTS:
+            continue
+        wanted = [rule for rule in dict.fromkeys(_rules_met(call, distinct, full)) if rule not in full]
+        if wanted:
+            known.add(call)
+            met.update(wanted)
+            full.update(rule for rule in wanted if met[rule] == _EACH)
+            number += 1
+            yield _case(call, wanted[0], f"fresh-{nonce[:8]}-{number}", _start(nonce, str(number)))
+
+
+def _rules_met(call: Plain, distinct: Iterable[Contract], full: Set[str]) -> Iterator[str]:
+    """Yield rules that a call breaks alone in a document, or that fix an entry of a legal dst, unless all are full."""
+    for contract in distinct:
+        meaning = contract.meaning(*call)
+        if meaning.kind == "illegal" and len(meaning.rules) == 1:
+            yield meaning.rules[0]
+        elif meaning.kind == "legal" and not contract.of_entries <= full:
+            yield from (entry.rule for entry in contract.entries(*call) if entry.rule is not None)
+
+
+def _case(call: Plain, rule: str, name: str, start: int) -> Case:
+    step = Step("T", call.src, (call.shape,), (call.special_zero,), {"*": Expected("unspecified")})
+    return Case(name, "fresh", rule, (step,), Place("fresh", 1), start=start)

@@ -1,0 +1,386 @@
+"""A file of JSON lines: header, records, and a footer with their digests; refused if a line is missing or changed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import itertools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..system.files import create, open_regular
+from .json_forms import Form, decode, misfit, short
+
+PART = ".part"
+"""The suffix of an unfinished file; it gets its own name once it is whole."""
+_NEW = ".new"
+"""The suffix of a file that takes the place of an unfinished one as soon as it holds the same records."""
+_BUFFER = 1 << 13
+"""Bytes that are written together, and lost if the process is killed; Python 3.14 would gather 16 times as many."""
+_LONGEST_LINE = 16 << 20
+"""The longest line that is read, in bytes."""
+_CHUNK = 1 << 20
+_MAY_CHANGE = ("started", "folders", "limits")
+"""Keys of a header that may differ when interrupted work is resumed."""
+
+Shortcut = Callable[[str], "dict[str, Any] | None"]
+"""Decodes a line that is known to have the right form; None leaves the line to the decoder."""
+
+
+class Refused(Exception):
+    """A file that proves nothing; the message says why."""
+
+
+class OtherFormat(Refused):
+    """A file of another version of the suite, which only that version reads."""
+
+
+class Tampered(Exception):
+    """A file was changed while it was written, so that nothing in it holds."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """The facts in which two kinds of journals differ."""
+
+    name: str
+    """The value of `format` in a header."""
+    work: str
+    """The verb and noun for the work that is recorded: `run`, `sweep`."""
+    content: str
+    """The words for the whole in messages: `evidence of a run`."""
+    hint: str
+    """The advice to somebody who names another file."""
+    record: str
+    """The kind of the records between header and footer: `row`, `block`."""
+    forms: Mapping[str, Form]
+    """The form of each kind of record."""
+    seal: str = "seal"
+    """The key of the footer's own digest."""
+
+
+encode = json.JSONEncoder(separators=(",", ":")).encode
+"""One encoder for all records: `json.dumps` makes one for each."""
+
+
+def part_of(path: Path) -> Path:
+    """Return the name that a file has until it is whole."""
+    return path.with_name(f"{path.name}{PART}")
+
+
+def new_of(path: Path) -> Path:
+    """Return the name that a file has while it takes over the records of an unfinished one."""
+    return path.with_name(f"{path.name}{_NEW}")
+
+
+def seal_of(footer: Mapping[str, Any], seal: str = "seal") -> str:
+    """Return the digest of a footer, and through it of the header and the records."""
+    return hashlib.sha256(encode({key: value for key, value in footer.items() if key != seal}).encode()).hexdigest()
+
+
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Journal:
+    """Writes a file under a temporary name; `close` gives it its name. Without a path it writes into memory.
+
+    `earlier` are the records of an unfinished file that this one replaces; an interruption before they are all written
+    leaves that file as it is.
+    """
+
+    def __init__(
+        self, path: Path | None, format_: Format, header: Mapping[str, Any], earlier: Iterable[str] = ()
+    ) -> None:
+        self._path, self._format = path, format_
+        self._whole, self._records = hashlib.sha256(), hashlib.sha256()
+        self._size = 0
+        earlier = list(earlier)
+        beside = bool(earlier) and sys.platform != "win32"  # an open file cannot be renamed there
+        self._stream: BinaryIO
+        if path is None:
+            self._stream = io.BytesIO()
+        else:
+            self._stream = create(new_of(path) if beside else part_of(path), _BUFFER)
+        try:
+            self.header_digest = hashlib.sha256(self._append(encode(header))).hexdigest()
+            for record in earlier:
+                self.write(record)
+            if path is not None and beside:
+                self.flush()
+                os.replace(new_of(path), part_of(path))
+        except BaseException:
+            self._stream.close()
+            raise
+
+    @property
+    def digest(self) -> str:
+        """The digest of the records so far."""
+        return self._records.hexdigest()
+
+    def write(self, record: str) -> None:
+        """Write a record, which is given as JSON."""
+        self._records.update(self._append(record))
+
+    def flush(self) -> None:
+        """Hand what was written to the system, so that a killed process does not lose it."""
+        with self._naming_the_file():
+            self._stream.flush()
+
+    def end(self, footer: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the footer, and return it with its seal."""
+        sealed = {**footer, self._format.seal: seal_of(footer, self._format.seal)}
+        self._append(encode(sealed))
+        return sealed
+
+    def _append(self, text: str) -> bytes:
+        line = f"{text}\n".encode()
+        self._whole.update(line)
+        self._size += len(line)
+        with self._naming_the_file():
+            self._stream.write(line)
+        return line
+
+    @contextlib.contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        """Name the file in an error of the system, such as a full disk, after which nothing more is written."""
+        try:
+            yield
+        except OSError as error:
+            if self._path is not None:
+                error.filename = str(part_of(self._path))
+            with contextlib.suppress(OSError):
+                self._stream.close()  # or its buffer would be written again when the object goes
+            raise
+
+    def read_back(self) -> bytes:
+        """Read what the file holds; Tampered if that is not what was written."""
+        self.flush()
+        self._stream.seek(0)
+        content = self._stream.read(self._size + 1)
+        self._refuse_changes(hashlib.sha256(content).digest())
+        return content
+
+    def close(self) -> None:
+        """Give the file its name; Tampered if what bears the name is not what was written."""
+        self.flush()
+        if self._path is not None:
+            with self._naming_the_file():
+                os.fsync(self._stream.fileno())
+        self.leave()
+        if self._path is None:
+            return
+        digest, size = hashlib.sha256(), 0
+        with contextlib.suppress(OSError):  # somebody removed it, or put something else there
+            os.replace(part_of(self._path), self._path)
+            with open_regular(self._path) as named:
+                while size <= self._size and (chunk := named.read(_CHUNK)):
+                    digest.update(chunk)
+                    size += len(chunk)
+        self._refuse_changes(digest.digest())
+
+    def _refuse_changes(self, digest: bytes) -> None:
+        """Remove the file and raise Tampered if its digest is not that of what was written."""
+        if digest == self._whole.digest():
+            return
+        if self._path is not None:
+            for path in (self._path, part_of(self._path)):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+        work = self._format.work
+        raise Tampered(f"{self._path} was changed while the {work} wrote it; no verdict holds, {work} again")
+
+    def leave(self) -> None:
+        """Close the file as it is, under its temporary name, so that the work can be resumed."""
+        self._stream.close()
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def open_journal(path: Path, hint: str = "") -> Iterator[BinaryIO]:
+    """Open a regular file; Refused if it cannot be opened or read."""
+    try:
+        with open_regular(path) as stream:
+            yield stream
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}{hint}") from None
+
+
+class Reader:
+    """Reads a journal: its header at once, then each record with the number of its line, and last its footer.
+
+    `footer` can be read after the last record. Refused if the file is not whole, was changed, or holds anything that
+    the work does not write.
+    """
+
+    footer: Mapping[str, Any]
+
+    def __init__(self, stream: BinaryIO, path: Path, format_: Format, shortcut: Shortcut = lambda text: None) -> None:
+        self._path, self._format, self._shortcut = path, format_, shortcut
+        self._lines = _lines_of(stream, path)
+        first = next(self._lines, None)
+        if first is None:
+            raise Refused(f"{path}: is empty; {format_.work} again")
+        self._header_line = first[1]
+        self.header: Mapping[str, Any] = self._read_header(first[1])
+
+    def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        digest, count, footer = hashlib.sha256(), 0, None
+        for number, line, record in self._records():
+            if record["record"] == "footer":
+                footer = record
+            else:
+                digest.update(line)
+                count += 1
+                yield number, record
+        if footer is None:
+            work = self._format.work
+            raise Refused(f"{self._path}: has no footer: the {work} did not end; {work} again")
+        self._check_footer(footer, digest.hexdigest(), count)
+        self.footer = footer
+
+    def salvage_records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yield the records of a file that need not have an end; a last line that is cut off is left out."""
+        self._lines = ((number, line) for number, line in self._lines if line.endswith(b"\n"))
+        for number, _, record in self._records():
+            if record["record"] != "footer":  # the work was interrupted while it gave the file its name
+                yield number, record
+
+    def _read_header(self, line: bytes) -> dict[str, Any]:
+        try:
+            header = _decode_line(line, f"{self._path}:1", self._format.work)
+        except _NotJson:
+            raise Refused(f"{self._path}:1: is no {self._format.content}; {self._format.hint}") from None
+        check_format(header, self._path, self._format)
+        self._check_form(header, 1)
+        return header
+
+    def _records(self) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+        """Yield each record behind the header, with the number of its line and the line; a footer is the last."""
+        footer_at = 0
+        for number, line in self._lines:
+            if footer_at:
+                self._refuse_kind(footer_at, "footer")
+            place = f"{self._path}:{number}"
+            text = _text_of(line, place)
+            record = self._shortcut(text)
+            if record is None:
+                record = _decode_line(line, place, self._format.work)
+                if record.get("record") == "footer":
+                    footer_at = number
+                elif record.get("record") != self._format.record:
+                    self._refuse_kind(number, record.get("record"))
+                self._check_form(record, number)
+            yield number, line, record
+
+    def _refuse_kind(self, number: int, kind: Any) -> None:
+        raise Refused(f"{self._path}:{number}: a {short(kind)} among the {self._format.record}s; two files are mixed")
+
+    def _check_form(self, record: Mapping[str, Any], number: int) -> None:
+        kind = record["record"]
+        if wrong := misfit(record, self._format.forms[kind]):
+            where = f"{wrong.where} in the {kind}" if wrong.where else f"the {kind}"
+            raise Refused(f"{self._path}:{number}: {where} {wrong.what}; the file is damaged")
+
+    def _check_footer(self, footer: Mapping[str, Any], digest: str, count: int) -> None:
+        """Refuse a footer that was written for other lines."""
+        path, records = self._path, f"{self._format.record}s"
+        if footer[records] != count:
+            counts = f"the footer counts {footer[records]} {records}, there are {count}"
+            raise Refused(f"{path}: {counts}; {records} are missing or added")
+        if footer["digest"] != digest:
+            raise Refused(f"{path}: the {records} are not those that the footer was written for; the file was changed")
+        if footer["header"] != hashlib.sha256(self._header_line).hexdigest():
+            raise Refused(f"{path}: the header is not the one that the footer was written for; two files are mixed")
+        if footer[self._format.seal] != seal_of(footer, self._format.seal):
+            raise Refused(f"{path}: the footer is not as it was written; the file was changed")
+
+
+def salvage(
+    path: Path, format_: Format, header: Mapping[str, Any], shortcut: Shortcut = lambda text: None
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the whole records of interrupted work, with their lines' numbers; `path` is the name of a whole file.
+
+    Refused if they are not of the work that `header` begins.
+    """
+    part, work = part_of(path), format_.work
+    check_can_resume(path, work)
+    with open_journal(part, f"; there is no {work} to resume") as stream:
+        if not stream.readline(_LONGEST_LINE).endswith(b"\n"):
+            return
+        stream.seek(0)
+        reader = Reader(stream, part, format_, shortcut)
+        wanted = json.loads(json.dumps(header))
+        for key in dict.fromkeys((*wanted, *reader.header)):  # suite and backend first, which explain other differences
+            if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
+                what, was, now = find_difference(key, reader.header.get(key), wanted.get(key))
+                raise Refused(f"{part}: {what} was {was} and is {now}; begin a new {work}")
+        yield from reader.salvage_records()
+
+
+def check_can_resume(path: Path, work: str) -> None:
+    """Refuse to resume work whose file is whole already."""
+    if path.exists() and not part_of(path).exists():
+        raise Refused(f"{path}: the {work} ended; there is nothing to resume")
+
+
+def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """Find where two values differ, and return the key and both values, shortened."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        inner = next(name for name in {**one, **other} if one.get(name) != other.get(name))
+        return find_difference(f"{key}.{inner}", one.get(inner), other.get(inner))
+    return key, short(one), short(other)
+
+
+def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None:
+    """Refuse what is no header, or that of another format, and say which one it is."""
+    name = header.get("format")
+    if header.get("record") != "header" or not isinstance(name, str):
+        raise Refused(f"{path}:1: is no header of {format_.name}; {format_.hint}")
+    if name != format_.name:
+        made = header.get("suite", {}).get("version") if isinstance(header.get("suite"), dict) else None
+        by = f", as suite {short(made)} wrote it" if made else ""
+        what = f"is in the format {short(name)}{by}, and this suite reads {format_.name}"
+        raise OtherFormat(f"{path}:1: {what}; read it with that version, or {format_.work} again")
+
+
+class _NotJson(Refused):
+    """A line that cannot be decoded."""
+
+
+def _lines_of(stream: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number; Refused for one that is too long."""
+    for number in itertools.count(1):
+        line = stream.readline(_LONGEST_LINE + 1)
+        if len(line) > _LONGEST_LINE:
+            raise Refused(f"{path}:{number}: the line has more than {_LONGEST_LINE:,} bytes")
+        if not line:
+            return
+        yield number, line
+
+
+def _text_of(line: bytes, place: str) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"{place}: is not UTF-8; the file is damaged") from None
+
+
+def _decode_line(line: bytes, place: str, work: str) -> dict[str, Any]:
+    text = _text_of(line, place)
+    if not text.endswith("\n"):
+        raise Refused(f"{place}: the line is cut off: the {work} did not end; {work} again")
+    try:
+        record = decode(text)
+    except ValueError as error:
+        raise _NotJson(f"{place}: is no JSON ({error}); the file is damaged") from None
+    if not isinstance(record, dict):
+        raise Refused(f"{place}: is no record; the file is damaged")
+    return record

@@ -1,1 +1,0 @@
-"""Calls that nobody wrote: sweeps and hunts."""

@@ -1,0 +1,1 @@
+"""Failing calls that nobody wrote, made small and written as cases."""

@@ -1,0 +1,100 @@
+"""Write the case of a drawn row that failed: alone or as a sequence, as small as some thousand calls make it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..model import Adapter, Case, Claims, Isolated, Result
+from ..plan.rows import Row, is_expressible, row_of
+from ..run.confirm import DIED
+from ..run.row import run
+from .filed_rule import is_failure, rule_against
+from .shrink import shrink
+from .write_case import case_text
+
+_CALLS = 30_000
+"""Calls for one case; the smallest that was found by then is written."""
+_PROCESSES = 60
+"""Processes for one case, as each takes up to a second."""
+_ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
+
+
+def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> Iterator[str]:
+    """Yield the case of a failing row as YAML: as it was drawn, then a smaller one, with steps if one call goes right.
+
+    A crash or timeout is not made smaller, as each try would cost a process.
+    """
+    yield _text(row, result)
+    if not any(outcome.kind in DIED for outcome in result.outcomes):
+        yield _smallest_text(row, result, adapter, claims)
+
+
+def _smallest_text(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
+    smaller = _Smaller(row, result, adapter, claims)
+    one_call = smaller.find_anew(replace(row.case, steps=row.case.steps[result.step :][:1]))
+    if one_call:
+        smallest = shrink(one_call[0].case, smaller.find, one_call)
+        return _text(*(smaller.find_anew(smallest[0].case) or one_call))
+    if len(row.case.steps) == 1 or smaller.find_anew(row.case) is None:
+        return _ALONE + _text(row, result)
+    return _text(*smaller.search_sequence())
+
+
+def _text(row: Row, result: Result) -> str:
+    rule = rule_against(row, result)
+    return case_text(row.case, rule, row, f"{result.diagnosis} {rule}")
+
+
+class _Smaller:
+    """The search for a smaller case that fails in the same way."""
+
+    def __init__(self, row: Row, result: Result, adapter: Adapter, claims: Claims) -> None:
+        self.row, self.result, self.adapter, self.claims = row, result, adapter, claims
+        self.calls_left, self.processes_left = _CALLS, _PROCESSES
+
+    def search_sequence(self) -> tuple[Row, Result]:
+        """Return the smallest row found for a failure that takes several calls, and its result."""
+        best = self.row, self.result
+        for length in _lengths(len(self.row.case.steps)):
+            best = self._without_parts(best, length)
+        return shrink(best[0].case, self.find_anew, best)
+
+    def _without_parts(self, best: tuple[Row, Result], length: int) -> tuple[Row, Result]:
+        """Leave out parts of so many steps wherever the case still fails."""
+        at = 0
+        while at < len(best[0].case.steps) and len(best[0].case.steps) > length:
+            steps = best[0].case.steps
+            found = self.find_anew(replace(best[0].case, steps=steps[:at] + steps[at + length :]))
+            best, at = (found, at) if found else (best, at + length)
+        return best
+
+    def find_anew(self, case: Case) -> tuple[Row, Result] | None:
+        """Do as `find` in a process that has made no call before, if calls go to another process."""
+        if isinstance(self.adapter, Isolated):
+            self.processes_left -= 1
+            if self.processes_left < 0:
+                return None
+            self.adapter.renew()
+        return self.find(case)
+
+    def find(self, case: Case) -> tuple[Row, Result] | None:
+        """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
+        keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without it is
+        shape_type = self.row.shape_type if keeps_type else self.row.signature.shape_types[0]
+        way = self.row.signature, self.row.given, shape_type
+        if not is_expressible(case, *way):  # merged lengths may be too long for the type of shape
+            return None
+        self.calls_left -= len(case.steps)
+        if self.calls_left < 0:
+            return None
+        row = row_of(case, *way, self.row.contracts)
+        (result,) = run([row], self.adapter, self.claims)
+        return (row, result) if is_failure(result) and result.diagnosis == self.result.diagnosis else None
+
+
+def _lengths(steps: int) -> Iterator[int]:
+    """Yield half the number of steps, a quarter, and so on."""
+    while steps > 1:
+        steps //= 2
+        yield steps

@@ -1,1 +1,0 @@
-"""Proofs about the suite and about an adapter."""

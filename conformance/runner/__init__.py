@@ -1,0 +1,1 @@
+"""One whole run: planted backends, cases, drawn rows, shards and repeats."""

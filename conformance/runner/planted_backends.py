@@ -1,0 +1,79 @@
+"""Run the planted backends in every certified run, in the same way: if one is not caught, no verdict holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from ..adapter import resolve_claims
+from ..evidence.results import Target, Writer, header_of
+from ..isolate.backend import Isolation, run_rows, use_backend
+from ..isolate.launch import Limits
+from ..meaning.contract import contracts
+from ..model import FAIL
+from ..plan.rows import Plan, Row, rows_of
+from ..system.exit_codes import FAILS
+from ..verdict.conclude import conclude
+from ..verdict.planted import PlantedBackend, planted_in
+
+_ROWS = 24
+"""Rows of each rule that a planted backend is called with."""
+_FEW_ROWS, _FEW_CASES = 6, 6
+"""The same for a run without evidence, and the number of cases of each rule from which they are taken."""
+_CRASH_ROWS = 2
+"""Rows for a planted backend that crashes, as each crash costs two processes."""
+
+
+def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool = False) -> dict[str, int]:
+    """Run each planted backend, and count its failures by its name.
+
+    `few`: call a few rows only, because no evidence tells how often they failed; more if one passes them all.
+    """
+    if few:
+        counts = _count_failures(plan, isolation, limits, True)
+        if all(counts.values()):
+            return counts
+    return _count_failures(plan, isolation, limits, False)
+
+
+def _count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool) -> dict[str, int]:
+    chosen = planted_in(isolation)
+    by_rule = _group_by_rule(_rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few))
+    most = _FEW_ROWS if few else _ROWS
+    return {planted.name: _run_planted_backend(plan, planted, by_rule, isolation, limits, most) for planted in chosen}
+
+
+def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
+    """Return rows of the suite, or of its plan under a nonce, among them all or the first that are about some rules."""
+    if plan.nonce:
+        return plan.rows
+    suite, most = plan.suite, _FEW_CASES if few else None
+    cases = (case for rule in sorted(rules) for case in islice(suite.cases.about([rule]), most))
+    return rows_of(cases, suite.spec, contracts(suite.spec))
+
+
+def _run_planted_backend(
+    plan: Plan, planted: PlantedBackend, by_rule: dict[str, list[Row]], isolation: Isolation, limits: Limits, most: int
+) -> int:
+    """Return the failures in the evidence that is read back; 0 if the conclusion is not that it failed."""
+    groups = [by_rule.get(rule, []) for rule in planted.rules]
+    most = _CRASH_ROWS if planted.ends_process else most
+    rows = tuple(row for group in groups for row in group[:: max(1, len(group) // most)][:most])
+    with use_backend(planted.backend, isolation, limits) as adapter:
+        claims, target = resolve_claims(adapter, plan.suite.spec.operations), Target()
+        writer = Writer(None, header_of(plan.suite, adapter.identity, claims, target, planted.backend, digest=False))
+        for result in run_rows(rows, adapter, claims, isolation):
+            writer.row(result)
+        evidence = writer.close(0.0)
+    part = Plan(plan.suite, rows)
+    conclusion = conclude(part, {result.row: result for result in evidence.results}, claims, target)
+    return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == FAILS else 0
+
+
+def _group_by_rule(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Group the rows that a planted backend may be called with by their rule."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.type == "f32" and "large" not in row.facets and not row.case.generated:
+            groups.setdefault(row.case.rule, []).append(row)
+    return groups

@@ -1,0 +1,86 @@
+"""Call random rows of some evidence again, and say where the backend does not do what the evidence says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..adapter import CannotStart, resolve_claims
+from ..evidence.command import limits_again
+from ..evidence.drawn import plan_of_run
+from ..evidence.results import Evidence
+from ..evidence.subject import Subject
+from ..isolate.backend import isolation_of, run_rows, use_backend
+from ..model import Claims, Identity, Result
+from ..plan.rows import Plan
+from .run_suite import read_subject_of
+
+
+class Repetition(NamedTuple):
+    """A backend, the number of rows called on it again, and the differences from the evidence."""
+
+    backend: str
+    rows: int
+    differences: tuple[str, ...]
+    subject: Subject
+    """The files under test, here."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as a record of JSON."""
+        return {**self._asdict(), "subject": dict(self.subject.files)}
+
+
+def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetition:
+    """Call `number` rows again, chosen at random among those that were called.
+
+    CannotStart if the backend does not start, or is not the one that the evidence names.
+    """
+    called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
+    drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
+    rows = [row for row in plan_of_run(plan, evidence).rows if row.id in drawn]
+    isolation = isolation_of(backend, evidence.header.get("isolation"))
+    with use_backend(backend, isolation, limits_again(evidence.header)) as adapter:
+        claims = resolve_claims(adapter, plan.suite.spec.operations)
+        _refuse_another(adapter.identity, claims, evidence, backend)
+        again = run_rows(rows, adapter, claims, isolation)
+        differences = tuple(_differences(called, again))
+        subject = read_subject_of(adapter, backend)
+    return Repetition(backend, len(rows), differences, subject)
+
+
+def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, backend: str) -> None:
+    """Raise CannotStart if a backend has another name, version or claims than the evidence says."""
+    named = evidence.header["backend"]
+    if (identity.name, identity.version) != (named["name"], named["version"]):
+        raise CannotStart(
+            f"{backend} is {identity.name} {identity.version}, the evidence is of {named['name']} {named['version']}"
+        )
+    if claims != Claims.of(evidence.header["claims"]):
+        raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
+
+
+def _differences(before: dict[str, Result], again: Iterator[Result]) -> Iterator[str]:
+    for now in again:
+        was = before[now.row]
+        if _comparable(was) != _comparable(now):
+            same = answer(was) == answer(now)
+            answers = f"{answer(was)}, now {answer(now)}"
+            yield f"{now.row}: the evidence says {answers}{', with other content or in another step' if same else ''}"
+
+
+def _comparable(result: Result) -> Any:
+    """Return the part of a result that is the same in every run: no message, no waiver."""
+    outcomes = [outcome._replace(message=None) for outcome in result.outcomes]
+    return outcomes, result.step, result.content, result.diagnosis
+
+
+def answer(result: Result) -> str:
+    """Describe in a few words what the backend did."""
+    outcome = result.outcome
+    if outcome.kind == "tensor":
+        text = f"{outcome.type}{list(outcome.dims or ())}"
+    else:
+        text = {"none": "not called", "rejected": f"refused at {outcome.stage}"}.get(outcome.kind, outcome.kind)
+    wrong = f" ({result.diagnosis})" if result.diagnosis and outcome.kind == "tensor" else ""
+    return text + "".join(f", {fault}" for fault in outcome.faults) + wrong

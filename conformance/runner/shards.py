@@ -1,0 +1,120 @@
+"""Decide which rows a shard of a run has, and put the shards of one run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..evidence.journal import find_difference
+from ..evidence.machine import join_environments, shared_part
+from ..evidence.results import Evidence, Refused, Target
+from ..model import NOT_CLAIMED, NOT_RUN, Claims, Result
+from ..plan.rows import Plan
+from ..verdict.standing import group_rows, in_target, is_required
+
+
+class Merged(NamedTuple):
+    """The shards of a run put together."""
+
+    header: Mapping[str, Any]
+    results: Sequence[Result]
+    notes: tuple[str, ...]
+    canaries: Mapping[str, int]
+    """By planted backend, the fewest failures that a shard saw."""
+    seconds: float
+
+
+def in_shard(number: int, shard: str) -> bool:
+    """True if a shard I/N has the row of this number."""
+    part, _, count = shard.partition("/")
+    return number % int(count) == int(part) - 1
+
+
+def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
+    """Say why a shard is not whole: required rows did not run, or none is in the target. None if it is whole."""
+    claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
+    rows = [row for number, row in enumerate(plan.rows) if in_shard(number, str(target.shard))]
+    missing, shown = 0, False
+    for group in group_rows(rows, {result.row: result for result in evidence.results}, claims):
+        row = group.rows[0]
+        if not is_required(row, claims):
+            continue
+        verdicts = {verdict for document, verdict in group.verdicts.items() if in_target(row, document, target, claims)}
+        missing += len(group.rows) if NOT_RUN in verdicts else 0
+        shown |= not verdicts <= {NOT_RUN, NOT_CLAIMED}
+    if missing:
+        return f"{missing:,} of its rows did not run"
+    return None if shown else "it has no row in the target"
+
+
+def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
+    """Put the shards of one run together; Refused if they are not all the shards of one run, each once.
+
+    `paths` are those of the parts, for messages.
+    """
+    header = {**parts[0].header, "target": {**parts[0].header["target"], "shard": None}}
+    first_header = _in_common(header)
+    for path, part in zip(paths, parts, strict=True):
+        its_header = _in_common(part.header)
+        for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "environment"):
+            if its_header.get(key) != first_header.get(key):
+                what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
+                raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
+        if {**part.header["target"], "shard": None} != header["target"]:
+            raise Refused(f"{path}: its target is not that of {paths[0]}")
+    shards = [str(part.header["target"].get("shard")) for part in parts]
+    _check_shards(paths, shards)
+    header["environment"] = join_environments([part.header["environment"] for part in parts])
+    if names := dict.fromkeys(part.header["by"] for part in parts if "by" in part.header):
+        header["by"] = ", ".join(names)
+    header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
+    footers = [part.footer for part in parts]
+    return Merged(
+        header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
+        {name: min(footer["canaries"].get(name, 0) for footer in footers) for name in footers[0]["canaries"]},
+        sum(footer["seconds"] for footer in footers),
+    )  # fmt: skip
+
+
+def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a header without the facts that may differ between machines."""
+    return {**header, "environment": shared_part(header["environment"])}
+
+
+def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:
+    """Refuse anything but all N shards of a run, once each."""
+    count = shards[0].partition("/")[2]
+    for path, shard in zip(paths, shards, strict=True):
+        if "/" not in shard or shard.partition("/")[2] != count:
+            what = f"shard {shard}" if "/" in shard else "a whole run and no shard"
+            raise Refused(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
+        if int(shard.partition("/")[0]) > int(count):
+            raise Refused(f"{path}: is shard {shard}, which there cannot be; the file is damaged")
+    for part in range(1, int(count) + 1):
+        named = [str(path) for path, shard in zip(paths, shards, strict=True) if shard == f"{part}/{count}"]
+        if not named:
+            raise Refused(
+                f"shard {part}/{count} is missing; run it with --shard {part}/{count}, and name its folder too"
+            )
+        if len(named) > 1:
+            raise Refused(f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one")
+
+
+def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
+    """Take each row from the shard that ran it."""
+    joined: dict[str, Result] = {}
+    for path, part in zip(paths, parts, strict=True):
+        if joined and list(joined) != [result.row for result in part.results]:
+            raise Refused(f"{path}: its rows are not those of {paths[0]}")
+        for result in part.results:
+            before = joined.get(result.row)
+            if before is None or _idle(before):
+                joined[result.row] = result
+            elif not _idle(result):
+                raise Refused(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
+    return list(joined.values())
+
+
+def _idle(result: Result) -> bool:
+    return set(result.verdicts.values()) == {NOT_RUN}

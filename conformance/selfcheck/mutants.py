@@ -1,0 +1,336 @@
+"""Check that the suite notices planted backends, deleted rules and mutants of the reference."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..draw.rows import Drawer, Drawn
+from ..meaning.contract import contracts
+from ..meaning.domain import SMALL, Domain, calls
+from ..model import RIGHT, Adapter, Claims, Suite
+from ..plan.memory import volume_of
+from ..plan.rows import Row
+from ..plan.steps import GREAT
+from ..run.row import call_steps, run_row
+from .check_cases import witnesses
+from .mutate_source import Mutant, mutants, source_of
+from .reasons import reason_holds
+
+LONGEST = 20.0
+"""Seconds of this process that a mutant may take for all rows."""
+
+_SAME_BYTES = (
+    "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
+)
+_SETTLED_LATER = "dst is then settled at the run, where the same check rejects or answers the same call"
+_NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
+_MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
+_EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
+_EARLY = 'return ReferenceProgram(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
+_KNOWN_TOGETHER = (
+    "a graph that knows every shape beforehand knows src's lengths too, and one without them knows no shape"
+)
+_BOTH_OBSERVED = "under strides of dst that overlap, an answer of the reference is observed as its refusal is"
+EQUIVALENTS: Mapping[str, str] = {
+    "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
+    "MOST_DIMS = 32 · 32 became 31": _SAME_BYTES,
+    f"{_MOVED} · the body dropped": _SAME_BYTES,
+    f"{_MOVED} · <= became <": _SAME_BYTES,
+    f"{_MOVED} · <= became < (2)": _SAME_BYTES,
+    f"{_EMPTY} · 0 became 1": _NOTHING_THERE,
+    f"{_EMPTY} · 0 became 1 (2)": _NOTHING_THERE,
+    f"{_EARLY}  # type: ignore[arg-type] · always the second": _SETTLED_LATER,
+    "early = dims is not None and None not in dims · `None not in dims` dropped": _KNOWN_TOGETHER,
+    "early = dims is not None and None not in dims · not in became in": _SETTLED_LATER,
+    "early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked"
+    " · `early` dropped": _KNOWN_TOGETHER,
+    "dst = known_lengths(src, shape, special_zero) if free or 0 in shape else shape · always the first": (
+        "the known lengths of a shape without -1 and 0 are the shape itself"
+    ),
+    "for want, length in zip(declared.dims, dims, strict=True): · True became False": (
+        "two lines above, dims of different ranks have been told apart"
+    ),
+    "return lay_out(self.backend.copy_elements(src, dst, may_overwrite), self.nodes[-1].result) · 1 became 0": (
+        "of a chain, dst is then dense, and no document says that it has the declared strides"
+    ),
+    'raise Rejected("run", "strides-of-dst-overlap") · the statement dropped': _BOTH_OBSERVED,
+    "if dst.array().tobytes() != answer.tobytes(): · the body dropped": _BOTH_OBSERVED,
+    "step *= max(length, 1) · 1 became 0": (
+        "it differs where a length is 0, and then no element is reached by any stride"
+    ),
+    "axes = [(length, stride) for length, stride in zip(src.dims, src.strides, strict=True) if length != 1]"
+    " · True became False": "a tensor has as many strides as dims",
+}
+"""Mutants of the reference that no call can tell from it, each with the proof."""
+
+
+def rows_to_run(rows: Iterable[Row]) -> list[Row]:
+    """All but the large ones, which want gigabytes; of a case of many elements one row is enough."""
+    seen: set[str] = set()
+    kept = []
+    for row in rows:
+        great = any(volume_of(step.src) >= GREAT for step in row.case.steps)
+        if not (row.case.large or (great and row.case.id in seen)):
+            kept.append(row)
+        seen.add(row.case.id)
+    return kept
+
+
+def is_noticed(row: Row, backend: Adapter) -> bool:
+    """True if a row fails or errs in some document."""
+    return not RIGHT.issuperset(run_row(row, backend).verdicts.values())
+
+
+# ── planted backends ──────────────────────────────────────────────────────────────────────────────
+
+
+class Planted(NamedTuple):
+    """The cases that notice a backend with one false belief."""
+
+    name: str
+    belief: str
+    breaks: str
+    classes: str
+    killers: Mapping[str, tuple[str, ...]]
+    """By rule, the cases that notice it."""
+    elsewhere: tuple[int, int]
+    """Rows of other rules: how many fail, of how many."""
+
+    @property
+    def wrong(self) -> str | None:
+        """Why the suite, or the backend, is not as it should be."""
+        failed, rows = self.elsewhere
+        if self.breaks not in self.killers:
+            seen = f"only by cases of {', '.join(self.killers)}" if self.killers else "by no case at all"
+            return f"is noticed by no case of {self.breaks}, the rule that it breaks, {seen}; write that case"
+        if 2 * failed > rows and "R" not in self.classes:
+            return f"fails {failed} of {rows} rows of other rules; make its belief a smaller one"
+        return None
+
+
+def broken_backends() -> Mapping[str, Any]:
+    """The planted backends by name."""
+    backends: Mapping[str, Any] = importlib.import_module("conformance.adapters.broken").BROKEN
+    return backends
+
+
+def drawn_rows(suite: Suite) -> list[Row]:
+    """The rows that a run draws for a backend that claims everything."""
+    return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, 500)))
+
+
+def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Planted:
+    """Run a backend over the rows that a person wrote; over generated and drawn ones only if none of those notices it.
+
+    Generated rows have many steps, and there are many planted backends.
+    """
+    adapter = backend()
+    killers: dict[str, dict[str, None]] = {}
+    failed = others = 0
+    for row in rows:
+        if row.case.generated:
+            continue
+        bad = is_noticed(row, adapter)
+        rule = row.case.rule
+        if bad:
+            killers.setdefault(rule, {})[row.case.id] = None
+        if rule != backend.breaks:
+            failed, others = failed + bad, others + 1
+    if backend.breaks not in killers:
+        rest = chain((row for row in rows if row.case.generated), drawn)
+        found = next((row for row in rest if row.case.rule == backend.breaks and is_noticed(row, adapter)), None)
+        killers |= {backend.breaks: {found.case.id: None}} if found else {}
+    belief = inspect.getdoc(backend) or ""
+    by_rule = {rule: tuple(cases) for rule, cases in killers.items()}
+    return Planted(backend.name, belief, backend.breaks, backend.classes, by_rule, (failed, others))
+
+
+def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
+    """Rules that no planted backend breaks, and classes of bug that none stands for."""
+    module = importlib.import_module("conformance.adapters.broken")
+    broken = {backend.breaks for backend in backends.values()}
+    for rule in suite.spec.rules.values():
+        if rule.level in ("must", "decided") and rule.id not in broken:
+            yield f"rule {rule.id!r} has no planted backend; write a backend that breaks it in adapters/broken/"
+    for rule_id in sorted(broken - suite.spec.rules.keys()):
+        yield f"adapters/broken/: some backend breaks {rule_id!r}, which is no rule"
+    covered = {letter for backend in backends.values() for letter in backend.classes}
+    for letter, about in module.CLASSES.items():
+        if letter not in covered:
+            yield f"class {letter} ({about}) has no planted backend; write one of that class in adapters/broken/"
+
+
+# ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Deleted(NamedTuple):
+    """A contract without one of its rules."""
+
+    rule: str
+    cases: tuple[str, ...]
+    """The cases whose expectation no longer holds."""
+    proof: str | None
+    """Why nothing can change, where the rule is implied by the others."""
+
+    @property
+    def wrong(self) -> str | None:
+        return None if self.cases or self.proof else "deleting it changes what no case expects; write a witness"
+
+
+def delete(suite: Suite, rule_id: str, domain: Domain = SMALL) -> Deleted:
+    """Deletes one rule that has a contract, and sees which cases disagree."""
+    rule = suite.spec.rules[rule_id]
+    whole = contracts(suite.spec)
+    if not rule.implied:
+        return Deleted(rule_id, tuple(case.id for case in witnesses(rule, suite, whole)), None)
+    lacking = contracts(suite.spec, without=rule_id)
+    for document in sorted(rule.documents):
+        one, other = whole[document].meaning, lacking[document].meaning
+        if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(domain)):
+            return Deleted(rule_id, (), None)
+    return Deleted(rule_id, (), f"implied by the other rules: without it {domain} mean the same")
+
+
+# ── mutants of the reference ────────────────────────────────────────────────────────────────────────
+
+
+class MutantResult(NamedTuple):
+    """A mutant of the reference, and what noticed it."""
+
+    mutant: Mutant
+    killer: str | None
+    """The row that notices it."""
+    by_reason: bool
+    """True if that row passes, and only the reason for its rejection does not hold."""
+    proof: str | None
+
+    @property
+    def wrong(self) -> str | None:
+        if self.killer and self.proof:
+            return f"is listed as equivalent, but {self.killer} notices it; take it off the list"
+        if self.killer or self.proof:
+            return None
+        return "no row notices it; write the case, or prove in conformance/selfcheck/mutants.py that no call can"
+
+
+UNTOUCHED = frozenset({"identity", "claims", "Decided"})
+"""Parts of the reference that describe itself, or a type; no row depends on them."""
+
+
+def reference_mutants() -> Iterator[Mutant]:
+    """Every mutant of the reference."""
+    yield from mutants(source_of(importlib.import_module("conformance.adapters.reference")), UNTOUCHED)
+
+
+def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
+    """Find proofs of mutants that no longer exist."""
+    for name in sorted(EQUIVALENTS.keys() - {mutant.name for mutant in mutants_}):
+        yield f"conformance/selfcheck/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
+
+
+SOON = 500
+"""The rows in which nearly every wrong verdict is found."""
+
+
+class KillerSearch:
+    """Finds rows that notice mutants; rows that noticed one before are tried first, and generated cases last.
+
+    It seeks a wrong verdict in the first rows, then a wrong reason in all that may be rejected, then a verdict in all.
+    The reference treats all types alike, so that of a generated case the rows of one type are enough.
+    """
+
+    def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
+        types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
+        few = (row for row in rows if not (row.case.generated and row.first))
+        by_type = sorted(few, key=lambda row: (row.case.generated, types[row.type]))
+        self.by_verdict, self.equivalents = by_type, equivalents
+        self._in_order = tuple(by_type)
+
+    @cached_property
+    def by_reason(self) -> list[Row]:
+        """The rows that may be rejected; the steps of every row are lowered for it."""
+        return [row for row in self._in_order if _may_be_rejected(row)]
+
+    def find_killer(self, mutant: Mutant) -> MutantResult:
+        """Find the first row that notices a mutant, or its proof."""
+        proof = self.equivalents.get(mutant.name)
+        backend = _backend(mutant)
+        if isinstance(backend, str):
+            return MutantResult(mutant, backend, False, proof)
+        for rows, notices, most in self._stages(mutant.of_text):
+            killer = _killer(backend, rows, notices, most)
+            if killer:
+                only_reason = notices is gives_wrong_reason and not is_noticed(rows[0], backend)
+                return MutantResult(mutant, killer, only_reason, proof)
+        return MutantResult(mutant, None, False, proof)
+
+    def _stages(self, of_text: bool) -> Iterator[tuple[list[Row], Callable[[Row, Any], bool], int | None]]:
+        """Yield rows, what they may notice, and how many of them are tried; a text of the reference is a reason."""
+        if not of_text:
+            yield self.by_verdict, is_noticed, SOON
+        yield self.by_reason, gives_wrong_reason, None
+        yield self.by_verdict, is_noticed, None
+
+
+def _may_be_rejected(row: Row) -> bool:
+    """True if a backend may reject this row and still pass it, so that its reason can be checked."""
+    return any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
+
+
+def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], most: int | None) -> str | None:
+    """The first of the rows, at most so many, that notices a backend; it goes to the front and may notice the next."""
+    tried: list[Row] = []
+    with time_limit(LONGEST) as late:
+        for row in rows[:most]:
+            tried.append(row)
+            if notices(row, backend):
+                rows.insert(0, rows.pop(len(tried) - 1))
+                return row.id
+    return f"{tried[-1].id} (endless)" if late else None
+
+
+def _backend(mutant: Mutant) -> Any:
+    """Return the backend of a mutant, or say why its module cannot be imported."""
+    try:
+        return mutant.module().Reference()
+    except Exception as error:
+        return f"{type(error).__name__} when it is imported"
+
+
+def gives_wrong_reason(row: Row, backend: Adapter) -> bool:
+    """True if a row is rejected for a reason that does not hold."""
+    return not all(map(reason_holds, row.steps, call_steps(row, backend)))
+
+
+class _Late(BaseException):
+    """Passes through whatever catches exceptions."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[list[str]]:
+    """Stop the block after some seconds; the list then has an entry. Only the main thread of a Unix process can."""
+    late: list[str] = []
+
+    def end(*_: object) -> None:
+        raise _Late
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, end)
+    except (ValueError, AttributeError):
+        yield late
+        return
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield late
+    except _Late:
+        late.append("late")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

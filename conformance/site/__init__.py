@@ -1,0 +1,1 @@
+"""The published pages: landing, documents, comparison, and the folders of all results."""

@@ -1,0 +1,302 @@
+"""Several runs of one suite on one page: backends side by side, by rule and by case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
+from ..model.verdicts import WORST
+from ..report.finished_run import FinishedRun
+from ..report.render import render_page
+from ..report.rows import RowResult, count_groups, group_pairs
+from ..report.table_sections import group_observations
+from ..report.wording import format_answer, format_call
+from .landing import collect_libraries, shorten_limits, summarize
+
+_ABREAST = 10
+"""Backends in one table, as many as a sheet of paper holds."""
+_MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
+"""Verdicts that say nothing of a backend."""
+_NAMED = 3
+"""Backends that are named even in the largest group."""
+_SECTIONS: Mapping[str, str] = {
+    "verdicts": "Backends",
+    "rules": "Rules",
+    "cases": "Compare cases",
+    "observed": "Unspecified behaviour",
+    "environment": "Run details",
+}
+_ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
+    "Started with": lambda run: run.backend,
+    "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
+    "Not claimed": lambda run: ", ".join(run.claims.leaves_out) or "nothing",
+    "Answered by the adapter": lambda run: "special_zero" if run.claims.answers_special_zero else "nothing",
+    "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",
+    "Tests": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),
+    "Environment": lambda run: ", ".join(f"{k} {v}" for k, v in run.evidence.header["environment"].items()),
+    "Started at": lambda run: run.evidence.header["started"],
+    "SHA-256 of the results, unpacked": lambda run: run.evidence.sha256,
+}
+RowsOfEach = Sequence[Sequence[RowResult]]
+"""The rows of a case or a rule, for each backend."""
+MOST_CHOSEN = 5
+"""Backends that can be chosen to stand side by side."""
+
+
+class Done(NamedTuple):
+    """The worst verdict of a case's rows that say something of a backend, and the backend's answers there, if any."""
+
+    word: Verdict
+    answers: tuple[str, ...]
+
+
+class Group(NamedTuple):
+    """Backends that did the same with a case."""
+
+    done: Done
+    backends: list[tuple[str, int, int]]
+    """The name, the rows with that verdict, and all rows of each."""
+    everyone: bool
+    named: bool
+
+    @property
+    def failing(self) -> bool:
+        return self.done.word in BAD
+
+    @property
+    def partly(self) -> int:
+        """The backends of which only some rows have the verdict."""
+        return sum(number < rows for _, number, rows in self.backends)
+
+
+class Filtered(NamedTuple):
+    """The values that the filters look at."""
+
+    kinds: str
+    rule: str
+
+
+class Cells(NamedTuple):
+    """The group of each backend, as the script of the page reads it; many cases have the same."""
+
+    kinds: str
+    """The number of a group, and how many of the backend's rows it is if not all: `0;0 3/9;1`."""
+    kind_of: str
+    """For each backend, the index of its kind: `0,0,2,1`."""
+
+
+class RuleLine(NamedTuple):
+    """A rule with its verdicts for each backend."""
+
+    filtered: Filtered
+    rule: Rule
+    counts: list[Mapping[Verdict, int]]
+
+
+class CaseLine(NamedTuple):
+    """A case with the backends by what they did; `silent`: the rules that leave its call unspecified."""
+
+    filtered: Filtered
+    case: Case
+    call: str
+    silent: tuple[str, ...]
+    groups: list[Group]
+    cells: Cells
+
+
+class Part(NamedTuple):
+    """A page of its own with a part of what compares backends."""
+
+    name: str
+    """What others call it."""
+    heading: str
+    sections: tuple[str, ...]
+    filtered: str
+    """What its filters choose from; empty if it has none."""
+
+
+_QUESTION = "Who conforms to oneDNN Graph’s reshape?"
+HOME, COMPARED = "index.html", "compare.html"
+PARTS: Mapping[str, Part] = {
+    HOME: Part("All backends", _QUESTION, ("verdicts", "environment"), ""),
+    "rules.html": Part("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
+    COMPARED: Part("Cases, backend by backend", "Each case in each backend", ("cases",), "cases"),
+    "unspecified.html": Part(
+        "Unspecified behaviour", "What each backend does where the documents are silent", ("observed",),
+        "unspecified behaviour",
+    ),
+}  # fmt: skip
+"""The pages of the published results, by the names of their files."""
+_WHOLE = Part("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
+
+
+def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
+    """Everything on one page; the runs are of one suite. `pages`: links to the report of each."""
+    return _render(_WHOLE, _collect(runs, pages, {}), {})
+
+
+def render_parts(
+    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], beside: Mapping[str, str]
+) -> dict[str, str]:
+    """Each page by the name of its file; the runs are of one suite. `pages`: links to the report of each.
+
+    `changes`: links to what changed since the version before, by the link to the report. `beside`: the names of other
+    pages, with links.
+    """
+    values = _collect(runs, pages, changes)
+    every = {part.name: file for file, part in PARTS.items()} | dict(beside)
+    return {
+        file: _render(part, values, {name: page for name, page in every.items() if page not in (file, HOME)}, file)
+        for file, part in PARTS.items()
+    }
+
+
+def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
+    """A page with some sections. `beside`: the names of other pages, with links; empty for a page that stands alone."""
+    scripts = ["compare.css"]
+    scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
+    scripts += ["landing.js"] if "verdicts" in part.sections else []
+    return render_page(
+        "compare.html", scripts, **values, heading=part.heading, parts=part.sections, filtered=part.filtered,
+        beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
+        picked="cases" in part.sections or "rules" in part.sections,
+    )  # fmt: skip
+
+
+def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, Any]:
+    """Collect what the sections of all pages show."""
+    names = name_runs(runs)
+    cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
+    spec = runs[0].plan.suite.spec
+    tables = -(-len(runs) // _ABREAST)
+    libraries = collect_libraries(runs, names, pages, changes)
+    return {
+        "suite": runs[0].evidence.header["suite"],
+        "sections": _SECTIONS,
+        "names": names,
+        "foot": f"suite {runs[0].evidence.header['suite']['version']}, {runs[0].evidence.header['suite']['digest']}",
+        "spec": spec,
+        "tests": sum(len(row.documents) for row in runs[0].plan.rows),
+        "libraries": libraries,
+        "numbers": summarize(runs, libraries),
+        "shorten_limits": shorten_limits,
+        "page_of": dict(zip(names, pages, strict=False)),
+        "most_chosen": min(MOST_CHOSEN, len(runs)),
+        "apart": sum("disagreements" in line.filtered.kinds for line in cases),
+        "lonely": sum("one-fails" in line.filtered.kinds for line in cases),
+        "filters": {"rule": list(spec.rules)},
+        "rules": list(_collect_rules(runs)),
+        "abreast": -(-len(runs) // tables),
+        "cases": cases,
+        "cells": {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in cases))},
+        "observed": list(_collect_observed_calls(runs, names)),
+        "environment": [
+            (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})
+            for name, run in zip(names, runs, strict=True)
+        ],
+    }
+
+
+def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
+    """A name for each run: the backend and its version, numbered if two are the same."""
+    names = [run.name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: k + 1].count(name)})" for k, name in enumerate(names)
+    ]
+
+
+def differs(cells: RowsOfEach) -> bool:
+    """True if verdicts of a row differ among the backends that it says something of."""
+    return any(_row_differs(row) for row in zip(*cells, strict=True))
+
+
+def _row_differs(row: Sequence[RowResult]) -> bool:
+    verdicts = {tuple(result.verdicts.values()) for result in row}
+    return len(verdicts) > 1 and any(len(set(each) - _MUTE) > 1 for each in zip(*verdicts, strict=True))
+
+
+def one_fails(cells: RowsOfEach) -> bool:
+    """True if rows fail in one backend only."""
+    return sum(any(result.failing for result in cell) for cell in cells) == 1
+
+
+def _filter(cells: RowsOfEach, rule: str, apart: bool) -> Filtered:
+    kinds = {"disagreements": apart, "one-fails": one_fails(cells)}
+    return Filtered(" ".join(kind for kind, holds in kinds.items() if holds), rule)
+
+
+def _collect_rules(runs: Sequence[FinishedRun]) -> Iterator[RuleLine]:
+    for rule in runs[0].plan.suite.spec.rules.values():
+        if runs[0].rules[rule.id]:
+            cells = [run.rules[rule.id] for run in runs]
+            counts = [count_groups(run.with_drawn.groups[rule.id]) for run in runs]
+            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, counts)
+
+
+# ── backends that did the same ────────────────────────────────────────────────────────────────────
+
+
+def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
+    for case_id, rows in runs[0].cases.items():
+        case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
+        filtered = _filter(cells, case.rule, differs(cells))
+        groups = _group_backends(names, cells)
+        yield CaseLine(filtered, case, format_call(case, case.steps[0]), (), groups, _number_groups(names, groups))
+
+
+def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
+    observations = [group_observations(run) for run in runs]
+    order = {rule: number for number, rule in enumerate(runs[0].plan.suite.spec.rules)}
+    keys = dict.fromkeys(key for each in observations for key in each)
+    for rules, case_id in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
+        cells = [
+            [result for same in each[rules, case_id].values() for result, _ in same]
+            if (rules, case_id) in each
+            else run.cases[case_id]
+            for run, each in zip(runs, observations, strict=True)
+        ]
+        apart = len({_summarize_case(cell).answers for cell in cells}) > 1
+        filtered = _filter([run.cases[case_id] for run in runs], rules[0] if rules else "", apart)
+        case = runs[0].cases[case_id][0].row.case
+        groups = _group_backends(names, cells)
+        yield CaseLine(filtered, case, format_call(case, case.steps[0]), rules, groups, _number_groups(names, groups))
+
+
+def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[Group]:
+    """Group backends by what they did with a case: the worst first, the largest group last."""
+    groups = group_pairs((_summarize_case(rows), (name, rows)) for name, rows in zip(names, cells, strict=True))
+    largest = max(groups, key=lambda done: len(groups[done]))
+    return [
+        Group(
+            done,
+            [(name, sum(result.worst == done.word for result in rows), len(rows)) for name, rows in groups[done]],
+            len(groups[done]) == len(names),
+            done.word not in _MUTE and (done is not largest or len(groups[done]) <= _NAMED),
+        )
+        for done in sorted(groups, key=lambda done: (done is largest, WORST.index(done.word)))
+    ]
+
+
+def _number_groups(names: Sequence[str], groups: Sequence[Group]) -> Cells:
+    kinds = {
+        name: f"{place}{f' {number}/{rows}' if number < rows else ''}"
+        for place, group in enumerate(groups)
+        for name, number, rows in group.backends
+    }
+    distinct = list(dict.fromkeys(kinds.values()))
+    return Cells(";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names))
+
+
+def _summarize_case(rows: Sequence[RowResult]) -> Done:
+    word = worst([result.worst for result in rows if result.worst not in _MUTE] or [result.worst for result in rows])
+    if word in _MUTE:
+        return Done(word, ())
+    return Done(word, tuple(sorted({_format_without_message(result) for result in rows if result.worst == word})))
+
+
+def _format_without_message(result: RowResult) -> str:
+    """An answer without its message, which is every backend's own."""
+    if result.worst == PASS and result.outcome.kind == "rejected":
+        return "refused"  # as was due; the stage is a matter of how a backend is built
+    return format_answer(result, generic=True, with_message=False)

@@ -1,0 +1,248 @@
+"""The specification, annotated: a page for each document with its rules in the order of the text, and where they part.
+
+Each rule has its standing, the words that state it, the findings about it, an example, the cases that try it, and the
+backends that fail these. The pages are files without scripts; every link is relative.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+from ..evidence.folder import PAGE
+from ..meaning.contract import Contract
+from ..model import LEVELS, WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
+from ..plan.rows import Plan, Row
+from ..report.finished_run import FinishedRun
+from ..report.picture import Picture, draw_reading
+from ..report.render import render_page
+from ..report.wording import format_call, format_want
+from ..system.files import replace_text
+from ..system.terminal import count_noun
+from .compare_page import COMPARED, HOME
+
+INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
+_NO_LINE, _FEW = 1 << 30, 4
+Failing = Mapping[str, tuple[tuple[str, str], ...]]
+"""By case, the backends that fail it, each with the link to its report at that case."""
+
+
+class Example(NamedTuple):
+    """A call of a case, what it means in a document, and its picture."""
+
+    case: str
+    call: str
+    want: str
+    rules: tuple[str, ...]
+    """The rules that an illegal call breaks, or those that leave it unspecified."""
+    picture: Picture | None
+
+
+class RuleEntry(NamedTuple):
+    """A rule on the page of a document."""
+
+    rule: Rule
+    authority: str
+    words: tuple[tuple[int, str], ...]
+    """The lines that state it in this document, and a few words of each."""
+    reason: str | None
+    """The reason why it binds here if the document does not state it."""
+    findings: tuple[Finding, ...]
+    example: Example | None
+    cases: int
+    """The number of cases that try it."""
+    failed: int
+    """The number of those that a backend fails."""
+
+
+class CaseEntry(NamedTuple):
+    """A case, its call, and the backends that fail it, each with the link to its report."""
+
+    case: Case
+    call: str
+    backends: tuple[tuple[str, str], ...]
+
+
+def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]]) -> tuple[Path, ...]:
+    """Write the pages into a folder, with the failures of these runs, and return their paths."""
+    spec, failing = plan.suite.spec, _collect_failures(folder, runs)
+    rows = _rows_by_rule(plan)
+    pages = {
+        f"{document.id}.html": render_page(
+            "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
+            findings=_findings_in(spec, document.id), newer=document.newer, index=INDEX, runs=len(runs), cases=CASES,
+        )
+        for document in spec.documents.values()
+    }  # fmt: skip
+    pages[DIFFERENCES] = render_page(
+        "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX,
+        disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
+    )  # fmt: skip
+    pages[CASES] = render_page(
+        "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
+        runs=len(runs), compared=_find_page(folder, runs, COMPARED),
+    )  # fmt: skip
+    pages[INDEX] = render_page(
+        "site_index.html", spec=spec, suite=plan.suite.digest, differences=DIFFERENCES, cases=len(plan.suite.cases),
+        counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
+        landing=_find_page(folder, runs, HOME),
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        replace_text(folder / name, text)
+    return tuple(folder / name for name in pages)
+
+
+def _find_page(folder: Path, runs: Sequence[tuple[Path, FinishedRun]], name: str) -> str | None:
+    """Return the way to a page beside the reports of the runs; None if there is none."""
+    pages = [path.parent / name for path, _ in runs[:1]]
+    return next((_way(folder, page) for page in pages if page.is_file()), None)
+
+
+def _way(folder: Path, page: Path) -> str:
+    return os.path.relpath(page, folder).replace(os.sep, "/")
+
+
+# ── the page of a document ────────────────────────────────────────────────────────────────────────
+
+
+def _entries(
+    spec: Spec, document: Document, rows: Mapping[str, Sequence[Row]], failing: Failing
+) -> Iterator[RuleEntry]:
+    """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
+    binding = [rule for rule in spec.rules.values() if _standing(rule, document.id)]
+    order = {rule.id: _lines(rule, document.id) for rule in binding}
+    findings_here = _findings_in(spec, document.id)
+    for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
+        own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
+        findings = [finding for finding in findings_here if rule.id in finding.rules]
+        cases = {row.case.id for row in own}
+        yield RuleEntry(
+            rule, _standing(rule, document.id),
+            tuple(order[rule.id]), rule.decided_for.get(_model(rule, document.id)) or rule.because,
+            tuple(findings), _example(own, document.id),
+            len(cases), sum(case in failing for case in cases),
+        )  # fmt: skip
+
+
+LEVEL_WORDS = {
+    "may": "allowed", "decided": "our ruling", "silent": "left open by the text",
+    "capacity": "a limit that a backend may have",
+}  # fmt: skip
+assert {*LEVEL_WORDS, "must"} == set(LEVELS)
+
+
+def _model(rule: Rule, document: str) -> str:
+    """Return the document from which a document like another one has a rule."""
+    return rule.models.get(document, document)
+
+
+def _lines(rule: Rule, document: str) -> list[tuple[int, str]]:
+    return sorted((each.line, each.words) for each in rule.stated if each.document == _model(rule, document))
+
+
+def _by_weight(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: WEIGHTS.index(finding.weight))
+
+
+def _findings_in(spec: Spec, document: str) -> list[Finding]:
+    return _by_weight(each for each in spec.findings.values() if document in {pointer.document for pointer in each.at})
+
+
+def _example(rows: Sequence[Row], document: str) -> Example | None:
+    """Make an example of the first case with a single call, the smallest if there are several."""
+    single = [row for row in rows if len(row.case.steps) == 1]
+    plain = [row for row in single if len(row.case.steps[0].shapes) == 1 and row.case.steps[0].layout == "dense"]
+    row = min(plain or single, key=_size, default=None)
+    if row is None:
+        return None
+    meaning = next(each.meaning for each in row.steps[0].meanings if document in each.documents)
+    step = row.case.steps[0]
+    rules = meaning.rules if meaning.kind != "legal" else ()
+    want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
+    return Example(row.case.id, format_call(row.case, step), want, rules,
+                   _draw(row, row.contracts[document], meaning))  # fmt: skip
+
+
+def _size(row: Row) -> tuple[bool, int]:
+    """Order calls by their size; those of fewer than four elements show little."""
+    src = row.case.steps[0].src
+    return prod(src) < _FEW, sum(src) + len(src)
+
+
+def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
+    """Draw a call of one node; None for a node that is not well formed, of which the shape says little."""
+    case, step = row.case, row.case.steps[0]
+    if case.attributes or case.inputs or case.outputs or case.shape_rank != 1 or len(step.shapes) > 1:
+        return None
+    return draw_reading(Call(step.src, step.shapes[0], step.special_zero[0]), contract, meaning)
+
+
+def _rows_by_rule(plan: Plan) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in plan.rows:
+        if row.first is None:  # the rows of other types say the same
+            rows.setdefault(row.case.rule, []).append(row)
+    return rows
+
+
+def _collect_failures(folder: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> Failing:
+    failing: dict[str, dict[str, str]] = {}
+    for path, run in runs:
+        backend = run.evidence.header["backend"]
+        page = _way(folder, path / PAGE)
+        for result in run.evidence.results:
+            if fails(result.verdicts.values()):
+                case = result.row.partition("[")[0]
+                failing.setdefault(case, {})[f"{backend['name']} {backend['version']}"] = f"{page}#case-{case}"
+    return {case: tuple(sorted(links.items())) for case, links in failing.items()}
+
+
+# ── the page of all cases ─────────────────────────────────────────────────────────────────────────
+
+
+def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing) -> list[tuple[Rule, list[CaseEntry]]]:
+    """List the cases of each rule that has any, in the order of the rules."""
+    return [
+        (rule, [
+            CaseEntry(case, _describe_calls(case), failing.get(case.id, ()))
+            for case in {row.case.id: row.case for row in rows[rule.id]}.values()
+        ])
+        for rule in spec.rules.values() if rule.id in rows
+    ]  # fmt: skip
+
+
+def _describe_calls(case: Case) -> str:
+    """The first call of a case, and how many come after it."""
+    more = len(case.steps) - 1
+    return format_call(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
+
+
+# ── the other pages ───────────────────────────────────────────────────────────────────────────────
+
+
+def _table(spec: Spec) -> Iterator[tuple[Rule, dict[str, str]]]:
+    """Yield each rule with its standing in each document; first the rules in which the documents part."""
+    lines = [(rule, {name: _standing(rule, name) for name in spec.documents}) for rule in spec.rules.values()]
+    yield from sorted(lines, key=lambda line: len(set(line[1].values())) == 1)
+
+
+def _standing(rule: Rule, document: str) -> str:
+    if rule.level == "may" and _lines(rule, document):
+        return "allowed"
+    if document not in rule.documents:
+        return ""
+    return rule.authority(document) if rule.level == "must" else LEVEL_WORDS[rule.level]
+
+
+def _count(spec: Spec, document: str) -> dict[str, int]:
+    """Count the rules of a document, those that it states, and the findings about it."""
+    binding = [rule for rule in spec.rules.values() if document in rule.documents]
+    return {
+        "rules": sum(bool(_standing(rule, document)) for rule in spec.rules.values()),
+        "stated": sum(rule.level == "must" and rule.authority(document) != "our ruling" for rule in binding),
+        **{weight: sum(each.weight == weight for each in _findings_in(spec, document)) for weight in WEIGHTS},
+    }

@@ -1,0 +1,224 @@
+"""The published results: a folder for each backend and version, and a page that puts all of them side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .. import report
+from ..adapter import REFERENCE
+from ..certificate import page as certificate_page
+from ..certificate.check import Trust, check_certificate
+from ..certificate.signature import signatures_of
+from ..certificate.statement import AUDIT, STATEMENT
+from ..evidence.folder import PAGE, PUBLISHED, find_published_results, find_results
+from ..evidence.json_forms import short
+from ..evidence.results import Evidence, Refused, Target, pack, parse, read, read_content
+from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
+from ..plan.rows import Plan
+from ..report.also_failing import fill_others
+from ..report.diff import difference
+from ..report.diff_report import render_html
+from ..report.finished_run import FinishedRun
+from ..report.markdown import inert
+from ..report.rows import describe_cases
+from ..system.files import read_bytes, replace_bytes, replace_text
+from ..verdict.conclude import conclude_evidence, ran_in_suite_process
+from ..verdict.rejudge import refuse_unsound
+from .compare_page import render_parts
+from .documents import INDEX as SPECIFICATION
+from .documents import write_site
+from .landing import pair_versions
+
+REGISTER = "register.html"
+_SPECIFICATION = "spec"
+"""The folder of the annotated documents, to which the pages of all backends lead."""
+_CERTIFICATE = (
+    *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
+    certificate_page.PAGE, certificate_page.BADGE,
+)  # fmt: skip
+"""The files of a certificate, but for the evidence. One that needs a challenge to be verified is not published."""
+
+
+class Stale(NamedTuple):
+    """A folder that is of no use any more, and why."""
+
+    folder: Path
+    why: str
+
+
+def name_of(name: str, version: str) -> str:
+    """Return the folder of a backend and its version: `onednn-3.6.2`; an empty text if the name allows none."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")
+    whole = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{plain}-{version.partition('+')[0]}")
+    return whole.strip(".-")[:80] if plain else ""
+
+
+class Published(NamedTuple):
+    """A folder of published results, and what lay there before."""
+
+    folder: Path
+    replaced: str | None
+    """What it replaced, in words; None if the folder is new, or holds the same."""
+
+
+def publish(results: Path, plan: Plan, reports: Path) -> Published:
+    """Judge the results of a run again and publish them with their page; Refused if they are not whole and sound."""
+    data = read_content(results)
+    evidence = parse(data, results)
+    _check(evidence, plan, results)
+    name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
+    if not name:
+        raise Refused(
+            f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"
+        )
+    folder = reports / name
+    certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
+    before = find_results(folder)
+    replaced = _describe_replacement(before[0], evidence) if before else None
+    packed = pack(data)
+    replace_bytes(folder / PUBLISHED, packed)
+    for path in before:
+        if path.name != PUBLISHED:
+            path.unlink()
+    texts = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), packed)
+    replace_text(folder / PAGE, texts[PAGE])
+    for file in _CERTIFICATE:
+        (folder / file).unlink(missing_ok=True)
+    for file, content in certificate.items():
+        replace_bytes(folder / file, content)
+    return Published(folder, replaced)
+
+
+def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
+    """Return the files of the certificate beside some results; Refused if it is not true."""
+    check_certificate(folder, plan, Trust())
+    return {name: read_bytes(folder / name) for name in _CERTIFICATE if (folder / name).is_file()}
+
+
+def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
+    """Say which published results are replaced; None if they are the same."""
+    try:
+        before = read(path)
+    except Refused:
+        return "replaces results that cannot be read any more"
+    if before.header == evidence.header and before.results == evidence.results:
+        return None
+    return f"replaces the run of {before.header['started']}"
+
+
+def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
+    refuse_unsound(evidence, plan, path)
+    target = Target.of(evidence.header["target"])
+    if target.filter or target.shard:
+        raise Refused(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
+    if ran_in_suite_process(evidence.header):
+        raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
+    if evidence.header["backend"]["adapter"] == REFERENCE:
+        raise Refused(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
+
+
+def folders(reports: Path) -> list[Path]:
+    """Return the folders that hold published results."""
+    return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
+
+
+def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
+    """Write the pages of all published results of this suite; return them, and the folders of other suites."""
+    found = list(read_runs(reports, plan))
+    runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
+    stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
+    if runs:
+        pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
+        certificates = {"Certificates": REGISTER} if (reports / REGISTER).is_file() else {}
+        beside = {"The documents, annotated": f"{_SPECIFICATION}/{SPECIFICATION}", **certificates}
+        parts = render_parts([facts for _, facts in runs], pages, _write_changes(runs), beside)
+        for name, text in parts.items():
+            replace_text(reports / name, text)
+        write_site(reports / _SPECIFICATION, plan, runs)
+        _write_others(runs)
+        _write_counts(reports / "README.md", runs)
+    return [facts for _, facts in runs], stale
+
+
+def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[str, str]:
+    """Write what changed since the version before into the folder of each version; links by that to the report.
+
+    Pages about versions that are not published any more are removed.
+    """
+    pages: dict[str, str] = {}
+    kept: set[Path] = set()
+    for (before, old), (folder, new) in pair_versions(runs):
+        path = folder / f"since-{before.name}.html"
+        change = difference(old.evidence, new.evidence, new.plan)
+        replace_text(path, render_html(change, f"../{before.name}/{PAGE}", PAGE))
+        kept.add(path)
+        pages[f"{folder.name}/{PAGE}"] = f"{folder.name}/{path.name}"
+    for folder, _ in runs:
+        for path in set(folder.glob("since-*.html")) - kept:
+            path.unlink()
+    return pages
+
+
+def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
+    """Write into the page of each run how many of the others fail its failing cases."""
+    failing = {
+        folder: {case for case, rows in run.cases.items() if any(result.failing for result in rows)}
+        for folder, run in runs
+    }
+    for folder, _ in runs:
+        page = folder / PAGE
+        before = read_bytes(page).decode("utf-8")
+        after = fill_others(before, [cases for other, cases in failing.items() if other != folder])
+        if after != before:
+            replace_text(page, after)
+
+
+def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
+    for folder in folders(reports):
+        path = find_published_results(folder) or folder / PUBLISHED
+        try:
+            evidence = read(path)
+            _check(evidence, plan, path)
+        except Refused as refused:
+            yield folder, str(refused)
+        else:
+            yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+
+
+# ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
+
+BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
+COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
+"""The verdicts that a test can have."""
+
+
+def _write_counts(text: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> None:
+    """The table of counts in a text that has a place for it."""
+    if not text.is_file():
+        return
+    before, begin, rest = read_bytes(text).decode("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if begin and end:
+        replace_text(text, f"{before}{begin}{''.join(_counts(runs))}{end}{after}")
+
+
+def _counts(runs: Sequence[tuple[Path, FinishedRun]]) -> Iterator[str]:
+    yield f"| backend | tests | {' | '.join(COLUMNS)} | what is wrong, and in how many cases |\n"
+    yield f"|---{'|---:' * (1 + len(COLUMNS))}|---|\n"
+    for folder, facts in runs:
+        run = facts.with_drawn
+        counts = [f"{run.conclusion.counts.get(verdict, 0):,}" for verdict in COLUMNS]
+        kinds = (
+            f"{inert(name)} {describe_cases(result for rows in cases.values() for result in rows)}"
+            for name, cases in run.failures.items()
+        )
+        numbers = " | ".join([f"{run.conclusion.tests:,}", *counts])
+        yield f"| [{folder.name}]({folder.name}/{PAGE}) | {numbers} | {'; '.join(kinds) or 'none'} |\n"
+
+
+def size(reports: Path) -> int:
+    """Bytes of all that is published."""
+    return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())

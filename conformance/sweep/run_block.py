@@ -1,0 +1,205 @@
+"""Run one block of calls and collect its counts and failures.
+
+The meaning of the calls is computed for a block at once and shared by all types and layouts. A call that goes as it
+should, in type, dims, bytes and memory, is only counted. Any other call is handed, with its answer, to the judge that
+runs use. So a sweep says what a run would say, at a fraction of the cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..hunt.filed_rule import is_failure, rule_against
+from ..hunt.write_case import call_case, case_text
+from ..meaning.domain import Lengths
+from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
+from ..model.types import WIDTH
+from ..plan.memory import Image, Source, image_of, strides_of
+from ..plan.rows import Row, row_of
+from ..run.row import run_row
+from .blocks import Block, Order, Way
+from .calls import LOOK, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
+from .context import Context, Lost, context_of
+from .replay import replay
+from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
+from .tally import Failure, Tally
+
+_IN_A_ROW, _IN_A_BLOCK = 10, 50
+"""Calls without an answer in time after which a sweep is given up: each costs twice the time limit."""
+Call = tuple[Lengths, Lengths, bool]
+
+
+def run_block(order: Order, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
+    """Run one block, in whatever process this is called; Lost if the backend there is not `who`."""
+    with context_of(order) as context:
+        if who is not None and who != (context.identity, context.claims):
+            there, here = who[0], context.identity
+            raise Lost(f"{order.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
+        return BlockRun(context, block).tally()
+
+
+class _Source(NamedTuple):
+    """The calls of one src in one way."""
+
+    way: Way
+    source: Source
+    image: Image
+    shapes: Sequence[Image]
+    """The shapes that are passed when the calls run; empty where they are attributes."""
+    left_out: frozenset[str]
+    """The facets of these calls that the backend does not claim."""
+    first: int
+    """The place of the first of them among all calls of the block."""
+
+
+class BlockRun:
+    """One run of a block."""
+
+    def __init__(self, context: Context, block: Block) -> None:
+        self.context, self.block = context, block
+        domain = context.order.domain
+        src = lengths(block.first_src, block.srcs, block.rank, 0, domain.longest)
+        shape = lengths(block.first_shape, block.shapes, block.entries, domain.lowest, domain.highest)
+        self.columns = src, shape
+        self.srcs: tuple[Lengths, ...] = tuple(map(tuple, src.T.tolist()))
+        self.shapes: tuple[Lengths, ...] = tuple(map(tuple, shape.T.tolist()))
+        self._meanings: dict[str, Counter[str]] = {}
+        self._verdicts: dict[str, Counter[str]] = {}
+        self._failures: dict[tuple[str, str], Failure] = {}
+        self._late: list[int] = []
+        """The places, among all calls of the block, of those that were not answered in time."""
+
+    def tally(self) -> Tally:
+        """Make every call of the block in every way."""
+        ways = self.context.order.ways
+        for operation in dict.fromkeys(way.operation for way in ways):
+            readings = self.context.readings[operation]
+            tables = [(tabulate(rules, *self.columns), documents) for rules, documents in readings]
+            wants = self.wants([table for table, _ in tables])
+            for way in ways:
+                if way.operation == operation:
+                    self._count(way, tables)
+                    if operation in self.context.claims.operations:
+                        self._call(way, wants)
+        return Tally(self.block.calls * len(ways), self._meanings, self._verdicts, self._failures)
+
+    def wants(self, tables: Sequence[Table]) -> list[list[Want]]:
+        """List, for each src, what each call wants: dims if all documents want the same, None if none wants any."""
+        wants: list[list[Want]] = [[None] * (2 * self.block.shapes) for _ in self.srcs]
+        first, *others = tables
+        legal = first.kinds == LEGAL
+        unsure = np.zeros_like(legal)
+        for other in others:
+            differs = (other.kinds == LEGAL) != legal
+            for mine, theirs in zip(first.dst, other.dst, strict=True):
+                differs |= legal & (mine != theirs)
+            unsure |= differs
+        flags, srcs, shapes = np.nonzero(legal)
+        entries = [entry[flags, srcs, shapes].tolist() for entry in first.dst]
+        dst = zip(*entries, strict=True) if entries else iter([()] * len(srcs))
+        for src, at, dims in zip(srcs.tolist(), (flags * self.block.shapes + shapes).tolist(), dst, strict=True):
+            wants[src][at] = dims
+        for flag, src, at in np.argwhere(unsure).tolist():
+            wants[src][flag * self.block.shapes + at] = LOOK
+        return wants
+
+    def _count(self, way: Way, tables: Sequence[tuple[Table, tuple[str, ...]]]) -> None:
+        """Count the calls of a way as if each went as it should."""
+        claimed = way.operation in self.context.claims.operations
+        for table, documents in tables:
+            numbers = np.bincount(table.kinds.ravel(), minlength=len(KINDS)).tolist()
+            good = Counter({PASS: sum(numbers[:2]), OBSERVED: numbers[2]})
+            for document in documents:
+                self._meanings.setdefault(document, Counter()).update(dict(zip(KINDS, numbers, strict=True)))
+                counts = good if claimed else Counter({NOT_CLAIMED: sum(numbers)})
+                self._verdicts.setdefault(document, Counter()).update(counts)
+
+    def _call(self, way: Way, wants: list[list[Want]]) -> None:
+        """Make every call of a way."""
+        nodes = nodes_of(way.operation, way.given, way.shape_type, self.shapes)
+        shapes = shape_images(way.shape_type, self.shapes) if way.given == "runtime" else []
+        passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
+        arguments = passed or [NO_SHAPE] * len(nodes)
+        rank = max(self.block.rank, self.block.entries)
+        left_out = self.context.claims.left_out({*way.facets, f"rank:{rank}"})
+        if left_out:  # the judge knows what is not claimed
+            wants = [[LOOK] * (2 * self.block.shapes)] * self.block.srcs
+        first = self.context.order.ways.index(way) * self.block.calls
+        for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
+            source = Source(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
+            image = image_of(source)
+            strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
+            of_src = _Source(way, source, image, shapes, left_out, first + number * len(nodes))
+            declared, look = Declared(way.type, src, strides), partial(self._look, of_src)
+            call_each(self.context.adapter, declared, nodes, arguments, wanted, image, look)
+
+    def _look(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
+        """Judge call `number` of a src, which did not go as it should, by its answer or its error."""
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        way, adapter = calls.way, self.context.adapter
+        flag, at = divmod(number, len(self.shapes))
+        call = calls.source.dims, self.shapes[at], bool(flag)
+        case = call_case("swept", "same-volume", way.type, call, way.layout)
+        row = row_of(
+            case, self.context.spec.operations[way.operation], way.given, way.shape_type, self.context.contracts
+        )
+        row_step = row.steps[0]
+        row_step.source, row_step.src = calls.source, calls.image  # the memory that the backend was given
+        if calls.shapes:
+            row_step.arriving = (calls.shapes[at],)
+        self._correct(way, call, row, run_row(row, replay(adapter, answer, error), calls.left_out))
+        if lost := getattr(adapter, "lost", None):
+            raise Lost(f"the backend was {lost}")
+        if isinstance(error, TimedOut):
+            self._limit_waiting(calls.first + number, way, call)
+
+    def _correct(self, way: Way, call: Call, row: Row, result: Result) -> None:
+        """Replace the verdicts that were counted in advance by those of the judge, and keep a failure."""
+        for judged in row.steps[0].meanings:
+            usual = OBSERVED if judged.meaning.kind == "unspecified" else PASS
+            for document in judged.documents:
+                if result.verdicts[document] != usual:
+                    self._verdicts[document][usual] -= 1
+                    self._verdicts[document][result.verdicts[document]] += 1
+        if is_failure(result):
+            self._keep(way, call, row, result)
+
+    def _keep(self, way: Way, call: Call, row: Row, result: Result) -> None:
+        """Count a failure, and keep its example if it is the smallest so far."""
+        src, shape, special_zero = call
+        size = (
+            len(src) + len(shape), sum(src) + sum(map(abs, shape)), src, shape, special_zero,
+            self.context.order.ways.index(way),
+        )  # fmt: skip
+        rule, diagnosis = group = rule_against(row, result), result.diagnosis or "failed"
+        known = self._failures.get(group)
+        if known is not None and known.size <= size:
+            self._failures[group] = known._replace(calls=known.calls + 1)
+            return
+        example = {
+            "call": str(way),
+            "detail": result.detail,
+            "verdicts": dict(result.verdicts),
+            "case": case_text(row.case, rule, row, f"{diagnosis} {rule}"),
+        }
+        self._failures[group] = Failure(known.calls + 1 if known else 1, size, example)
+
+    def _limit_waiting(self, place: int, way: Way, call: Call) -> None:
+        """Give the sweep up if too many calls, the last of them at that place, were not answered in time."""
+        self._late.append(place)
+        last = self._late[-_IN_A_ROW:]
+        in_a_row = len(last) == _IN_A_ROW and last[-1] - last[0] == _IN_A_ROW - 1
+        if in_a_row or len(self._late) >= _IN_A_BLOCK:
+            src, shape, special_zero = call
+            count = f"{_IN_A_ROW} calls in a row" if in_a_row else f"{_IN_A_BLOCK} calls of a block"
+            raise Lost(
+                f"no answer within {self.context.order.limits.seconds:g} s to {count}, the last of them {way} "
+                f"src {list(src)}, shape {list(shape)}, special_zero {str(special_zero).lower()}; the sweep is given "
+                "up; mend that, or give a shorter --timeout, and add --resume"
+            )

@@ -1,0 +1,1 @@
+"""What the evidence means: standing, blame, sentences, waivers and the exit code."""

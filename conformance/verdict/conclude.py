@@ -1,0 +1,259 @@
+"""Conclude from rows and results: the standings, a sentence a document, and the exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..adapter import FAMILIES, is_own
+from ..evidence.drawn import plan_of_run
+from ..evidence.results import Evidence, Target
+from ..load.folders import cases_folder, digest_of, spec_folder
+from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
+from ..plan.rows import Plan
+from ..plan.select import nearest
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
+from ..system.terminal import count_noun
+from . import planted, waive
+from .blame import Blamed, Blamer
+from .sentences import (
+    describe_failures_in_unclaimed_types,
+    describe_missing_cases,
+    note_adapter_errors,
+    note_failures_in_unlisted_types,
+    note_unclaimed_operations,
+    note_unclaimed_passes,
+    reach,
+    write_sentences,
+)
+from .standing import (
+    Blames,
+    RowGroup,
+    Standing,
+    count_tests,
+    describe_gap,
+    group_rows,
+    has_standing,
+    in_target,
+    judged_documents,
+    standings_of,
+)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The conclusion of a whole run."""
+
+    standings: tuple[Standing, ...]
+    blames: Blames
+    """By row and document, whose sentence each failure in the target breaks."""
+    sentences: tuple[str, ...]
+    exit_code: int
+    why: str
+    """The reason for the exit code."""
+    notes: tuple[str, ...] = ()
+    """Remarks, such as facets that are not claimed and work."""
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """The tests of the whole run by verdict."""
+        return count_tests(self.standings)
+
+    @property
+    def tests(self) -> int:
+        """The number of tests."""
+        return sum(self.counts.values())
+
+
+def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
+    """Conclude from a whole results file."""
+    header, results = evidence.header, {result.row: result for result in evidence.results}
+    plan = plan_of_run(plan, evidence)
+    claims = Claims.of(header["claims"])
+    target = Target.of(header["target"])
+    partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
+    overdue: tuple[str, ...] = ()
+    if header.get("waivers"):
+        whole = not partial and not _leaves_rows_out(plan, results, target, claims)
+        overdue = waive.find_overdue(header, results, plan.rows, whole)
+    conclusion = conclude(
+        plan, results, claims, target,
+        escaped=planted.find_uncaught(planted.names(header.get("isolation", "none")), evidence.footer["canaries"]),
+        overdue=() if partial else overdue, in_process=ran_in_suite_process(header),
+    )  # fmt: skip
+    notes = [*conclusion.notes]
+    if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
+        notes += overdue
+    if ran_in_suite_process(header):
+        notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
+    if resumed := sum(result.resumed for result in evidence.results):
+        notes.append(f"{resumed:,} of {len(evidence.results):,} rows are from an earlier run that was interrupted")
+    conclusion = replace(conclusion, notes=tuple(notes))
+    if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
+        return conclusion
+    return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
+
+
+def _leaves_rows_out(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:
+    """True if a row of the target was not run, such as those after a limit of failures."""
+    return any(
+        row.id not in results or set(results[row.id].verdicts.values()) == {NOT_RUN}
+        for row in plan.rows
+        if any(in_target(row, document, target, claims) for document in row.documents)
+    )
+
+
+def _describe_other_suite(suite: Suite) -> str:
+    if not suite.added and not suite.spec.added:
+        return "the specification or the cases are not those that come along"
+    cases = f"{len(suite.added)} cases" if len(suite.added) != 1 else "one case"
+    added = [*sorted(suite.spec.added), *([cases] if suite.added else [])]
+    return f"added to what comes along: {', '.join(added)}"
+
+
+def conclude(
+    plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
+    escaped: tuple[str, ...] = (), overdue: tuple[str, ...] = (), in_process: bool = False,
+) -> Conclusion:  # fmt: skip
+    """Conclude from results. Rows come from the plan, never from the results: a row without a result is not run.
+
+    `escaped`: planted backends that were not caught. `overdue`: waivers that expired or are stale. `in_process`: the
+    backend is not our own and ran in our process.
+    """
+    by_standing: dict[tuple[str, str], list[RowGroup]] = {}
+    unlisted: list[RowGroup] = []
+    unclaimed: list[RowGroup] = []
+    groups = group_rows(plan.rows, results, claims)
+    for group in groups:
+        row = group.rows[0]
+        within = judged_documents(row, target, claims)
+        about = [document for document in row.documents if has_standing(row, document, target, claims)]
+        for document in about:
+            standing = by_standing.setdefault((document, row.type), [])
+            if document in within:
+                standing.append(group)
+        if not within and fails(group.verdicts[document] for document in about):
+            unclaimed.append(group)
+        if row.type not in row.signature.types:
+            unlisted.append(group)
+    deaths = describe_failures_in_unclaimed_types(unclaimed)
+    blames = _blame(plan, results, by_standing)
+    standings = standings_of(plan, by_standing, claims, blames)
+    if escaped:
+        lie = f"{', '.join(escaped)}, planted and bad, was not caught; no verdict holds"
+        code, why = UNTRUSTED, f"the harness caught itself lying: {lie}"
+    else:
+        code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
+        code, why = _limit_to_suite(plan.suite, code, why)
+    if code in VOIDS_VERDICTS:
+        standings = tuple(replace(standing, word="nothing shown") for standing in standings)
+    limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
+    sentences = tuple(write_sentences(standings, claims, target, limit))
+    notes = (
+        *([deaths] if deaths and deaths != why else []),
+        *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
+        *note_unclaimed_passes(groups, claims),
+        *note_failures_in_unlisted_types(unlisted),
+        *note_adapter_errors(results.values()),
+    )
+    return Conclusion(standings, blames, sentences, code, why, notes)
+
+
+def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[RowGroup]]) -> Blames:
+    """Blame every failure of the groups, in each document in which it is one."""
+    failing = [
+        (document, group) for (document, _), some in groups.items() for group in some if group.verdicts[document] in BAD
+    ]
+    if not failing:
+        return {}
+    blamer = Blamer(plan.suite.spec.rules, plan.rows, results)
+    blames: dict[str, dict[str, Blamed]] = {}
+    for document, group in failing:
+        for row in group.rows:
+            if blamed := blamer.blame(row, results[row.id], document):
+                blames.setdefault(row.id, {})[document] = blamed
+    return blames
+
+
+def ran_in_suite_process(header: Mapping[str, Any]) -> bool:
+    """True if a backend that is not the suite's own ran in the suite's process, where it could change the verdict."""
+    return header.get("isolation", "none") == "none" and not is_own(header["backend"]["adapter"])
+
+
+def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
+    """Limit an exit code and its reason to what the cases of the suite can show."""
+    if suite.lost and code in (CONFORMS, INCOMPLETE):
+        return INCOMPLETE, f"incomplete: {describe_missing_cases(suite)}"
+    return code, f"{why},{reach(suite)}" if code == CONFORMS and not suite.whole else why
+
+
+# ── exit code ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _exit_code(
+    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[RowGroup]],
+    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str,
+) -> tuple[int, str]:  # fmt: skip
+    tests = Counter(count_tests(standings))
+    if failed := sum(tests[verdict] for verdict in BAD):
+        number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
+        return FAILS, f"{number} fail{'s' if failed == 1 else ''}"
+    if deaths:
+        return FAILS, deaths
+    if overdue:
+        return OVERDUE, "; ".join(overdue)
+    if target.shard:
+        return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
+    nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
+    if target.lf and nothing_ran:
+        return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
+    if target.select and nothing_ran:
+        near = nearest(target.select, (row for group in groups.values() for rows in group for row in rows.rows))
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
+        return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
+    if target.filter:
+        limit = "chose some cases, and only the whole suite shows conformity"
+        return INCOMPLETE, f"incomplete: {target.filter} {limit}"
+    if unmet := list(_find_unmet(standings, claims, target)):
+        return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
+    if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:
+        return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[0])}"
+    if not any(standing.word == "conforms" for standing in standings):
+        return INCOMPLETE, "incomplete: nothing was shown for any document and type"
+    waived = tests[WAIVED]
+    return CONFORMS, "the whole target conforms" + (f", with {count_noun(waived, 'test')} waived" if waived else "")
+
+
+def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:
+    """Find what --require or the target demands that is not claimed or not shown."""
+    standings = list(standings)
+    for operation in target.operations:
+        if operation not in claims.operations:
+            yield operation
+    for document in target.documents:
+        if not any(s.document == document and s.word == "conforms" for s in standings):
+            yield document
+    for type_ in target.types:
+        if not any(s.type == type_ and s.word == "conforms" for s in standings):
+            yield type_
+    for demand in target.require:
+        about = [s for s in standings if demand in (s.document, s.type, s.operation)]
+        if _is_facet(demand):
+            if any(_overlap(demand, facet) for facet in claims.leaves_out):
+                yield demand
+        elif not about or any(standing.word != "conforms" for standing in about):
+            yield demand
+
+
+def _is_facet(demand: str) -> bool:
+    return demand.partition(":")[0] in FAMILIES
+
+
+def _overlap(first: str, second: str) -> bool:
+    """True if leaving out one facet or family leaves out some of the other; two limits of one kind always do."""
+    family = first.partition(":")[0]
+    if family in LIMITS:
+        return family == second.partition(":")[0]
+    return second in (first, family) or first == second.partition(":")[0]

@@ -1,0 +1,96 @@
+"""Compare known faults with evidence: each single legal call that failed should meet one, and few others should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ..evidence.drawn import plan_of_run
+from ..evidence.results import Evidence, Refused, read
+from ..meaning.faults import KnownFaults
+from ..model import FAIL, PASS, Case, Form, Result, Step
+from ..model.cases import given_keys
+from ..model.faults import Fault, LegalCall
+from ..plan.rows import Plan, Row
+
+_OPEN_KEYS = ("bits", "once", "large", "shape_type")
+"""Optional keys of a case that leave its call a single one between dense tensors."""
+
+
+class Explanation(NamedTuple):
+    """The single legal calls of some evidence: those that failed, those that passed, and which of them meet a fault."""
+
+    backend: str
+    version: str
+    failing: int
+    passing: int
+    flagged: int
+    """Calls that passed although a fault may hit them."""
+    unexplained: tuple[tuple[str, LegalCall], ...]
+    """Calls that failed and meet no fault, with a row of each."""
+    idle: tuple[Fault, ...]
+    """Faults without which each call that failed still meets one."""
+
+
+def explain_evidence(path: Path, plan: Plan, faults: Iterable[Fault]) -> Explanation:
+    """Return how the faults of a backend explain its evidence; Refused if that is of another suite or format."""
+    evidence = read(path)
+    if evidence.header["suite"]["digest"] != plan.suite.digest:
+        raise Refused(f"{path}: is of a suite with other rules or cases; run again")
+    return explain(evidence, plan, faults, path)
+
+
+def explain(evidence: Evidence, plan: Plan, faults: Iterable[Fault], path: Path) -> Explanation:
+    """Return how the faults of a backend explain evidence that has been read; `path` is for messages."""
+    name, version = (evidence.header["backend"][key] for key in ("name", "version"))
+    own = [fault for fault in faults if fault.backend == name and version in fault.versions]
+    known = KnownFaults(own)
+    failed, passed = _sort_calls(evidence, plan_of_run(plan, evidence, path))
+    met = {call: known.hitting(call) for call in (*failed, *passed)}
+    needed = {met[call][0] for call in failed if len(met[call]) == 1}
+    return Explanation(
+        name, version, len(failed), len(passed), sum(bool(met[call]) for call in passed),
+        tuple((row, call) for call, row in failed.items() if not met[call]),
+        tuple(fault for fault in own if fault not in needed),
+    )  # fmt: skip
+
+
+def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[LegalCall, str], set[LegalCall]]:
+    """Return the calls that failed in some row, with that row, and those that only passed."""
+    rows = {row.id: row for row in plan.rows}
+    failed: dict[LegalCall, str] = {}
+    passed: set[LegalCall] = set()
+    for result in evidence.results:
+        row = rows.get(result.row)
+        if row is None or not _is_single(row):
+            continue
+        if FAIL in result.verdicts.values():
+            for call in _legal_calls(row, result, FAIL, [row.case.steps[result.step]]):
+                failed.setdefault(call, row.id)
+        elif PASS in result.verdicts.values():
+            passed.update(_legal_calls(row, result, PASS, row.case.steps))
+    return failed, passed - failed.keys()
+
+
+def _is_single(row: Row) -> bool:
+    """True if each step of a row is one well-formed node with dense tensors, called alone."""
+    case = row.case
+    has_form = case.declared is not None or case.attributes or case.inputs or case.outputs
+    if has_form or (len(case.steps) > 1 and not case.generated):
+        return False
+    parts: tuple[Case | Step, ...] = (case, *case.steps)
+    keys = {key.name for part in parts for key, _ in given_keys(part)}
+    return keys <= set(_OPEN_KEYS) and all(len(step.shapes) == 1 for step in case.steps)
+
+
+def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) -> Iterator[LegalCall]:
+    """Yield the calls of steps that are legal in a document in which the row has a verdict."""
+    form = Form(row.type, row.type, row.shape_type)
+    documents = [document for document, each in result.verdicts.items() if each == verdict]
+    for step in steps:
+        call = (step.src, step.shapes[0], step.special_zero[0])
+        meanings = (row.contracts[document].meaning(*call, form) for document in documents)
+        dst = next((meaning.dst for meaning in meanings if meaning.kind == "legal"), None)
+        if dst is not None:
+            yield LegalCall(row.type, *call, tuple(length or 0 for length in dst))

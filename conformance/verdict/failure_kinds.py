@@ -1,0 +1,126 @@
+"""The rows that failed in the target of a run, grouped by kind: what went wrong, and whose sentence it breaks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..evidence.drawn import plan_of_run
+from ..evidence.results import Evidence, Target
+from ..model import BAD, WAIVED, Case, Claims, Result, Verdict, fails
+from ..plan.memory import volume_of
+from ..plan.rows import Plan, Row
+from ..system.terminal import count_noun
+from .blame import HEAVIEST_FIRST, Blamed
+from .standing import Blames, has_standing, judged_documents
+
+MOST_KINDS = 12
+"""The most kinds of failures on the terminal; the report has all."""
+Failed = tuple[Row, Result]
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """Rows that failed with one diagnosis, and with the same heaviest blame."""
+
+    diagnosis: str
+    blamed: Blamed | None
+    """None for an error of the adapter."""
+    members: tuple[Failed, ...]
+    tests: int
+    """The tests of these rows that fail; of waived rows, those that are waived."""
+
+    @property
+    def about(self) -> str:
+        """Name the blame, the rule and the number of tests."""
+        about = f"{self.blamed.blame}: {self.blamed.premise.rule}" if self.blamed else self.members[0][0].case.rule
+        return f"{about} · {count_noun(self.tests, 'test')}"
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The kinds of failures of a run; those to be mended first come first."""
+
+    kinds: tuple[FailureKind, ...]
+    outside: int
+    """The failures outside the target, by document; they are no tests."""
+
+    @property
+    def title(self) -> str:
+        alive = any(fails(result.verdicts.values()) for kind in self.kinds for _, result in kind.members)
+        return "failures" if alive else "failures, all waived"
+
+
+def sort_failures(rows: Iterable[Failed], blames: Blames) -> list[Failed]:
+    """Put rows that failed into the order in which all reports show them.
+
+    What breaks the text comes first, and an error of the adapter last; then the commonest diagnosis, single calls and
+    small tensors.
+    """
+    rows = list(rows)
+    kinds = {row.id: (_weight(_heaviest(blames, row)), result.diagnosis or "") for row, result in rows}
+    numbers = Counter(kinds.values())
+
+    def order(failed: Failed) -> tuple[int, int, str, tuple[bool, int, int]]:
+        weight, diagnosis = kinds[failed[0].id]
+        return weight, -numbers[weight, diagnosis], diagnosis, _size_of(failed[0].case)
+
+    return sorted(rows, key=order)
+
+
+def _heaviest(blames: Blames, row: Row) -> Blamed | None:
+    return min(blames.get(row.id, {}).values(), key=_weight, default=None)
+
+
+def _weight(blamed: Blamed | None) -> int:
+    return HEAVIEST_FIRST.index(blamed.blame) if blamed else len(HEAVIEST_FIRST)
+
+
+def _size_of(case: Case) -> tuple[bool, int, int]:
+    """Single calls come before chains and several calls, and small tensors before large ones."""
+    single = len(case.steps) == 1 and len(case.steps[0].shapes) == 1
+    size = max(volume_of(step.src) for step in case.steps)
+    return not single, size, sum(len(shape) for step in case.steps for shape in step.shapes)
+
+
+def group_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Failures:
+    """Group the rows that failed in the target. Rows that are waived are left out if any other failed."""
+    results = {result.row: result for result in evidence.results if result.diagnosis}
+    rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
+    failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), blames)
+    tests = _Tests(Target.of(evidence.header["target"]), Claims.of(evidence.header["claims"]))
+    inside = sum(tests.number(each, BAD) for each in failed)
+    outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside
+    if inside:
+        return Failures(tuple(_kinds(failed, BAD, tests, blames)), outside)
+    return Failures(tuple(_kinds(sort_failures(rows, blames), {WAIVED}, tests, blames)), outside)
+
+
+class _Tests(NamedTuple):
+    """The target and the claims. They decide in which documents a row is judged."""
+
+    target: Target
+    claims: Claims
+
+    def number(self, failed: Failed, verdicts: Set[Verdict]) -> int:
+        """Count the documents of the target in which a row has one of some verdicts.
+
+        In a type that is not claimed a row is no test, but it fails the run if it ends the process.
+        """
+        row, result = failed
+        documents: Iterable[str] = judged_documents(row, self.target, self.claims)
+        if not self.claims.offers_type(row.type):
+            documents = (each for each in row.documents if has_standing(row, each, self.target, self.claims))
+        return sum(result.verdicts[each] in verdicts for each in documents)
+
+
+def _kinds(rows: Iterable[Failed], verdicts: Set[Verdict], tests: _Tests, blames: Blames) -> Iterator[FailureKind]:
+    """Yield the kinds of rows with some verdicts in the target, in the order of their first rows."""
+    kinds: dict[tuple[str, Blamed | None], list[Failed]] = {}
+    for row, result in rows:
+        if tests.number((row, result), verdicts):
+            kinds.setdefault((result.diagnosis or "", _heaviest(blames, row)), []).append((row, result))
+    for (diagnosis, blamed), members in kinds.items():
+        yield FailureKind(diagnosis, blamed, tuple(members), sum(tests.number(each, verdicts) for each in members))

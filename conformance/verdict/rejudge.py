@@ -1,0 +1,134 @@
+"""Judge evidence again, from the specification and the recorded outcomes, without the backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..evidence.drawn import plan_of_run
+from ..evidence.results import Evidence, Refused, complete, miscounts, read
+from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Verdict, worst
+from ..plan.rows import Plan, Row
+from ..run.judge import deciding_step, verdict_of_record
+from .blame import Blamer
+from .waive import covers, why_useless
+
+
+def read_and_judge(path: Path, plan: Plan) -> Evidence:
+    """Read evidence and judge every row again; Refused if it is not whole or a verdict does not follow."""
+    evidence = read(path)
+    refuse_unsound(evidence, plan, path)
+    return evidence
+
+
+def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
+    """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
+    if evidence.header["suite"]["digest"] == plan.suite.digest:
+        plan = plan_of_run(plan, evidence, path)
+    complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    if wrong := next(miscounts(evidence), None):
+        raise Refused(f"{path}: {wrong}; the file was changed")
+    refuse_contradictions(plan, evidence.results, evidence.header, path)
+
+
+def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping[str, Any], path: Path) -> None:
+    """Refuse rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
+    rows = {result.row: result for result in results}
+    if wrong := next(contradictions(plan, rows, header), None):
+        raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
+
+
+def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
+    """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
+    claims = Claims.of(header["claims"])
+    for waiver in header.get("waivers", ()):
+        if why := why_useless(waiver):
+            yield f"the waiver of {waiver['place']} {why}"
+            return
+    blamer = Blamer(plan.suite.spec.rules)
+    for row in plan.rows:
+        result = results.get(row.id)
+        if result is not None:
+            yield from _of_row(row, result, claims)
+            yield from _of_waiver(row, result, header, blamer)
+            for row_step in row.steps:
+                row_step.free_memory()
+
+
+def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
+    if set(result.verdicts) != set(row.documents):
+        yield f"{row.id}: has verdicts for {', '.join(result.verdicts)}; due are {', '.join(row.documents)}"
+        return
+    if wrong := _misfit_of(row, result):
+        yield f"{row.id}: {wrong}"
+        return
+    due = _due(row, result, claims)
+    for document, verdict in result.verdicts.items():
+        if verdict not in due[document]:
+            wanted = " or ".join(due[document])
+            yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {wanted}"
+    if len(result.outcomes) > 1 and result.step != deciding_step(_by_step(row, result, claims).values()):
+        yield f"{row.id}: is not decided by step {result.step + 1}"
+    failed = not {*BAD, WAIVED}.isdisjoint(result.verdicts.values())
+    if failed and result.diagnosis is None:
+        yield f"{row.id}: fails without a diagnosis"
+    elif result.diagnosis is not None and not failed:
+        yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
+
+
+def _misfit_of(row: Row, result: Result) -> str | None:
+    """Say what is wrong with the number of the outcomes, or with the contents beside them; None if nothing is."""
+    outcomes, content, kept = result.outcomes, result.content, 1 if row.case.generated else len(row.steps)
+    if not 0 <= result.step < (len(row.steps) if kept == len(outcomes) else len(outcomes)):
+        return f"is decided by step {result.step + 1} of {len(outcomes)}"
+    if result.outcome.kind == "none":
+        return "was not called and has more than that" if outcomes != IDLE or any(content) else None
+    if len(outcomes) != kept or len(content) not in (0, len(outcomes)):
+        return f"has {kept} steps, and {len(outcomes)} outcomes with {len(content)} contents"
+    for outcome, digest in zip(outcomes, content or [None] * len(outcomes), strict=True):
+        if (outcome.kind == "tensor") != (digest is not None):
+            return f"a step that came to “{outcome.kind}” has the content {digest}"
+        if outcome.kind == "tensor" and (outcome.type is None or outcome.dims is None):
+            return "answered a tensor without a type or dims"
+    return None
+
+
+def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:
+    if result.waiver is None:
+        return
+    number, ran = result.waiver, header.get("started", "")[:10]
+    waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
+    own = [waiver for waiver in waivers if covers(waiver, row, result, blamer)]
+    if own and all(waiver["expires"] < ran for waiver in own):
+        yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"
+    if not own:
+        yield f"{row.id}: is waived by waiver {number!r}, and the run has none of that number for it"
+    if WAIVED not in result.verdicts.values():
+        yield f"{row.id}: has waiver {number!r}, and nothing of it is waived"
+
+
+def _due(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:
+    """Return the possible verdicts of an outcome in each document: several only if the row was not called."""
+    if result.outcome.kind == "none":
+        claimed = row.operation in claims.operations
+        return dict.fromkeys(row.documents, (NOT_RUN,) if claimed else (NOT_CLAIMED, NOT_RUN))
+    due: dict[str, tuple[Verdict, ...]] = {}
+    for document, verdicts in _by_step(row, result, claims).items():
+        verdict = worst(verdicts)
+        due[document] = (WAIVED if result.waiver is not None and verdict == FAIL else verdict,)
+    return due
+
+
+def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
+    """Judge each step in each document."""
+    left_out = claims.left_out(row.facets)
+    by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
+    contents = result.content or [None] * len(result.outcomes)
+    steps = [row.steps[result.step]] if row.case.generated else row.steps
+    for step, outcome, content in zip(steps, result.outcomes, contents, strict=True):
+        for meaning, documents in step.meanings:
+            verdict = verdict_of_record(outcome, content, meaning, step.source, step.src, left_out)
+            for document in documents:
+                by_document[document].append(verdict)
+    return by_document

@@ -1,0 +1,168 @@
+"""The sentences of a conclusion: one a document, with the verdict and its limits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..evidence.results import Target
+from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, covers
+from ..system.terminal import count_noun
+from .standing import RowGroup, Standing, count_tests, describe_gap
+
+_ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
+"""The words of a sentence, in the order in which they are named."""
+
+
+def write_sentences(standings: Iterable[Standing], claims: Claims, target: Target, reach: str) -> Iterator[str]:
+    """Write one sentence a document: the verdict and its limits; `reach` follows the verdict."""
+    documents: dict[str, list[Standing]] = {}
+    for standing in standings:
+        documents.setdefault(standing.document, []).append(standing)
+    for document, group in documents.items():
+        yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target)}"
+
+
+def _verdict(document: str, group: list[Standing], target: Target) -> str:
+    by_word: dict[Word, list[Standing]] = {}
+    for standing in group:
+        by_word.setdefault(standing.word, []).append(standing)
+    parts = []
+    for word in _ORDER:
+        types = [standing.type for standing in by_word.get(word, [])]
+        if not types:
+            continue
+        is_whole = word == "conforms" and len(types) == len(group) and not target.types
+        about = "" if is_whole else f" for {join_names(types)}"
+        detail = ""
+        if word == "does not conform":
+            detail = f" ({describe_blames(group)})"
+        elif word == "incomplete":
+            detail = f" ({describe_gap(by_word[word][0])})"
+        if waived := count_tests(by_word[word]).get(WAIVED):
+            detail += f" with {waived} waived"
+        preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
+        parts.append(f"{preposition.get(word, f'{document}: {word}')}{about}{detail}")
+    return ", ".join(parts) or f"{document}: not claimed"
+
+
+def describe_blames(group: Iterable[Standing]) -> str:
+    """Say how many of the tests of some standings break the text, answer what it forbids, or break only our rulings."""
+    group = list(group)
+    tests = count_tests(group)
+    numbers = {blame: sum(standing.blames.get(blame, 0) for standing in group) for blame in BLAMES}
+    return _join_blames(numbers, sum(tests.values()), tests.get(ERROR, 0))
+
+
+def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
+    """`breaks the text in 30 of 1,241 tests, accepts what it forbids in 15, breaks only our rulings in 48`."""
+    text, forbidden, ruling = (numbers.get(blame, 0) for blame in BLAMES)
+    parts = [f"breaks the text in {text:,}"] if text else []
+    parts += [f"accepts what {'it' if text else 'the text'} forbids in {forbidden:,}"] * bool(forbidden)
+    parts += [f"{'breaks only' if text else 'differs from'} our rulings in {ruling:,}"] * bool(ruling)
+    parts += [f"the adapter errs in {errors:,}"] * bool(errors)
+    parts[:1] = [f"{part} of {tests:,} tests" for part in parts[:1]]
+    return ", ".join(parts if text or not (forbidden or ruling) else ["keeps the text", *parts])
+
+
+def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
+    """Say how many tests fail although their type is not claimed, because they did more than answer; empty if none."""
+    failing: Counter[str] = Counter()
+    for group in groups:
+        failing[group.rows[0].type] += len(group.rows)
+    if not failing:
+        return ""
+    types = f"{join_names(sorted(failing))}, which {'are' if len(failing) > 1 else 'is'} not claimed"
+    if failing.total() == 1:
+        return f"one test in {types}, crashes, hangs or damages memory"
+    return f"{failing.total():,} tests in {types}, crash, hang or damage memory"
+
+
+def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:
+    """Note the operations that nothing was tested of, because the backend does not claim them."""
+    asked = target.operations or (() if target.documents else operations)
+    if names := [name for name in asked if not claims.offers(name)]:
+        yield f"not claimed, and so not called: {join_names(names)}"
+
+
+def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]:
+    """Note failures in types that no document of the row lists; they are held against nobody."""
+    failing: Counter[str] = Counter()
+    for group in groups:
+        if failed := sum(verdict in BAD for verdict in group.verdicts.values()):
+            failing[group.rows[0].type] += failed * len(group.rows)
+    if failing:
+        types = f"{join_names(sorted(failing))}, which the documents do not list"
+        yield f"not counted: {count_noun(failing.total(), 'failure')} in {types}"
+
+
+def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
+    """Note how often the adapter raised what. Errors are held against no library: it may be how the library refuses."""
+    raised: Counter[str] = Counter()
+    for result in results:
+        if ERROR in result.verdicts.values():
+            raised[(result.outcome.message or "").partition(":")[0]] += 1
+    for name, number in raised.most_common():
+        if name.isidentifier():
+            rows = f"{number:,} rows" if number > 1 else "one row"
+            yield f"the adapter raised {name} in {rows}; if the library refuses calls so, add it to `refusals`"
+
+
+def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
+    """Name the element types of some standings that are not claimed, then the other facets, as the claims name them."""
+    group = list(group)
+    types = dict.fromkeys(f"type:{standing.type}" for standing in group if not claims.offers_type(standing.type))
+    facets = {facet for standing in group for facet in standing.not_claimed}
+    named = [name for name in claims.leaves_out if any(covers(name, facet) for facet in facets)]
+    return [*types, *(name for name in named if name.partition(":")[0] != "type")]
+
+
+def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
+    parts = []
+    if limits := name_limits(group, claims):
+        parts.append(f"not claimed: {', '.join(limits)}")
+    if target.types:
+        parts.append(f"no more than {join_names(list(target.types))} was asked for")
+    if target.shard:
+        parts.append(f"only shard {target.shard}")
+    if target.filter:
+        parts.append(f"only the cases of {target.filter}")
+    if not target.large:
+        parts.append("not run: tensors of more than 2^31 elements")
+    parts += ["special_zero answered by the adapter"] * claims.answers_special_zero
+    return "".join(f"; {part}" for part in parts)
+
+
+def note_unclaimed_passes(groups: Iterable[RowGroup], claims: Claims) -> Iterator[str]:
+    """Note the unclaimed facets whose rows all pass, so that the backend could claim them."""
+    passes: dict[str, bool] = {}
+    for group in groups:
+        row, verdicts = group.rows[0], {*group.verdicts.values()} - {NOT_RUN}
+        unclaimed = claims.left_out(row.facets)
+        if len(unclaimed) == 1 and row.operation in claims.operations and verdicts:
+            (facet,) = unclaimed
+            passes[facet] = passes.get(facet, True) and verdicts <= RIGHT
+    if facets := sorted(facet for facet, all_pass in passes.items() if all_pass):
+        yield f"left out of the claims, and every row of it is right: {', '.join(facets)}"
+
+
+def reach(suite: Suite) -> str:
+    """Return the words that limit a verdict if the suite is not the whole bundled one; else nothing."""
+    if suite.lost:
+        return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of its own"
+    if suite.whole:
+        return ""
+    cases = (
+        f"{len(suite.cases)} cases of another suite go" if len(suite.cases) != 1 else "one case of another suite goes"
+    )
+    return f" as far as {cases}"
+
+
+def describe_missing_cases(suite: Suite) -> str:
+    """Say which cases of the bundled suite are missing, and what to do."""
+    number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
+    return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite anew"
+
+
+def join_names(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,188 @@
+"""The standing of a backend for each document and element type: a word, and the counts behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..evidence.results import Target
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, VERDICTS, Blame, Claims, Result, Verdict, Word
+from ..plan.rows import Plan, Row
+from ..system.terminal import count_noun
+from .blame import Blamed
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The result for one document and one element type."""
+
+    document: str
+    operation: str
+    type: str
+    word: Word
+    counts: Mapping[Verdict, int]
+    """Verdicts of the required rows; all of them are tests."""
+    optional: Mapping[Verdict, int]
+    """Verdicts of rows in facets that are not claimed; none if the type itself is not."""
+    blames: Mapping[Blame, int]
+    """Tests that fail, by what they break; errors of the adapter are not among them."""
+    unshown: tuple[str, ...]
+    """Rules that bind and have required rows, but no pass."""
+    not_claimed: tuple[str, ...]
+    """Facets of rows of the suite that the backend does not claim; none if it does not claim the type itself."""
+
+    @property
+    def required(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def tests(self) -> int:
+        """The number of tests."""
+        return sum(count_tests([self]).values())
+
+    @property
+    def not_counted(self) -> Mapping[Verdict, int]:
+        """Verdicts of the rows that are no tests: those in facets that are not claimed, and that do not fail."""
+        return {verdict: number for verdict, number in self.optional.items() if verdict not in BAD}
+
+
+def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
+    """Count the tests of some standings by verdict; all numbers of tests that are shown come from here.
+
+    A test is a row judged in a document. Only the required rows are tests, and other rows of the target that fail.
+    """
+    counts: Counter[Verdict] = Counter()
+    for standing in standings:
+        counts.update(standing.counts)
+        counts.update({verdict: number for verdict, number in standing.optional.items() if verdict in BAD})
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+
+
+class RowGroup(NamedTuple):
+    """Rows with the same operation, type, rule, unclaimed facets and verdicts; each group is counted once."""
+
+    rows: list[Row]
+    verdicts: Mapping[str, Verdict]
+    """The verdict in each of their documents; `not run` if there is no result."""
+
+
+def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> list[RowGroup]:
+    """Group rows by what a conclusion depends on, in the order of the first row of each group."""
+    groups: dict[tuple[object, ...], RowGroup] = {}
+    needs: dict[frozenset[str], tuple[object, ...]] = {}
+    for row in rows:
+        if row.facets not in needs:
+            needs[row.facets] = (claims.left_out(row.facets), "large" in row.facets)
+        result = results.get(row.id)
+        verdicts = result.verdicts if result else {}
+        key = (row.operation, row.type, row.documents, needs[row.facets], row.case.rule, *verdicts.items())
+        if key not in groups:
+            groups[key] = RowGroup([], {document: verdicts.get(document, NOT_RUN) for document in row.documents})
+        groups[key].rows.append(row)
+    return list(groups.values())
+
+
+def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
+    """True if a run with this target has to show a row in a document."""
+    return (
+        row.operation in (target.operations or claims.operations)
+        and document in (target.documents or (document,))
+        and row.type in (target.types or (row.type,))
+        and (target.large or "large" not in row.facets)
+    )
+
+
+def has_standing(row: Row, document: str, target: Target, claims: Claims) -> bool:
+    """True if a run says something of a document for the type of a row: it is in the target, and its type is listed."""
+    return row.type in row.signature.types and in_target(row, document, target, claims)
+
+
+def is_required(row: Row, claims: Claims) -> bool:
+    """True if conformity depends on a row: it is core, or all its facets are claimed."""
+    return not claims.left_out(row.facets)
+
+
+def judged_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
+    """Return the documents for which the verdict on a row counts: operation and type are claimed, too."""
+    if not (claims.offers(row.operation) and claims.offers_type(row.type)):
+        return ()
+    return tuple(document for document in row.documents if has_standing(row, document, target, claims))
+
+
+def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: Claims) -> dict[str, Verdict]:
+    """Return the tests that a row is, by document: those that `count_tests` counts."""
+    required = is_required(row, claims)
+    judged = ((document, verdicts[document]) for document in judged_documents(row, target, claims))
+    return {document: verdict for document, verdict in judged if required or verdict in BAD}
+
+
+Blames = Mapping[str, Mapping[str, Blamed]]
+"""By row and document, whose sentence a failure breaks."""
+
+
+def standings_of(
+    plan: Plan, groups: Mapping[tuple[str, str], list[RowGroup]], claims: Claims, blames: Blames
+) -> tuple[Standing, ...]:
+    """Return the standings of the groups by document and type, in the order of the documents."""
+    position = {document: number for number, document in enumerate(plan.suite.spec.documents)}
+    return tuple(
+        _standing(plan, document, type_, group, claims, _count_blames(group, document, blames))
+        for (document, type_), group in sorted(groups.items(), key=lambda entry: (position[entry[0][0]], entry[0][1]))
+    )
+
+
+def _count_blames(group: list[RowGroup], document: str, blames: Blames) -> dict[Blame, int]:
+    failing = (row.id for rows in group if rows.verdicts[document] in BAD for row in rows.rows)
+    counts = Counter(blames[row][document].blame for row in failing if document in blames.get(row, {}))
+    return {blame: counts[blame] for blame in BLAMES if counts[blame]}
+
+
+def _standing(
+    plan: Plan, document: str, type_: str, group: list[RowGroup], claims: Claims, blames: Mapping[Blame, int]
+) -> Standing:
+    rules = plan.suite.spec.rules
+    counts: Counter[Verdict] = Counter()
+    optional: Counter[Verdict] = Counter()
+    shown: dict[str, bool] = {}
+    not_claimed: dict[str, None] = {}
+    for rows in group:
+        row, verdict, number = rows.rows[0], rows.verdicts[document], len(rows.rows)
+        rule = rules[row.case.rule]
+        if is_required(row, claims):
+            counts[verdict] += number
+            if document in rule.documents and rule.level not in ("silent", "capacity"):
+                shown[rule.id] = shown.get(rule.id, False) or verdict == PASS
+        else:
+            optional[verdict] += number
+            not_claimed.update(dict.fromkeys(sorted(claims.left_out(row.facets))))
+    unshown = tuple(rule for rule, passed in shown.items() if not passed)
+    return Standing(
+        document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),
+        dict(optional), blames, unshown, tuple(not_claimed),
+    )  # fmt: skip
+
+
+def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...]) -> Word:
+    bad = sum(c.get(v, 0) for c in (counts, optional) for v in BAD)
+    if bad:
+        return "does not conform"
+    if not counts:
+        return "not claimed"
+    if counts.get(NOT_RUN):
+        return "incomplete"
+    if not counts.get(PASS):
+        return "nothing shown"
+    return "incomplete" if unshown or counts.get(NOT_CLAIMED) else "conforms"
+
+
+def describe_gap(standing: Standing) -> str:
+    """Say what keeps a standing from `conforms`."""
+    if not_run := standing.counts.get(NOT_RUN):
+        return f"{count_noun(not_run, 'test')} not run"
+    if standing.word == "nothing shown":
+        return "nothing passed"
+    if standing.unshown:
+        return f"no pass for the rule{'s' if len(standing.unshown) > 1 else ''} {', '.join(standing.unshown)}"
+    return standing.word
