@@ -170,7 +170,7 @@ def start_up() -> Measured:
 def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
     from conformance.isolate.backend import run_rows, use_backend
-    from conformance.isolate.remote import Remote
+    from conformance.isolate.protocol.remote import Remote
 
     with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
 
@@ -213,7 +213,7 @@ def call_through_a_worker() -> Measured:
 def call_in_its_own_process() -> Measured:
     """The cost of a new process for each call."""
     ours = cpu_of_command(
-        [sys.executable, "-c", "import conformance.isolate.worker, conformance.adapters.reference"], 3
+        [sys.executable, "-c", "import conformance.isolate.protocol.worker, conformance.adapters.reference"], 3
     )
     return Measured(ours, _through("reference", "worker", _small_rows()), "the same call through a worker")
 
@@ -230,7 +230,7 @@ def large_through_shared_memory() -> Measured:
 
 def _large(share: bool) -> Measured:
     """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
-    from conformance.isolate.remote import worker
+    from conformance.isolate.protocol.remote import worker
     from conformance.model import Declared, Graph, Node, Operand
     from conformance.plan.memory import Source, image_of
 

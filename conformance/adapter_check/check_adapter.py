@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..adapter import bundled_backends, resolve_claims
 from ..isolate.backend import Isolation, open_backend
-from ..isolate.launch import DEFAULT_LIMITS, Limits
-from ..isolate.remote import Remote
+from ..isolate.process.launch import DEFAULT_LIMITS, Limits
+from ..isolate.protocol.remote import Remote
 from ..model import (
     LAYOUT_FACETS,
     LAYOUTS,

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..isolate import protocol
-from ..isolate.launch import DEFAULT_LIMITS, Limits, start
-from ..isolate.process import Process
-from ..isolate.protocol import Fault
+from ..isolate.process.launch import DEFAULT_LIMITS, Limits, start
+from ..isolate.protocol import messages
+from ..isolate.protocol.messages import Fault
+from ..isolate.protocol.process import Process
 from ..model import Claims, Crashed, TimedOut
 from ..plan.rows import Plan, Row
 from ..system.text import short
 from .check_claims import Check, is_plain
 
-_HELLO: Mapping[str, Any] = {"do": "hello", "protocol": protocol.VERSION, "shared_memory": None}
+_HELLO: Mapping[str, Any] = {"do": "hello", "protocol": messages.VERSION, "shared_memory": None}
 _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
 _PIECES = 40
 
@@ -34,7 +34,7 @@ class Talk:
 
     def ask(self, request: Mapping[str, Any], payload: bytes = b"") -> dict[str, Any]:
         number, what = self.process.new_id(), str(request["do"])
-        self.process.send([protocol.encode_line({"id": number, **request}) + payload], self.process.start_clock(), what)
+        self.process.send([messages.encode_line({"id": number, **request}) + payload], self.process.start_clock(), what)
         return self.hear(number, what)
 
     def ask_in_pieces(self, number: int, request: bytes, what: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _close_unknown(talk: Talk) -> str | None:
 def _two_at_once(talk: Talk) -> str | None:
     _ready(talk)
     first, second = talk.process.new_id(), talk.process.new_id()
-    lines = [protocol.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
+    lines = [messages.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
     talk.process.send([b"".join(lines)], talk.process.start_clock(), "describe")
     talk.hear(first, "describe")
     talk.hear(second, "describe")
@@ -111,14 +111,14 @@ def _two_at_once(talk: Talk) -> str | None:
 
 def _in_pieces(talk: Talk) -> str | None:
     _ready(talk)
-    _, claims = protocol.parse_description(talk.ask({"do": "describe"}).get("result", {}))
+    _, claims = messages.parse_description(talk.ask({"do": "describe"}).get("result", {}))
     step = _find_simple_row(talk.plan, claims).steps[0]
     number = talk.process.new_id()
-    compiled = talk.ask_in_pieces(number, protocol.compile_line(number, 5, step.graph), "compile")
+    compiled = talk.ask_in_pieces(number, messages.compile_line(number, 5, step.graph), "compile")
     if "result" not in compiled:
         return None  # the call is not supported; what matters is that it replied
     number, tensors = talk.process.new_id(), [image.tensor for image in (step.src, *step.arriving)]
-    request = protocol.run_line(number, 5, False, tensors, [None] * len(tensors), 0)
+    request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0)
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
     if "result" not in reply:
         return f"run in pieces: it replied {_format_reply(reply)}, where a result was due"

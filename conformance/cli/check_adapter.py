@@ -11,7 +11,7 @@ from ..adapter_check.check_adapter import check_adapter
 from ..adapter_check.check_claims import Check
 from ..adapter_check.check_program import check_program
 from ..isolate.backend import isolation_of
-from ..isolate.launch import Limits
+from ..isolate.process.launch import Limits
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
 from ..run.contain import contain

@@ -9,7 +9,7 @@ from typing import Any
 from ..adapter import CannotStart
 from ..hunt.hunt import Scope, hunt
 from ..isolate.backend import isolation_of, use_backend
-from ..isolate.launch import Limits
+from ..isolate.process.launch import Limits
 from ..load.spec import load_spec
 from ..model import Spec
 from ..report.wording import visible

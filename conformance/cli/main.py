@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from ..isolate.supervise import Terminated, install_signal_handlers, run_in_child
+from ..isolate.process.supervise import Terminated, install_signal_handlers, run_in_child
 from ..system.exit_codes import INCOMPLETE, USAGE
 from .arguments import Usage, locate, say_error, unknown
 from .options import COMMANDS, build_parsers
@@ -115,7 +115,7 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
     """
     try:
         if alone:
-            from ..isolate.orphans import adopt
+            from ..isolate.process.orphans import adopt
 
             adopt()
             install_signal_handlers()

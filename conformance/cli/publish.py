@@ -12,7 +12,7 @@ from ..adapter import REFERENCE, CannotStart, bundled_backends
 from ..evidence.folder import RESULTS
 from ..evidence.results import Refused, Tampered, Target
 from ..isolate.backend import isolation_of
-from ..isolate.launch import Limits
+from ..isolate.process.launch import Limits
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
 from ..runner.run_suite import Order, certify

@@ -16,8 +16,8 @@ from ..evidence.drawn import Write
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, Refused, Tampered, Target, part_of, read
 from ..isolate.backend import isolation_of
-from ..isolate.launch import Limits
-from ..isolate.supervise import Terminated
+from ..isolate.process.launch import Limits
+from ..isolate.process.supervise import Terminated
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import Claims, Place, Suite, covers, fails

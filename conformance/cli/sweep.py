@@ -14,8 +14,8 @@ from typing import Any
 from ..adapter import CannotStart
 from ..evidence.journal import Refused, Tampered, check_can_resume, part_of
 from ..isolate.backend import isolation_of
-from ..isolate.distribute import run_here, run_in_processes, run_on_dask
-from ..isolate.launch import Limits
+from ..isolate.parallel.distribute import run_here, run_in_processes, run_on_dask
+from ..isolate.process.launch import Limits
 from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec

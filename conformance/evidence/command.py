@@ -9,7 +9,7 @@ from typing import Any
 
 from ..adapter import bundled_backends, name_and_device
 from ..isolate.backend import isolation_of
-from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import Unsupported
 from ..plan.rows import Row, drawn_number
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import CannotStart
-from ..isolate.launch import Limits, import_code, kill_tree, start
+from ..isolate.process.launch import Limits, import_code, kill_tree, start
 from ..system.text import shorten
 from .nodes import Binding, Dims, Model, ReshapeNode, Unreadable, whole
 

@@ -14,10 +14,10 @@ from ..plan.rows import Row
 from ..run.call import arguments_of
 from ..run.confirm import HangCounter
 from ..run.row import result_without_call, run
-from .launch import DEFAULT_LIMITS, Limits
+from .process.launch import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from .remote import Remote
+    from .protocol.remote import Remote
 
 Isolation = Literal["worker", "case", "none"]
 _AHEAD, _SMALL = 32, 1 << 13
@@ -38,7 +38,7 @@ def open_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LI
     """Start a backend, so that it can be called; CannotStart if it cannot be started."""
     if isolation == "none" and not backend.startswith("cmd:"):
         return load_adapter(backend)
-    from . import remote  # not needed for a backend in this process
+    from .protocol import remote  # not needed for a backend in this process
 
     if backend.startswith("cmd:"):
         return remote.program(backend.removeprefix("cmd:"), limits)
@@ -49,7 +49,7 @@ def as_remote(adapter: Adapter) -> Remote | None:
     """Return the adapter if its backend is in another process, else None."""
     if not isinstance(adapter, Isolated):
         return None
-    from .remote import Remote
+    from .protocol.remote import Remote
 
     return adapter if isinstance(adapter, Remote) else None
 

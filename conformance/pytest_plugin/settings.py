@@ -26,7 +26,7 @@ from ..evidence.command import limits_of
 from ..evidence.results import Target
 from ..hunt.write_drawn import write_drawn
 from ..isolate.backend import Isolation, isolation_of
-from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..plan.rows import Plan
 from ..runner.run_suite import Order
 

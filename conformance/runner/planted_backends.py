@@ -8,7 +8,7 @@ from itertools import islice
 from ..adapter import resolve_claims
 from ..evidence.results import Target, Writer, header_of
 from ..isolate.backend import Isolation, run_rows, use_backend
-from ..isolate.launch import Limits
+from ..isolate.process.launch import Limits
 from ..meaning.contract import contracts
 from ..model import FAIL
 from ..plan.rows import Plan, Row, rows_of

@@ -20,7 +20,7 @@ from ..evidence.folder import RESULTS, remove_reports
 from ..evidence.results import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
 from ..isolate.backend import Isolation, as_remote, process_notes, run_in_parallel, run_rows, use_backend
-from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS
@@ -36,7 +36,7 @@ from . import planted_backends as canary
 from .shards import in_shard
 
 if TYPE_CHECKING:
-    from ..isolate.dask_run import WorkerSetup
+    from ..isolate.parallel.dask_run import WorkerSetup
 
 Tick = Callable[[int, str, int], None]
 """Called with the number of rows that ran, the case of the last one, and the number that failed in the target."""
@@ -228,7 +228,7 @@ def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Res
     chosen = chosen_rows(order)[len(done) :]
     waiting = list(compress(rows[len(done) :], chosen))
     if order.dask:
-        from ..isolate.dask_run import run_on_workers  # slow to import, and only needed here
+        from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
 
         results = run_on_workers(order.dask, _worker_setup(order, adapter, claims), rows, waiting)
     elif order.jobs > 1:
@@ -240,7 +240,7 @@ def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Res
 
 
 def _worker_setup(order: Order, adapter: Adapter, claims: Claims) -> WorkerSetup:
-    from ..isolate.dask_run import WorkerSetup
+    from ..isolate.parallel.dask_run import WorkerSetup
 
     return WorkerSetup(
         order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..isolate.backend import Isolation
-from ..isolate.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain
 from ..model import LAYOUT_FACETS, Given, Layout, Spec
 from ..plan.facets import RUNTIME_SHAPE

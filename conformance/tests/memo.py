@@ -20,7 +20,7 @@ from conformance.draw.calls import Draw
 from conformance.evidence.folder import REPORTS
 from conformance.evidence.results import Evidence
 from conformance.hunt import hunt as explore_hunt
-from conformance.isolate.launch import DEFAULT_LIMITS, Limits
+from conformance.isolate.process.launch import DEFAULT_LIMITS, Limits
 from conformance.load import cases as load_cases
 from conformance.load import cells as load_cells
 from conformance.load import schema

@@ -9,7 +9,7 @@ import sys
 
 from conformance.cli.main import main
 from conformance.isolate.backend import Isolation
-from conformance.isolate.launch import Limits
+from conformance.isolate.process.launch import Limits
 from conformance.plan.rows import Plan
 from conformance.runner import planted_backends as canary
 from conformance.verdict.planted import planted_in

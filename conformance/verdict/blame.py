@@ -18,7 +18,7 @@ from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
-from .needs import ALONE, COPIES, NO_ANSWER, SAME_INDEX, SAME_RANK, Needs, earlier_steps, entries_of
+from .needs import ALONE, COPIES, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -27,7 +27,6 @@ _NO_NEGATIVE = "no-length-below-zero"
 _LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer whose elements were not compared."""
-_DIED = ("crash", "timeout")
 
 
 class Premise(NamedTuple):
@@ -78,7 +77,8 @@ class Blamer:
             return self._blame_answer(row, at, document, outcome, meaning, diagnosis)
         if meaning.kind == "legal" and not meaning.rules:
             return self._blame_no_answer(row, at, document)
-        return _ruling(_MUST_REJECT if outcome.kind in _DIED else (*meaning.rules, _MUST_REJECT)[0])
+        unmet = self._never_met(row, at, document)
+        return _ruling(unmet[0].rule if unmet else _MUST_REJECT)
 
     def broken_rules(self, row: Row, result: Result) -> frozenset[str]:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
@@ -130,11 +130,14 @@ class Blamer:
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
         Otherwise the weakest premise decides. Of equals, the need decides that the backend meets least.
         """
-        needs = self.needs.of_call(row, at, document)
-        needs = [need for need in needs if self._premises([need.rule], document)]
-        never = [need for need in needs if self.needs.is_never_met(row.operation, need)]
-        least_met_first = sorted(never or needs, key=lambda need: -self.needs.share_unmet(row.operation, need))
+        needs = self._never_met(row, at, document) or self.needs.of_call(row, at, document)
+        least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(row.operation, need))
         return _weakest(self._premises([need.rule for need in least_met_first], document))
+
+    def _never_met(self, row: Row, at: int, document: str) -> list[Need]:
+        """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
+        needs = (need for need in self.needs.of_call(row, at, document) if self._premises([need.rule], document))
+        return [need for need in needs if self.needs.is_never_met(row.operation, need)]
 
     def _broken(self, row: Row, at: int, document: str, outcome: Outcome, diagnosis: str | None) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""

@@ -63,7 +63,7 @@ def sort_failures(rows: Iterable[Failed], blames: Blames) -> list[Failed]:
     kinds = {row.id: (_weight(_heaviest(blames, row)), result.diagnosis or "") for row, result in rows}
     numbers = Counter(kinds.values())
 
-    def order(failed: Failed) -> tuple[int, int, str, tuple[bool, int, int]]:
+    def order(failed: Failed) -> tuple[int, int, str, tuple[bool, bool, int, int]]:
         weight, diagnosis = kinds[failed[0].id]
         return weight, -numbers[weight, diagnosis], diagnosis, _size_of(failed[0].case)
 
@@ -78,11 +78,11 @@ def _weight(blamed: Blamed | None) -> int:
     return HEAVIEST_FIRST.index(blamed.blame) if blamed else len(HEAVIEST_FIRST)
 
 
-def _size_of(case: Case) -> tuple[bool, int, int]:
-    """Single calls come before chains and several calls, and small tensors before large ones."""
+def _size_of(case: Case) -> tuple[bool, bool, int, int]:
+    """Single calls come before chains and several calls, small tensors before large ones, and empty ones last."""
     single = len(case.steps) == 1 and len(case.steps[0].shapes) == 1
     size = max(volume_of(step.src) for step in case.steps)
-    return not single, size, sum(len(shape) for step in case.steps for shape in step.shapes)
+    return not single, size == 0, size, sum(len(shape) for step in case.steps for shape in step.shapes)
 
 
 def group_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Failures:

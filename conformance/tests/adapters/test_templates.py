@@ -17,7 +17,7 @@ import pytest
 
 from conformance.adapter import bundled_folder
 from conformance.isolate.backend import use_backend
-from conformance.isolate.launch import Limits
+from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of

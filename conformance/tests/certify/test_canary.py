@@ -9,7 +9,7 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.isolate.backend import Isolation
-from conformance.isolate.launch import Limits
+from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of, plan_of_case
 from conformance.runner import planted_backends as canary

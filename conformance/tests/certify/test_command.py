@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.evidence.command import limits_again
-from conformance.isolate.launch import DEFAULT_LIMITS
+from conformance.isolate.process.launch import DEFAULT_LIMITS
 
 
 @pytest.mark.parametrize(

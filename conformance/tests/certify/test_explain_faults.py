@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
 from conformance.model.faults import Fault
-from conformance.plan.rows import Plan, plan_of
+from conformance.plan.rows import Plan, drawn_number, plan_of
 from conformance.verdict.explain_faults import explain, explain_evidence
 
 from ..published import REPORTS, published
@@ -120,7 +121,8 @@ def test_the_published_evidence_of_a_version_shows_each_of_its_faults() -> None:
     plan, faults = plan_of(load_suite()), load_faults()
     seen = set()
     for folder, evidence in published():
-        found = explain(evidence, plan, faults, folder)
+        cases = tuple(each for each in evidence.results if drawn_number(each.row) is None)  # another suite draws others
+        found = explain(replace(evidence, results=cases), plan, faults, folder)
         seen.add((found.backend, found.version))
         assert not found.unexplained, (folder, found.unexplained[:5])
         assert not found.idle, (folder, found.idle)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from conformance.isolate.process_memory import MemoryReader
+from conformance.isolate.process.process_memory import MemoryReader
 from conformance.system.files import lock_folder
 
 from .. import small
@@ -142,7 +142,8 @@ def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
     command: Command, tmp_path: Path, what: str
 ) -> None:
     patch, name, fault = PATCHES[what]
-    text = f"from conformance.isolate.worker import Server\nfrom conformance.tests.miniatures import {name}\n{patch}"
+    imports = f"from conformance.isolate.protocol.worker import Server\nfrom conformance.tests.miniatures import {name}"
+    text = f"{imports}\n{patch}"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker").expect(1, text=fault)
     honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}

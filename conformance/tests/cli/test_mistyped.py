@@ -89,7 +89,8 @@ def test_help_imports_nothing_slow_and_takes_no_time() -> None:
 def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
     code = (
         "import sys\nimport conformance.pytest_plugin.hooks, conformance.site.publish, conformance.report.verify\n"
-        "from conformance.report import diff_report, junit, render, report_page\nfrom conformance.site import compare_page\n"
+        "from conformance.report import diff_report, junit, render, report_page\n"
+        "from conformance.site import compare_page\n"
         "from conformance.cli.main import main\nassert main(['list', 'rules']) == 0\n"
         "print('early:', 'jinja2' in sys.modules)"
     )

@@ -25,7 +25,7 @@ from conformance.hunt.filed_rule import is_failure
 from conformance.hunt.hunt import HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.hunt.write_case import case_text
-from conformance.isolate.orphans import find_marked_pids
+from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec

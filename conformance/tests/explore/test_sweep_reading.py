@@ -17,7 +17,7 @@ from conformance.adapters.reference import Reference
 from conformance.cli import sweep as command_module
 from conformance.cli.main import main
 from conformance.evidence.journal import Refused, encode
-from conformance.isolate.distribute import run_here
+from conformance.isolate.parallel.distribute import run_here
 from conformance.meaning.domain import SMALL, TINY, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 from conformance.sweep import run_block

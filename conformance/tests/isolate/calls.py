@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from conformance.isolate.remote import Remote
+from conformance.isolate.protocol.remote import Remote
 from conformance.model import Declared, Graph, Node, Operand, Tensor
 from conformance.plan.memory import Source, image_of
 

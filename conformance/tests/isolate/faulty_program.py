@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.launch import Limits
-from conformance.isolate.remote import Remote
+from conformance.isolate.process.launch import Limits
+from conformance.isolate.protocol.remote import Remote
 from conformance.model import Declared, Graph, Node, Operand, Outcome
 from conformance.plan.memory import Source
 from conformance.plan.steps import RowStep

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.isolate.backend import use_backend
-from conformance.isolate.launch import Limits
-from conformance.isolate.remote import Remote, worker
+from conformance.isolate.process.launch import Limits
+from conformance.isolate.protocol.remote import Remote, worker
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from conformance.isolate.backend import run_rows
-from conformance.isolate.launch import Limits
-from conformance.isolate.process import Process
-from conformance.isolate.remote import Remote, RemoteProgram
-from conformance.isolate.session import Session
+from conformance.isolate.process.launch import Limits
+from conformance.isolate.protocol.process import Process
+from conformance.isolate.protocol.remote import Remote, RemoteProgram
+from conformance.isolate.protocol.session import Session
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row
 
@@ -153,7 +153,7 @@ def test_a_change_of_src_is_found_in_its_own_row(tmp_path: Path, plan: Plan, fre
 def test_a_change_that_the_worker_does_not_report_is_found_all_the_same(
     tmp_path: Path, plan: Plan, fresh: Fresh
 ) -> None:
-    hide = """import conformance.isolate.worker as worker
+    hide = """import conformance.isolate.protocol.worker as worker
             worker._content, report = None, worker.Server.report
             src.memory[0] ^= 1
             def hides(self, run, reply):

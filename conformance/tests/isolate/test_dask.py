@@ -21,9 +21,9 @@ import conformance
 from conformance import __version__
 from conformance.adapter import load_adapter
 from conformance.cli.main import main
-from conformance.isolate import dask_run
-from conformance.isolate.dask_run import WorkerDiffers, WorkerSetup, run_numbered_rows
-from conformance.isolate.distribute import NoCluster, run_on_dask
+from conformance.isolate.parallel import dask_run
+from conformance.isolate.parallel.dask_run import WorkerDiffers, WorkerSetup, run_numbered_rows
+from conformance.isolate.parallel.distribute import NoCluster, run_on_dask
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.domain import TINY
@@ -169,7 +169,7 @@ def test_a_sweep_or_a_suite_survives_the_death_of_a_worker(
 
 
 def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.isolate.distribute._CONNECTING", 0.5)
+    monkeypatch.setattr("conformance.isolate.parallel.distribute._CONNECTING", 0.5)
     words = ["sweep", "reference", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
     said = cli(*words).expect(3).err
     assert said.startswith("conformance: --dask tcp://127.0.0.1:9: no scheduler answers")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.journal import part_of
-from conformance.isolate.distribute import WorkerDied, run_in_processes
-from conformance.isolate.orphans import find_marked_pids
+from conformance.isolate.parallel.distribute import WorkerDied, run_in_processes
+from conformance.isolate.process.orphans import find_marked_pids
 from conformance.sweep.sweep_file import FILE, read
 
 from ..processes import children, run_command, wait
@@ -57,7 +57,9 @@ class Sweep:
 
     def workers(self) -> list[int]:
         """The processes that take blocks."""
-        return [pid for pid in find_marked_pids(self.mark) if b"conformance.isolate.distribute" in words_of(pid)]
+        return [
+            pid for pid in find_marked_pids(self.mark) if b"conformance.isolate.parallel.distribute" in words_of(pid)
+        ]
 
     def end(self) -> None:
         """End whatever is left."""

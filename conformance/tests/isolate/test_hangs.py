@@ -11,7 +11,7 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.isolate.backend import Isolation, process_notes, run_rows, use_backend
-from conformance.isolate.launch import Limits
+from conformance.isolate.process.launch import Limits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
 from conformance.run.confirm import HangCounter

@@ -109,7 +109,7 @@ from pathlib import Path
 from conformance.isolate.backend import use_backend
 from conformance.plan.memory import Source, image_of
 from conformance.model import Declared, Graph, Node, Operand
-from conformance.isolate.orphans import adopt
+from conformance.isolate.process.orphans import adopt
 from conformance.tests.processes import running
 
 def call(remote):

@@ -15,8 +15,8 @@ from textwrap import dedent
 import pytest
 
 from conformance.isolate.backend import run_rows
-from conformance.isolate.launch import Limits
-from conformance.isolate.remote import Remote, worker
+from conformance.isolate.process.launch import Limits
+from conformance.isolate.protocol.remote import Remote, worker
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
@@ -312,7 +312,7 @@ def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: St
         on_call=(f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"),
     )
     script = (
-        "import time\nfrom conformance.isolate.remote import worker\n"
+        "import time\nfrom conformance.isolate.protocol.remote import worker\n"
         "from conformance.tests.isolate.calls import called\n"
         f"w = worker({backend!r})\ncalled(w, (2, 3))\nw.renew()\ncalled(w, (2, 3))\n"
         "print(w.session().process.pid, flush=True)\ncalled(w, (4, 5))\ntime.sleep(60)\n"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart, resolve_claims
-from conformance.isolate.remote import Remote
-from conformance.isolate.session import SHARED_FROM
+from conformance.isolate.protocol.remote import Remote
+from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.load import load_spec
 from conformance.run.contain import remove_places
 
@@ -120,7 +120,7 @@ def test_an_interrupt_while_a_call_is_sent_ends_the_process_at_once(monkeypatch:
         write(descriptor, data)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.isolate.process.os.write", interrupted)
+    monkeypatch.setattr("conformance.isolate.protocol.process.os.write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         outcome(backend)
     monkeypatch.undo()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart
-from conformance.isolate.remote import Remote
+from conformance.isolate.protocol.remote import Remote
 from conformance.model import Outcome
 from conformance.run.call import make_call
 

@@ -14,9 +14,9 @@ import pytest
 
 from conformance.adapter import CannotStart
 from conformance.cli.main import main
-from conformance.isolate import protocol
 from conformance.isolate.backend import process_notes, run_rows
-from conformance.isolate.remote import Remote, worker
+from conformance.isolate.protocol import messages
+from conformance.isolate.protocol.remote import Remote, worker
 from conformance.model import Claims, Crashed, Identity
 from conformance.plan.memory import Source, image_of
 from conformance.plan.rows import Plan
@@ -159,7 +159,7 @@ def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> 
     in_the_call = tmp_path / "called"
     backend = write_backend(tmp_path, HANGS.format(called=str(in_the_call), hangs=hangs), "Hangs")
     script = (
-        "import time\nfrom conformance.isolate.remote import worker\n"
+        "import time\nfrom conformance.isolate.protocol.remote import worker\n"
         "from conformance.tests.isolate.calls import called\n"
         f"w = worker({backend!r})\nprint(w.session().process.pid, flush=True)\ncalled(w, (2, 3))\ntime.sleep(60)\n"
     )
@@ -174,15 +174,15 @@ def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> 
 
 def test_numbers_past_the_doubles_travel_as_text() -> None:
     graph = reshape((2**53, 0), (2**62, 0))
-    sent = json.loads(protocol.graph_text(graph))
+    sent = json.loads(messages.graph_text(graph))
     assert sent["src"]["dims"] == [str(2**53), 0]
-    assert protocol.graph_of(sent) == graph
+    assert messages.graph_of(sent) == graph
 
 
 def test_every_graph_arrives_as_it_was_sent(plan: Plan) -> None:
     for row in {(row.case.id, row.given): row for row in plan.rows}.values():
         for task in row.steps:
-            assert protocol.graph_of(json.loads(protocol.graph_text(task.graph))) == task.graph, row.id
+            assert messages.graph_of(json.loads(messages.graph_text(task.graph))) == task.graph, row.id
 
 
 WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_out": ["chain"], "mapped": []}
@@ -198,14 +198,14 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_ou
     ],
 )  # fmt: skip
 def test_a_description_that_says_something_else_is_no_claim(key: str, value: object, due: str) -> None:
-    assert protocol.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
-    with pytest.raises(protocol.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
-        protocol.parse_description({**WHO, key: value})
+    assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
+    with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
+        messages.parse_description({**WHO, key: value})
 
 
 def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
     row = plan.rows[0]
-    sent = protocol.graph_text(row.steps[0].graph)
+    sent = messages.graph_text(row.steps[0].graph)
     assert row.case.id not in sent
     assert row.case.rule not in sent
     assert "expect" not in sent

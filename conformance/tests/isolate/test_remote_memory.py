@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.remote import worker
-from conformance.isolate.session import SHARED_FROM
+from conformance.isolate.protocol.remote import worker
+from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.model import Result
 from conformance.plan.memory import Source, image_of
 

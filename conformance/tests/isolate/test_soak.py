@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.isolate.backend import run_rows, use_backend
-from conformance.isolate.launch import Limits
+from conformance.isolate.process.launch import Limits
 from conformance.model import Result
 from conformance.plan.rows import Row
 

@@ -47,7 +47,7 @@ ENDS = {
     "os.kill(os.getpid(), signal.SIGKILL)": -9,
 }  # fmt: skip
 SCRIPT = """import ctypes, os, signal, sys
-from conformance.isolate.supervise import run_in_child
+from conformance.isolate.process.supervise import run_in_child
 def work():
     {}
     return 0
@@ -104,7 +104,7 @@ def test_nothing_is_left_of_a_command_that_is_killed_and_one_that_is_terminated_
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 def test_a_backend_that_hangs_at_exit_keeps_no_command_from_ending(tmp_path: Path) -> None:
     began = time.monotonic()
-    code = "import sys; from conformance.isolate import supervise; from conformance.cli.main import main\n"
+    code = "import sys; from conformance.isolate.process import supervise; from conformance.cli.main import main\n"
     code += "supervise._GRACE = 0.5; sys.exit(main())"
     command = [sys.executable, "-c", code, *words(tmp_path, "atexit.register(time.sleep, 60)")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import FunctionAdapter, load_adapter
-from conformance.isolate.protocol import graph_of, graph_text
+from conformance.isolate.protocol.messages import graph_of, graph_text
 from conformance.load.cases import load_suite
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts

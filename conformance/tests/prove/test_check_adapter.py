@@ -15,7 +15,7 @@ import pytest
 
 from conformance.adapter import Bundled, bundled_backends, load_adapter
 from conformance.cli.main import main
-from conformance.isolate.launch import Limits
+from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.model import Adapter, Outcome
 from conformance.model.types import WIDTH

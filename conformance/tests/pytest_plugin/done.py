@@ -138,7 +138,7 @@ def main() -> None:
         with suppress(ImportError):
             import_module(name)
     from conformance.cli.main import main as call_command
-    from conformance.isolate.launch import Limits
+    from conformance.isolate.process.launch import Limits
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
     from conformance.runner import planted_backends as canary

@@ -26,7 +26,8 @@ NAME = ROW.partition("[")[0]
 
 def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conforms(few: Path) -> None:
     (few / "conftest.py").write_text(
-        "from conformance.runner import planted_backends\nplanted_backends._run_planted_backend = lambda *_: 0\n", encoding="utf-8"
+        "from conformance.runner import planted_backends\nplanted_backends._run_planted_backend = lambda *_: 0\n",
+        encoding="utf-8",
     )
     Done(few, *FEW, ROW).expect(
         5, "1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds", never="conforms to"

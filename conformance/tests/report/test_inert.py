@@ -217,7 +217,7 @@ def test_nothing_is_printed_but_through_the_terminal(path: Path) -> None:
     allowed = {
         "system/terminal.py": {"print", "sys.stdout.write"},  # `say`, and `say_raw` for scripts and JSON
         "pytest_plugin/conclusion.py": {"terminalreporter.write_line"},  # where the text is made plain
-        "isolate/worker.py": {"self.stdout.write", "stdout.write"},  # the protocol
+        "isolate/protocol/worker.py": {"self.stdout.write", "stdout.write"},  # the protocol
         "graphs/onnx_run.py": {"sys.stdout.write"},  # the answer of a process to the one that started it
     }
     assert set(writes(path)) == allowed.get(path.relative_to(PACKAGE).as_posix(), set())

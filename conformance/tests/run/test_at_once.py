@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.isolate.remote import program, worker
+from conformance.isolate.protocol.remote import program, worker
 from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.rows import Row, plan_of

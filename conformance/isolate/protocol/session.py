@@ -8,18 +8,18 @@ from functools import partial
 from operator import ne
 from typing import Any
 
-from ..adapter import CannotStart, check_description
-from ..model import Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
-from ..model.types import WIDTH
-from ..plan.memory import has_no_memory, strides_of, volume_of
-from ..system.text import cut, short
-from . import protocol
+from ...adapter import CannotStart, check_description
+from ...model import Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ...model.types import WIDTH
+from ...plan.memory import has_no_memory, strides_of, volume_of
+from ...system.text import cut, short
+from ..process.process_memory import MemoryReader
+from ..process.shared_memory import SharedMemory
+from . import messages
+from .messages import Fault
 from .process import Bytes, Process
-from .process_memory import MemoryReader
-from .protocol import Fault
 from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
 from .sent import Call, Compiled, Sent, UnreportedChange, WatchedMemory
-from .shared_memory import SharedMemory
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory rather than through the pipe."""
@@ -70,10 +70,10 @@ class Session:
 
     def _begin(self, shared: SharedMemory | None) -> tuple[Identity, Claims]:
         path = shared.path if shared else None
-        hello = self._ask({"do": "hello", "protocol": protocol.VERSION, "shared_memory": path}, "hello")
-        if hello.get("protocol") != protocol.VERSION:
+        hello = self._ask({"do": "hello", "protocol": messages.VERSION, "shared_memory": path}, "hello")
+        if hello.get("protocol") != messages.VERSION:
             raise self.process.make_fault(
-                f"hello: it speaks {short(hello.get('protocol'))}, this suite {protocol.VERSION!r}"
+                f"hello: it speaks {short(hello.get('protocol'))}, this suite {messages.VERSION!r}"
             )
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
@@ -83,7 +83,7 @@ class Session:
         self._takes_ahead = hello.get("behind") is True
         if hello.get("pid") == self.process.pid:  # otherwise it is in a container, where addresses differ
             self._reader = MemoryReader(self.process.pid)
-        description = protocol.parse_description(self._ask({"do": "describe"}, "describe"))
+        description = messages.parse_description(self._ask({"do": "describe"}, "describe"))
         check_description(*description, self.process.name)
         identity, claims = description
         offers = {"threads": self.has_threads, "shared-src": self._has_forks}
@@ -94,7 +94,7 @@ class Session:
         """Send a request without payloads, and return the result in its reply."""
         deadline = self.process.start_clock(self.process.limits.start_seconds)
         number = self.process.new_id()
-        self.process.send([protocol.encode_line({"id": number, **request})], deadline, what)
+        self.process.send([messages.encode_line({"id": number, **request})], deadline, what)
         reply = self.process.read_reply(number, deadline, what)
         self.process.expect_no_more(what)
         return self._result(reply, what)
@@ -148,14 +148,14 @@ class Session:
         if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
             for fields in self._take_unused_programs():
                 closes.append(new_id())
-                parts.append(protocol.encode_line({"id": closes[-1], "do": "close", **fields}))
+                parts.append(messages.encode_line({"id": closes[-1], "do": "close", **fields}))
         if program.session is None:
             compiling = new_id()
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
         call = Call(new_id(), tensors, places, room, may_overwrite)
-        more = "" if behind is None else protocol.behind(behind)
-        parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
+        more = "" if behind is None else messages.behind(behind)
+        parts.append(messages.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
         program.sources[call.id] = tensors[0]
         return Sent(program, call, closes, compiling, behind), parts
@@ -175,7 +175,7 @@ class Session:
         """Encode the request to compile a program; Unsupported for a fork that would be taken for a chain."""
         if not self._has_forks and any(node.takes_src for node in program.graph.nodes):
             raise Unsupported("shared-src")
-        return protocol.compile_line(number, program.number, program.graph)
+        return messages.compile_line(number, program.number, program.graph)
 
     def compile(self, program: Compiled) -> None:
         """Compile a program without running it."""
@@ -193,8 +193,8 @@ class Session:
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
             places = [None] * len(tensors)
             call = Call(self.process.new_id(), tensors, places, 0, may_overwrite)
-            more = protocol.WITH_NEXT if number < len(runs) else ""
-            parts.append(protocol.run_line(call.id, program.number, may_overwrite, tensors, places, 0, more))
+            more = messages.WITH_NEXT if number < len(runs) else ""
+            parts.append(messages.run_line(call.id, program.number, may_overwrite, tensors, places, 0, more))
             parts += [tensor.memory for tensor in tensors]
             program.sources[call.id] = tensors[0]
             calls.append(call)

@@ -19,11 +19,11 @@ from functools import partial
 from itertools import chain
 from typing import IO
 
-from ..adapter import import_adapter
-from . import orphans
-from .launch import Limits, ProcessHandle, kill_tree, start
-from .orphans import find_marked_pids
-from .supervise import kill_on_hangup
+from ...adapter import import_adapter
+from ..process import orphans
+from ..process.launch import Limits, ProcessHandle, kill_tree, start
+from ..process.orphans import find_marked_pids
+from ..process.supervise import kill_on_hangup
 
 _BYTES = 4
 

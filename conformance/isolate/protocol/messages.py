@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
-from ..system.text import short
+from ...model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
+from ...system.text import short
 
 VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20

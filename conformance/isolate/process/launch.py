@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
-from ..adapter import CannotStart
+from ...adapter import CannotStart
 from . import orphans
 from .supervise import kill_on_hangup
 

@@ -13,16 +13,16 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from ..adapter import CannotStart
-from ..model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
-from ..run.at_once import ProgramRun, settle
-from .launch import DEFAULT_LIMITS, Limits, import_code, start
+from ...adapter import CannotStart
+from ...model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ...run.at_once import ProgramRun, settle
+from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
+from ..process.shared_memory import MMAP, TRIM, SharedMemory
+from .messages import Fault
 from .prefork import Prefork
 from .process import Process
-from .protocol import Fault
 from .sent import Compiled, Sent, UnreportedChange
 from .session import SHARED_FROM, Session
-from .shared_memory import MMAP, TRIM, SharedMemory
 
 _TRIES = 3
 """Starts that may fail one after another before the backend is given up."""
@@ -324,7 +324,7 @@ class Copies:
 
 _FAILURES = (CannotStart, Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
 """Ways in which a copy fails where a process that is not a copy may not."""
-_START = "from conformance.isolate.{} import {} as main; sys.exit(main(sys.argv[1:]))"
+_START = "from conformance.isolate.protocol.{} import {} as main; sys.exit(main(sys.argv[1:]))"
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Without it NumPy starts threads when it is imported, and a process with threads is not copied."""

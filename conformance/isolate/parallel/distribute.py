@@ -19,9 +19,9 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..adapter import CannotStart
-from .launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
-from .orphans import adopt
+from ...adapter import CannotStart
+from ..process.launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
+from ..process.orphans import adopt
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -103,7 +103,7 @@ def _start() -> _Worker:
         return _Worker(handle, Connection(our_end.detach()), deque())
 
 
-_MAIN = "from conformance.isolate.distribute import serve; serve()"
+_MAIN = "from conformance.isolate.parallel.distribute import serve; serve()"
 
 
 def _share_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any]:

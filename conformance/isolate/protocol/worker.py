@@ -15,14 +15,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..adapter import CannotStart, load_adapter, place_in
-from ..model import Adapter, Array, Program, Rejected, Tensor, Unsupported
-from ..model.types import WIDTH
-from ..plan.memory import strides_of
-from ..run.at_once import run_in_threads
-from ..run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
-from . import protocol
-from .protocol import Fault, encode_integer
+from ...adapter import CannotStart, load_adapter, place_in
+from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
+from ...model.types import WIDTH
+from ...plan.memory import strides_of
+from ...run.at_once import run_in_threads
+from ...run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
+from . import messages
+from .messages import Fault, encode_integer
 
 CANNOT_START = 3
 Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
@@ -71,8 +71,8 @@ class Server:
 
         Each reply is flushed before the next request is read, so that a crash is blamed on the right request.
         """
-        while (text := self.stdin.readline(protocol.LONGEST_LINE)).endswith(b"\n"):
-            request = protocol.parse_line(text[:-1])
+        while (text := self.stdin.readline(messages.LONGEST_LINE)).endswith(b"\n"):
+            request = messages.parse_line(text[:-1])
             if request.get("with_next"):
                 self.reply_to_all(request)
                 continue
@@ -86,9 +86,9 @@ class Server:
             os._exit(0)
         record, payloads = reply
         if record is DONE:
-            self.stdout.write(b"%b\n" % protocol.empty_reply(request["id"]))
+            self.stdout.write(b"%b\n" % messages.empty_reply(request["id"]))
         else:
-            self.stdout.write(protocol.encode_line({"id": request["id"], **record}))
+            self.stdout.write(messages.encode_line({"id": request["id"], **record}))
         for payload in payloads:
             self.stdout.write(payload)
 
@@ -96,7 +96,7 @@ class Server:
         """Reply to a run and to those after it that belong to it, made at the same time in threads of their own."""
         runs = [self.receive(request)]
         while request.get("with_next"):
-            request = protocol.parse_line(self.stdin.readline(protocol.LONGEST_LINE)[:-1])
+            request = messages.parse_line(self.stdin.readline(messages.LONGEST_LINE)[:-1])
             runs.append(self.receive(request))
         replies = run_in_threads([partial(self.guard, self.answer, run.request, run.tensors) for run in runs])
         self.latest, self.behind = [tensor for run in runs for tensor in run.tensors], 0
@@ -120,20 +120,20 @@ class Server:
             case "hello":
                 return self.hello(request), ()
             case "describe":
-                return {"result": protocol.describe(self.adapter.identity, self.adapter.claims)}, ()
+                return {"result": messages.describe(self.adapter.identity, self.adapter.claims)}, ()
             case "stop":
                 return DONE, ()
         return {"error": {"message": f"unknown request {request['do']!r}"}}, ()
 
     def hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        if request["protocol"] != protocol.VERSION:
-            return {"error": {"message": f"this worker speaks {protocol.VERSION}"}}
+        if request["protocol"] != messages.VERSION:
+            return {"error": {"message": f"this worker speaks {messages.VERSION}"}}
         if path := request.get("shared_memory"):
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         shared = self.shared_file is not None
         offers = {"close_many": True, "with_next": True, "takes_src": True, "behind": True}
-        return {"result": {"protocol": protocol.VERSION, "shared_memory": shared, **offers, "pid": os.getpid()}}
+        return {"result": {"protocol": messages.VERSION, "shared_memory": shared, **offers, "pid": os.getpid()}}
 
     def guard(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
         """Call the backend, and return its reply, or the reply for the exception that it raised."""
@@ -155,7 +155,7 @@ class Server:
     def compile(self, request: Mapping[str, Any]) -> Reply:
         number = request["program"]
         self.programs.pop(number, None)
-        self.programs[number] = self.adapter.compile(protocol.graph_of(request["graph"]))
+        self.programs[number] = self.adapter.compile(messages.graph_of(request["graph"]))
         self.answers[number] = []
         self.sources[number] = []
         return DONE, ()
@@ -276,7 +276,7 @@ class Server:
                 raise Fault(f"{len(content)} bytes of {size}")
             memory = bytearray(content)
             before.append(content)
-        dims, strides = protocol.dims_of(record["dims"]), protocol.dims_of(record["strides"])
+        dims, strides = messages.dims_of(record["dims"]), messages.dims_of(record["strides"])
         return Tensor(record["type"], dims, strides, memory, record["offset"])
 
     def shared(self, size: int) -> mmap.mmap:
@@ -333,7 +333,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         adapter = load_adapter(arguments[0])
     except CannotStart as cannot:
-        stdout.write(protocol.encode_line({"cannot_start": str(cannot)}))
+        stdout.write(messages.encode_line({"cannot_start": str(cannot)}))
         stdout.flush()
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..model import Graph, Tensor
+from ...model import Graph, Tensor
 
 if TYPE_CHECKING:
     from .session import Session

@@ -8,15 +8,15 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import __version__
-from ..adapter import CannotStart, resolve_claims
-from ..draw.challenge import challenge
-from ..load.cases import load_suite
-from ..model import Adapter, Claims, Identity, Result
-from ..plan.rows import Plan, Row, plan_of
-from .backend import Isolation, open_backend, run_rows
+from ... import __version__
+from ...adapter import CannotStart, resolve_claims
+from ...draw.challenge import challenge
+from ...load.cases import load_suite
+from ...model import Adapter, Claims, Identity, Result
+from ...plan.rows import Plan, Row, plan_of
+from ..backend import Isolation, open_backend, run_rows
+from ..process.launch import DEFAULT_LIMITS, Limits
 from .distribute import run_on_dask
-from .launch import DEFAULT_LIMITS, Limits
 
 _BATCH = 64
 """Rows that a worker takes at a time: some tenths of a second of work."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..model import Rejected, RemoteError, Tensor, Unsupported
-from ..model.types import WIDTH
-from ..plan.memory import dims_error, has_no_memory, volume_of
-from ..system.text import short
-from .protocol import Fault, parse_integer
+from ...model import Rejected, RemoteError, Tensor, Unsupported
+from ...model.types import WIDTH
+from ...plan.memory import dims_error, has_no_memory, volume_of
+from ...system.text import short
+from .messages import Fault, parse_integer
 
 _KINDS = ("result", "rejected", "unsupported", "error")
 

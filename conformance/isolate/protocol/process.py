@@ -14,12 +14,12 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..adapter import CannotStart
-from ..model import Crashed, TimedOut
-from ..system.text import cut, short
-from . import protocol
-from .launch import Limits, ProcessHandle, kill_tree, signal_name
-from .protocol import Fault
+from ...adapter import CannotStart
+from ...model import Crashed, TimedOut
+from ...system.text import cut, short
+from ..process.launch import Limits, ProcessHandle, kill_tree, signal_name
+from . import messages
+from .messages import Fault
 
 if sys.platform != "win32":
     import fcntl
@@ -35,7 +35,7 @@ _LAST_READS = 64
 _PIPE, _LEAST_ROOM = 1 << 20, 4096
 """Bytes asked for in a pipe, and those that every pipe has."""
 _READ = 1 << 16
-_AHEAD = 2 * protocol.LONGEST_LINE
+_AHEAD = 2 * messages.LONGEST_LINE
 """Bytes that a process may send while a call is still being sent to it."""
 _FEW_REPLIES, _GATHER_SECONDS = 4, 0.0002
 """So many replies are given time to gather: waking up for each of them would cost more than reading it."""
@@ -123,10 +123,10 @@ class Process:
     def read_reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
         """Read the next header, which must answer the request with that id."""
         text = self._read_line(deadline, what)
-        if text == protocol.empty_reply(expected):
+        if text == messages.empty_reply(expected):
             return {"result": {}}
         try:
-            record = protocol.parse_line(text)
+            record = messages.parse_line(text)
         except Fault as fault:
             raise self.make_fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
@@ -191,9 +191,9 @@ class Process:
     def _read_line(self, deadline: float, what: str) -> bytes:
         start, unread = 0, self._unread
         while (end := unread.find(b"\n", start)) < 0:
-            if len(unread) > protocol.LONGEST_LINE:
+            if len(unread) > messages.LONGEST_LINE:
                 raise self.make_fault(
-                    f"{what}: a line of more than {protocol.LONGEST_LINE} bytes: {short(bytes(unread[:40]))}"
+                    f"{what}: a line of more than {messages.LONGEST_LINE} bytes: {short(bytes(unread[:40]))}"
                 )
             start = len(unread)
             partial = f"{what}, the line {short(bytes(unread[:80]))} has no end" if start else what
@@ -275,7 +275,7 @@ class Process:
         deadline = self.start_clock(self.limits.stop_seconds)
         try:
             number = self.new_id()
-            self.send([protocol.encode_line({"id": number, "do": "stop"})], deadline, "stop")
+            self.send([messages.encode_line({"id": number, "do": "stop"})], deadline, "stop")
             self.read_reply(number, deadline, "stop")
             code = self._child.wait(max(0.05, deadline - time.monotonic()))
             return None if code == 0 else f"stop: it ended with {_describe_code(code)}"

@@ -1,0 +1,1 @@
+"""Distribute work over processes of this machine or a Dask cluster."""

@@ -1,0 +1,1 @@
+"""Start a process, watch its memory and its children, and end it."""
