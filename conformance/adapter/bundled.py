@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from .. import __version__
+
 
 class Bundled(NamedTuple):
     """A backend that comes with the suite."""
@@ -36,6 +38,8 @@ class Bundled(NamedTuple):
         """The version of the installed library, or its path; None if it is missing. Nothing is imported."""
         from importlib import metadata  # slow to import, and only needed here
 
+        if self.module == "reference":
+            return __version__
         try:
             return metadata.version(self.package)
         except metadata.PackageNotFoundError:

@@ -20,6 +20,7 @@ from ..evidence.subject import digest_of_subject
 from ..model import WAIVED, Claims
 from ..system.exit_codes import CONFORMS
 from ..system.files import read_bytes, replace_bytes, sha256_of
+from ..verdict.standing import count_tests
 
 if TYPE_CHECKING:
     from ..verdict.conclude import Conclusion
@@ -183,10 +184,11 @@ def statement_of(
     tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
     for standing in conclusion.standings:
         if standing.word != "not claimed":
-            waived = standing.counts.get(WAIVED, 0)
+            waived = count_tests([standing]).get(WAIVED)
             result = _FAILED if standing.word != "conforms" else _WARNED if waived else _PASSED
             tests[result].append(f"{standing.document}/{standing.type}")
     bad = conclusion.exit_code != CONFORMS
+    any_waived = any(result.waiver is not None for result in evidence.results)  # also in a type that is not claimed
     configuration = {"suite": header["suite"]["digest"], "results.jsonl": results}
     if header["backend"]["digest"]:
         configuration["adapter"] = header["backend"]["digest"]
@@ -195,7 +197,7 @@ def statement_of(
         "subject": _subjects(evidence.footer.get("subject", {}), header["backend"]["digest"] or results),
         "predicateType": _TEST_RESULT,
         "predicate": {
-            "result": _FAILED if bad else _WARNED if tests[_WARNED] else _PASSED,
+            "result": _FAILED if bad else _WARNED if any_waived else _PASSED,
             "configuration": _files(configuration),
             "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
             EXTENSION: {

@@ -28,7 +28,7 @@ from ..runner.run_suite import ClaimsDiffer, Order, certify, chosen_rows, descri
 from ..runner.shards import find_shard_gap
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
-from ..system.late import go_on
+from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
 from ..system.terminal import say
 from ..verdict.conclude import Conclusion, conclude_evidence
@@ -157,7 +157,11 @@ def conclude_and_report(
 
     `partial_ok`: a good shard gives 0. Its reports say that it is incomplete.
     """
-    conclusion = conclude_evidence(plan, evidence)
+    try:
+        conclusion = conclude_evidence(plan, evidence)
+    except Exception as error:  # the evidence is whole, and says nothing of what is wrong with the suite
+        then = f"; {_how_to_continue(out, evidence)}" if out is not None else ""
+        raise Usage(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
     if out is not None:
         write_reports(out, plan, evidence, conclusion)
     conclusion = _accept_shard(plan, evidence, conclusion) if partial_ok else conclusion

@@ -120,6 +120,6 @@ def _target_words(environment: Environment) -> Iterator[str]:
 
 def words_of_tests(environment: Environment, clone: Path) -> list[str]:
     """Return the words of pytest for the suite's own tests of an environment's backends."""
-    folder = clone / "conformance" / "tests"
+    folder = clone / "tests"
     files = [str(path.relative_to(clone)) for pattern in TESTS for path in sorted(folder.glob(pattern))]
     return ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", environment.tests or "", *files]

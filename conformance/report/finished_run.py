@@ -12,7 +12,7 @@ from ..evidence.command import folder_words, run_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
-from ..model import BAD, NOT_RUN, Claims, Verdict
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
 from ..model.verdicts import WORDS
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
@@ -200,8 +200,13 @@ class FinishedRun:
         if self.conclusion.exit_code in VOIDS_VERDICTS:
             verdicts = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in verdicts.items()}
         return {
-            document: verdicts.get(document, (NOT_RUN, f"{document}: nothing of it was in the target of this run"))
-            for document in self.plan.suite.spec.documents
+            name: verdicts.get(name)
+            or (
+                (NOT_RUN, f"{name}: nothing of it was in the target of this run")
+                if self.claims.offers(document.operation)
+                else (NOT_CLAIMED, f"{name}: {document.operation} is not claimed, and so not called")
+            )
+            for name, document in self.plan.suite.spec.documents.items()
         }
 
     @property

@@ -16,10 +16,11 @@ def go_on(what: str, tell: Callable[[str], object]) -> Iterator[None]:
     except BrokenPipeError:  # the reader had enough
         raise
     except Exception as error:
-        tell(f"{what}: {_reason(error)}")
+        tell(f"{what}: {describe_failure(error)}")
 
 
-def _reason(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
+    """Say in a line what went wrong in the suite, or with a file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return f"the suite failed with {type(error).__name__}: {shorten(' '.join(str(error).split()), 200)}"

@@ -29,6 +29,7 @@ from .sentences import (
     write_sentences,
 )
 from .standing import (
+    FAILED,
     Blames,
     RowGroup,
     Standing,
@@ -134,11 +135,12 @@ def conclude(
             standing = by_standing.setdefault((document, row.type), [])
             if document in within:
                 standing.append(group)
-        if not within and fails(group.verdicts[document] for document in about):
+        if not within and not FAILED.isdisjoint(group.verdicts[document] for document in about):
             unclaimed.append(group)
         if row.type not in row.signature.types:
             unlisted.append(group)
-    deaths = describe_failures_in_unclaimed_types(unclaimed)
+    deaths = describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))
+    waived = describe_failures_in_unclaimed_types(each for each in unclaimed if not fails(each.verdicts.values()))
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
     if escaped:
@@ -146,6 +148,7 @@ def conclude(
         code, why = UNTRUSTED, f"the harness caught itself lying: {lie}"
     else:
         code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
+        why += f"; waived: {waived}" if waived and code == CONFORMS else ""
         code, why = _limit_to_suite(plan.suite, code, why)
     if code in VOIDS_VERDICTS:
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
@@ -153,6 +156,7 @@ def conclude(
     sentences = tuple(write_sentences(standings, claims, target, limit))
     notes = (
         *([deaths] if deaths and deaths != why else []),
+        *([f"waived: {waived}"] if waived else []),
         *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
         *note_unclaimed_passes(groups, claims),
         *note_failures_in_unlisted_types(unlisted),
@@ -219,7 +223,7 @@ def _exit_code(
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:
-        return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[0])}"
+        return INCOMPLETE, f"incomplete: {gaps[0].document} for {gaps[0].type}: {describe_gap(gaps[:1])}"
     if not any(standing.word == "conforms" for standing in standings):
         return INCOMPLETE, "incomplete: nothing was shown for any document and type"
     waived = tests[WAIVED]

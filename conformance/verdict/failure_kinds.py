@@ -12,6 +12,7 @@ from ..evidence.results import Evidence, Target
 from ..model import BAD, WAIVED, Case, Claims, Result, Verdict, fails
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row
+from ..run.judge import UNCLAIMED
 from ..system.terminal import count_noun
 from .blame import HEAVIEST_FIRST, Blamed
 from .standing import Blames, has_standing, judged_documents
@@ -35,6 +36,10 @@ class FailureKind:
     @property
     def about(self) -> str:
         """Name the blame, the rule and the number of tests."""
+        if self.blamed is None and self.diagnosis.endswith(
+            UNCLAIMED
+        ):  # in a type that is not claimed, which has no tests
+            return f"refuse-illegal-calls · {count_noun(len(self.members), 'row')}"
         about = f"{self.blamed.blame}: {self.blamed.premise.rule}" if self.blamed else self.members[0][0].case.rule
         return f"{about} · {count_noun(self.tests, 'test')}"
 

@@ -14,6 +14,7 @@ from ..meaning.chains import fill_unknown
 from ..meaning.clauses import condition
 from ..meaning.contract import Entry
 from ..model import FAIL, PASS, Result, Rule
+from ..plan.facets import RUNTIME_SHAPE
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
@@ -34,7 +35,7 @@ class Need(NamedTuple):
     @property
     def is_general(self) -> bool:
         """Ask whether nearly every call has such a need, so that it explains a rejection only if it is never met."""
-        return self.rule == SAME_RANK or self.facet.partition(":")[0] in TYPES
+        return self.rule == SAME_RANK or self.facet.partition(":")[0] in (*TYPES, RUNTIME_SHAPE)
 
 
 class Needs:

@@ -38,7 +38,7 @@ def _verdict(document: str, group: list[Standing], target: Target) -> str:
         if word == "does not conform":
             detail = f" ({describe_blames(group)})"
         elif word == "incomplete":
-            detail = f" ({describe_gap(by_word[word][0])})"
+            detail = f" ({describe_gap(by_word[word])})"
         if waived := count_tests(by_word[word]).get(WAIVED):
             detail += f" with {waived} waived"
         preposition = {"conforms": f"conforms to {document}", "does not conform": f"does not conform to {document}"}
@@ -66,7 +66,7 @@ def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
 
 
 def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
-    """Say how many tests fail although their type is not claimed, because they did more than answer; empty if none."""
+    """Say how many rows fail although their type is not claimed, because they did more than answer; empty if none."""
     failing: Counter[str] = Counter()
     for group in groups:
         failing[group.rows[0].type] += len(group.rows)
@@ -74,8 +74,8 @@ def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
         return ""
     types = f"{join_names(sorted(failing))}, which {'are' if len(failing) > 1 else 'is'} not claimed"
     if failing.total() == 1:
-        return f"one test in {types}, crashes, hangs or damages memory"
-    return f"{failing.total():,} tests in {types}, crash, hang or damage memory"
+        return f"one row in {types}, crashes, hangs or damages memory"
+    return f"{failing.total():,} rows in {types}, crash, hang or damage memory"
 
 
 def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, VERDICTS, Blame, Claims, Result, Verdict, Word
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, VERDICTS, WAIVED, Blame, Claims, Result, Verdict, Word
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
+
+FAILED = BAD | {WAIVED}
+"""Verdicts that count wherever they are: a row that fails is a test also if the backend does not claim its facets."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Standing:
     @property
     def not_counted(self) -> Mapping[Verdict, int]:
         """Verdicts of the rows that are no tests: those in facets that are not claimed, and that do not fail."""
-        return {verdict: number for verdict, number in self.optional.items() if verdict not in BAD}
+        return {verdict: number for verdict, number in self.optional.items() if verdict not in FAILED}
 
 
 def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
@@ -56,7 +59,7 @@ def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
     counts: Counter[Verdict] = Counter()
     for standing in standings:
         counts.update(standing.counts)
-        counts.update({verdict: number for verdict, number in standing.optional.items() if verdict in BAD})
+        counts.update({verdict: number for verdict, number in standing.optional.items() if verdict in FAILED})
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
@@ -115,7 +118,7 @@ def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: 
     """Return the tests that a row is, by document: those that `count_tests` counts."""
     required = is_required(row, claims)
     judged = ((document, verdicts[document]) for document in judged_documents(row, target, claims))
-    return {document: verdict for document, verdict in judged if required or verdict in BAD}
+    return {document: verdict for document, verdict in judged if required or verdict in FAILED}
 
 
 Blames = Mapping[str, Mapping[str, Blamed]]
@@ -177,12 +180,12 @@ def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshow
     return "incomplete" if unshown or counts.get(NOT_CLAIMED) else "conforms"
 
 
-def describe_gap(standing: Standing) -> str:
-    """Say what keeps a standing from `conforms`."""
-    if not_run := standing.counts.get(NOT_RUN):
+def describe_gap(standings: Sequence[Standing]) -> str:
+    """Say what keeps standings with the same word from `conforms`."""
+    if not_run := count_tests(standings).get(NOT_RUN):
         return f"{count_noun(not_run, 'test')} not run"
-    if standing.word == "nothing shown":
+    if standings[0].word == "nothing shown":
         return "nothing passed"
-    if standing.unshown:
-        return f"no pass for the rule{'s' if len(standing.unshown) > 1 else ''} {', '.join(standing.unshown)}"
-    return standing.word
+    if unshown := list(dict.fromkeys(rule for standing in standings for rule in standing.unshown)):
+        return f"no pass for the rule{'s' if len(unshown) > 1 else ''} {', '.join(unshown)}"
+    return standings[0].word

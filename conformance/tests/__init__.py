@@ -1,1 +1,0 @@
-"""What the suite promises about itself: `pytest --pyargs conformance`."""

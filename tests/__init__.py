@@ -1,0 +1,1 @@
+"""What the suite promises about itself."""

@@ -1,0 +1,276 @@
+"""Whatever a backend is or does, it gets one clear message or one clear verdict, and the run goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.evidence.results import read
+from conformance.model import Crashed, Outcome, Result
+from conformance.plan.rows import Plan
+from conformance.run.row import run
+
+from .. import miniatures
+from ..small import Command, command, mini, reporting
+from ..without_planted import count_failures
+from .adapters import backend, plan
+
+__all__ = ["backend", "command", "plan", "reporting"]
+
+
+# ── what cannot be started ────────────────────────────────────────────────────────────────────────
+NAMED = {
+    "nmupy": "did you mean 'numpy'",
+    "": "unknown backend ''",
+    "no such": "bundled are",
+    "no.such.module:It": "No module named 'no'",
+    "tests.miniatures:Plian": "has no class 'Plian'; its classes are",
+    "tests.miniatures:ALL": "'ALL' is no class",
+    "tests.miniatures:": "has no class ''",
+    ":It": "cannot be started",
+    "no/such/file.py:It": "no such file; give the path",
+    "mine.py": "name the file and the class: mine.py:Class",
+    "tests.miniatures:Plain@moon": "has no choice of device",
+    "broken:zero-flag-ingored": "did you mean 'zero-flag-ignored'",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_backend_that_is_not_there_ends_with_3_and_one_line(command: Command, name: str) -> None:
+    said = command.run(name).expect(3)
+    assert said.out == ""
+    assert NAMED[name] in said.err
+    assert len(said.err.splitlines()) == 1
+    assert not (command.out / "results.jsonl").exists()
+
+
+WRITTEN = {
+    "does not parse": ("def It(:", "SyntaxError"),
+    "import fails": ("import no_such_library", "No module named 'no_such_library'; install what it needs"),
+    "import raises": ("raise ValueError('at once')", "cannot be started: ValueError: at once ("),
+    "a function": ("def It(src, shape, special_zero): return src", "'It' is a function; an adapter is a class"),
+    "import exits": ("raise SystemExit(0)", "cannot be started: SystemExit: 0"),
+    "import raises what is no Exception": (
+        "class Odd(BaseException): pass\nraise Odd('odd')", "cannot be started: Odd: odd"),
+    "construction raises": ("class It(Right):\n def __init__(self): raise OSError('no device')", "OSError: no device"),
+    "construction wants more": ("class It(Right):\n def __init__(self, device): pass", "TypeError"),
+    "nothing in it": ("class It: pass", "has no `identity`"),
+    "no claims": ("class It:\n identity = Identity('x', '1')", "has no `claims`"),
+    "no compile": ("class It:\n identity, claims = Identity('x', '1'), Claims(())", "has no `compile`"),
+    "compile is data": ("class It:\n identity, claims, compile = Identity('x', '1'), Claims(()), 3", "not a method"),
+    "no reshape": ("class It(FunctionAdapter):\n name, version = 'x', '1'", "does not define reshape"),
+    "no name": ("class It(Right):\n name = ''", "give Identity(name, version), both text, and a name not empty"),
+    "a name that is a number": ("class It(Right):\n name = 3", "give Identity(name, version), both text"),
+    "no version": ("class It(Right):\n version = None", "give Identity(name, version), both text"),
+    "an identity that is text": ("class It(Right):\n identity = 'x'", "give Identity(name, version)"),
+    "an identity that raises": ("class It(Right):\n @property\n def identity(self): raise KeyError('x')", "KeyError"),
+    "a detail that is no pair": ("class It(Right):\n identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
+    "a detail that is a number": (
+        "class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))", "give pairs of text"),
+    "claims that are a list": ("class It(Right):\n claims = ['x']", "give Claims(operations, leaves_out, "),
+    "claims with text": ("class It(Right):\n claims = Claims('StaticReshape')", "two tuples and a bool"),
+    "an operation that is none": ("class It(Right):\n operations = ('Reshape',)", "claims an operation 'Reshape'"),
+    "an operation that is a number": ("class It(Right):\n operations = (3,)", "has 3, where the name of"),
+    "a facet that is none": ("class It(Right):\n leaves_out = ('zeros',)", "'zeros', which is no facet; there are"),
+    "a rule for a facet": ("class It(Right):\n leaves_out = ('zero-copies',)", "'zero-copies', which is no facet"),
+    "a facet that is a number": ("class It(Right):\n leaves_out = (3,)", "has 3, where the name of"),
+    "a layout that is none": (
+        "class It(Right):\n leaves_out = ('layout:revered',)", "no facet; did you mean 'layout:reversed'?"),
+    "a layout that every backend takes": (
+        "class It(Right):\n leaves_out = ('layout:dense',)", "'layout:dense', which is no facet"),
+    "a layout that shares the facet of another": (
+        "class It(Right):\n leaves_out = ('layout:swapped',)", "did you mean 'layout:transposed'?"),
+    "a type that is none": ("class It(Right):\n leaves_out = ('type:float',)", "'type:float', which is no facet"),
+    "a number of another family than rank": (
+        "class It(Right):\n leaves_out = ('layout:65',)", "'layout:65', which is no facet; did you mean 'layout"),
+    "a rank that no case has": ("class It(Right):\n leaves_out = ('rank:66',)", "did you mean 'rank:65'?"),
+    "a rank of nothing": ("class It(Right):\n leaves_out = ('rank:0',)", "did you mean 'rank:1'?"),
+    "a length that is no limit": (
+        "class It(Right):\n leaves_out = ('length:2^32',)", "did you mean 'length:2^31'?"),
+    "an identity that is a plain tuple": (
+        "class It(Right):\n identity = ('it', '1', ())", "give Identity(name, version)"),
+    "a rank that is none": ("class It(Right):\n leaves_out = ('rank:many',)", "'rank:many', which is no facet"),
+    "a member of what has none": (
+        "class It(Right):\n leaves_out = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
+    "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero = True`"),
+    "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
+    "another bug": ("class It(Right):\n refusals = (ValueError, AttributeError)", "`refusals` names AttributeError"),
+    "more than everything": ("class It(Right):\n refusals = (BaseException,)", "`refusals` names BaseException"),
+    "leaves_out without a comma": (
+        "class It(Right):\n leaves_out = ('declared')",
+        "`leaves_out` is 'declared'; write ('declared',), with the comma"),
+    "a refusal without a comma": ("class It(Right):\n refusals = ValueError", "write (ValueError,), with the comma"),
+    "everything for a refusal": ("class It(Right):\n refusals = (Exception,)", "`refusals` names Exception"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_a_backend_that_is_none_ends_with_3_and_one_line(command: Command, backend: Any, what: str) -> None:
+    text, words = WRITTEN[what]
+    said = command.run(backend(text)).expect(3, err=words)
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("what", ["import raises", "import exits", "no reshape", "a facet that is none"])
+def test_the_same_is_said_from_a_process(command: Command, backend: Any, what: str) -> None:
+    text, words = WRITTEN[what]
+    said = command.run(backend(text), "--isolation", "worker").expect(3, err=words)
+    assert len(said.err.splitlines()) == 1
+
+
+def test_a_file_that_is_meant_is_named(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_mine.py").write_text("class It: pass\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert "name the file and the class: ./of_mine.py:Class" in command.run("of_mine").err
+    assert "write ./of_mine.py:It" in command.run("of_mine:It").err
+
+
+def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: Any) -> None:
+    said = command.run(backend("class Other(Right): pass"))
+    assert said.err.rstrip().endswith("its classes are Other, Right")
+
+
+@pytest.mark.parametrize("body", ["return np.reshap(src, shape)", "return np.reshape(src, 'x')"])
+def test_an_error_of_the_adapter_says_where(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    monkeypatch.setattr("conformance.runner.planted_backends.count_failures", count_failures)
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import numpy as np\nfrom conformance.adapter import FunctionAdapter\n\n\nclass It(FunctionAdapter):\n"
+        f"    name, version = 'it', '1'\n\n    def reshape(self, src, shape, special_zero):\n        {body}\n",
+        encoding="utf-8",
+    )
+    command.run(f"{path}:It", "-k", "flattens", "--isolation", "worker")
+    details = {result.detail for result in read(command.out / "results.jsonl").results if result.detail}
+    assert len(details) == 1, details
+    assert details.pop().startswith(("adapter error: AttributeError: ", "adapter error: TypeError: "))
+    assert all(
+        "(mine.py:9)" in (result.detail or "(mine.py:9)") for result in read(command.out / "results.jsonl").results
+    )
+
+
+# ── what answers nonsense ─────────────────────────────────────────────────────────────────────────
+def by_kind(results: list[Result]) -> dict[str, list[Result]]:
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        found.setdefault(result.outcome.kind, []).append(result)
+    return found
+
+
+def passed(results: list[Result]) -> list[Result]:
+    return [each for each in results if "pass" in each.verdicts.values() and each.outcome.kind == "tensor"]
+
+
+@pytest.mark.parametrize("kind", miniatures.Answers.KINDS)
+def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
+    adapter = miniatures.Answers()
+    adapter.kind = kind
+    results = list(run(plan.rows, adapter))
+    assert len(results) == len(plan.rows)
+    assert not passed(results)
+    if kind in ("more elements than there can be", "a length below 0"):  # a tensor for all we know, of wrong dims
+        assert set(by_kind(results)) == {"tensor", "rejected"}
+        return
+    assert set(by_kind(results)) == {"error", "rejected"}
+    for each in by_kind(results)["error"]:
+        assert set(each.verdicts.values()) == {"error"}
+        assert each.diagnosis == "adapter error"
+        assert each.outcome.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("None", "run returned NoneType, not a Tensor or a NumPy array"),
+        ("list", "run returned list, not a Tensor"),
+        ("object array", "run returned an array of object, which is no element type"),
+        ("big-endian array", "run returned a big-endian array of >f4"),
+        ("an unknown type", "a Tensor of type 'f8'"),
+        ("too few strides", "with 1 strides"),
+    ],
+)
+def test_what_was_returned_is_named(plan: Plan, kind: str, words: str) -> None:
+    adapter = miniatures.Answers()
+    adapter.kind = kind
+    assert words in str(next(run(plan.rows, adapter)).outcome.message)
+
+
+@pytest.mark.parametrize("stage", [miniatures.RaisesInCompile, miniatures.RaisesInRun])
+@pytest.mark.parametrize("what", miniatures.RAISED)
+def test_whatever_is_raised_is_a_verdict_and_the_run_goes_on(
+    plan: Plan, stage: type[miniatures.RaisesInCompile], what: str
+) -> None:
+    adapter = stage()
+    adapter.what = what
+    results = list(run(plan.rows, adapter))
+    due = {"MemoryError": {"fail"}}.get(what, {"fail"} if what.startswith("Unsupported") else {"error"})
+    assert [each.row for each in results] == [row.id for row in plan.rows]
+    assert {verdict for each in results for verdict in each.verdicts.values()} == due
+    assert all(len(str(each.outcome.message)) < 3000 for each in results)
+    if what.startswith("Rejected"):
+        assert "the stage is compile or run, the message text" in str(results[0].outcome.message)
+
+
+@pytest.mark.parametrize("adapter", [miniatures.Deep(), miniatures.NoProgram()])
+def test_a_compilation_that_comes_to_nothing_is_an_error(plan: Plan, adapter: miniatures.Bent) -> None:
+    results = list(run(plan.rows[:30], adapter))
+    assert {verdict for each in results for verdict in each.verdicts.values()} == {"error"}
+
+
+def test_a_program_that_died_is_compiled_again_for_the_next_step(plan: Plan) -> None:
+    class DiesOnce(miniatures.Bent):
+        """Dies at its first call."""
+
+        compiled = 0
+
+        def compile(self, graph: Any) -> Any:
+            self.compiled += 1
+            return miniatures.Ran(dies) if self.compiled == 1 else super().compile(graph)
+
+    def dies(*_: Any) -> None:
+        raise Crashed("SIGSEGV")
+
+    adapter = DiesOnce()
+    row = next(r for r in plan.rows if r.id == "two-calls[DynamicReshape-1-f32-s32]")
+    (result,) = run([row], adapter)
+    assert adapter.compiled == 2
+    assert [outcome.kind for outcome in result.outcomes] == ["crash", "tensor"]
+    assert result.outcomes[1] == Outcome("tensor", "f32", (4, 3))
+    assert result.step == 0
+    assert set(result.verdicts.values()) == {"fail"}
+
+
+def test_an_interrupt_by_a_person_is_not_taken_for_the_backends(plan: Plan) -> None:
+    class Interrupted(miniatures.Bent):
+        """Stands for a person at the keyboard."""
+
+        def compile(self, graph: Any) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run(plan.rows, Interrupted()))
+
+
+def test_nor_is_one_while_a_backend_is_begun(backend: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load_adapter(backend("class It(Right):\n def __init__(self):\n  raise KeyboardInterrupt"))
+
+
+def test_errors_are_the_adapters_and_end_with_1(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = reporting
+    for what in ("surrogates", "unwritable", "SystemExit"):
+        monkeypatch.setattr(miniatures.RaisesInRun, "what", what)
+        said = command.run(mini("RaisesInRun")).expect(1, out=["does not conform", "adapter error"])
+        assert all(character.isprintable() or character == "\n" for character in said.out)
+        assert read(command.out / "results.jsonl").footer["verdicts"]["pass"] == 0
+
+
+def test_a_name_that_no_file_can_have_is_no_obstacle(reporting: Command, backend: Any) -> None:
+    command = reporting
+    command.run(backend("class It(Right):\n name, version = '../*<b>|', '?'")).expect(1)
+    assert read(command.out / "results.jsonl").header["backend"]["name"] == "../*<b>|"

@@ -1,0 +1,238 @@
+"""What `conformance explain CASE --backend NAME` writes runs without the suite, and shows what the suite saw."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from array import array
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter import CannotStart, bundled_backends
+from conformance.adapters import repro
+from conformance.isolate.backend import use_backend
+from conformance.load.cases import load_suite
+from conformance.model import Unsupported
+from conformance.plan.memory import patterns, volume_of
+from conformance.plan.rows import Row, plan_of
+from conformance.run.row import run
+from tests.small import Cli
+
+SEEN = (
+    "copies-by-index-not-in-turn", "volume-too-small", "zero-copies-from-the-tensor-between",
+    "too-few-between-although-the-ends-fit", "transposed-src-regroups", "broadcast-src-flattens",
+    "offset-src-regroups", "padded-src-regroups", "infer-moves", "answers-after-two-infers",
+    "empty-copies-a-zero-and-a-length", "literal-zeros-of-empty-replace-every-length", "one-element-to-scalar",
+    "shape-is-a-scalar", "special-zero-is-missing", "one-input-too-many", "every-length-is-declared",
+    "declared-empty-but-holds-elements", "an-axis-beside-the-attributes", "f32-declared-as-f16",
+    "elements-to-rank-fourteen", "in-place-regroups",
+    "known-volume-equal-only-in-64-bits", "minus-two-on-one-element", "dst-columns-lie-together",
+)  # fmt: skip
+"""Cases of every kind, with types each has; calls that no script of a backend can make are left out."""
+IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
+BACKENDS = [
+    name for name, known in bundled_backends().items() if known.module in repro.WRITERS and name != "torch-inductor"
+]
+DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
+TYPES = {
+    "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
+    "tensor(float)": "f32", "paddle.float32": "f32", "dtype.float": "f32",
+    "paddle.bfloat16": "bf16", "bfloat16": "bf16", "torch.bfloat16": "bf16", "mlx.core.bfloat16": "bf16",
+    "<dtype: 'bfloat16'>": "bf16", "tensor(bfloat16)": "bf16",
+}  # fmt: skip
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    return plan_of(load_suite()).rows
+
+
+def writer(backend: str) -> Any:
+    return importlib.import_module(f"conformance.adapters.repro.{repro.WRITERS[bundled_backends()[backend].module]}")
+
+
+def chosen(backend: str) -> dict[Row, str]:
+    """A row of each case seen, for each way of giving shape, with its script."""
+    found: dict[tuple[str, str], tuple[Row, str]] = {}
+    for row in rows():
+        if row.case.id not in (*SEEN, *IN_BF16) or row.type != ("bf16" if row.case.id in IN_BF16 else "f32"):
+            continue
+        key = (row.case.id, row.given)
+        if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
+            try:
+                found[key] = row, writer(backend).write_script(row, backend)
+            except Unsupported:
+                continue
+    return dict(found.values())
+
+
+# ── what is written ───────────────────────────────────────────────────────────────────────────────
+def test_a_script_holds_the_very_words_of_src() -> None:
+    for source in {step.source for row in rows()[::7] if is_short(row) for step in row.steps}:
+        words = eval(repro.words(source), {"array": array})
+        assert words.tobytes() == patterns(source).tobytes(), source
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_script_of_each_facet_is_python(backend: str) -> None:
+    check_scripts(backend, of_each_facet())
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_script_is_python(backend: str) -> None:
+    check_scripts(backend, {row.case.id: row for row in rows() if not row.case.large}.values())
+
+
+@cache
+def of_each_facet() -> tuple[Row, ...]:
+    """Rows of the fewest elements that a facet has, but of more than one if it can be: scripts hold all of them."""
+    by_size = sorted(filter(is_short, rows()), key=lambda row: (size_of(row) > 1, -size_of(row)))
+    by_facet = {facet: row for row in by_size for facet in row.facets}
+    return tuple({row.id: row for row in by_facet.values()}.values())
+
+
+def is_short(row: Row) -> bool:
+    return not row.case.large and size_of(row) < 5000
+
+
+def size_of(row: Row) -> int:
+    return sum(volume_of(step.src) for step in row.case.steps)
+
+
+def check_scripts(backend: str, chosen: Iterable[Row]) -> None:
+    for row in chosen:
+        try:
+            text = writer(backend).write_script(row, backend)
+        except Unsupported:
+            continue
+        ast.parse(text)
+        assert "conformance" not in text
+
+
+def test_the_head_says_what_is_due_and_how_to_run_it(cli: Cli) -> None:
+    script = cli("explain", "volume-too-small", "--backend", "torch").expect(0).out
+    head = ast.get_docstring(ast.parse(script)) or ""
+    assert "volume-too-small[StaticReshape-f32] on torch" in head
+    assert "a refusal: breaks same-volume" in head
+    assert "pip install torch" in head
+
+
+def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
+    row = "volume-too-small[DynamicReshape-1-bf16-s32]"
+    assert row in cli("explain", row, "--backend", "openvino").expect(0).out.partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["volume-too-smal", "--backend", "torch"], "did you mean 'volume-too-small'?"),
+        (["volume-too-small", "--backend", "torhc"], "did you mean 'torch'?"),
+        (["volume-too-small", "--backend", "reference"], "try numpy"),
+        (["volume-too-small", "--backend", "torch", "--c"], "--c is for onednn"),
+        (["volume-too-small", "--c"], "--c goes with --backend onednn"),
+        (
+            ["every-length-is-declared", "--backend", "torch"],
+            "no script for torch can make the call of every-length-is-declared: it needs declared",
+        ),
+        (["shape-entries-in-reverse", "--backend", "torch"], "it needs shape-strides"),
+        (["two-nodes-take-one-src", "--backend", "torch"], "it needs shared-src"),
+        (["shape-is-a-scalar", "--backend", "onednn"], "it needs form:shape-rank"),
+        (["shape-is-a-scalar", "--backend", "onednn", "--c"], "it needs form:shape-rank"),
+        (["two-nodes-take-one-shape", "--backend", "torch"], "it needs shared-shape"),
+        (["programs-run-at-the-same-time", "--backend", "torch"], "it needs threads"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(words: list[str], message: str, cli: Cli) -> None:
+    said = cli("explain", *words).expect(2, err=message).err
+    assert said.count("\n") == 1
+
+
+# ── what it shows ─────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None:
+    scripts = chosen(backend)
+    seen = outcomes(backend, list(scripts))
+    calm: list[tuple[Row, Path]] = []
+    wild: list[tuple[Row, Path]] = []
+    for number, (row, text) in enumerate(scripts.items()):
+        if seen[row.id] == ["none"]:  # the backend does not claim the operation
+            continue
+        path = tmp_path / f"{number}.py"
+        path.write_text(text, encoding="utf-8")
+        (wild if "crash" in seen[row.id] else calm).append((row, path))
+    told = said([sys.executable, "-c", DRIVER, *(str(path) for _, path in calm)]).split("==\n")[1:]
+    assert len(told) == len(calm)
+    for (row, _), text in zip(calm, told, strict=True):
+        assert steps(text) == seen[row.id], row.id
+    for row, path in wild:
+        assert steps(said([sys.executable, str(path)]))[-1:] == ["crash"], row.id
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
+    library = os.environ.get("ONEDNN_LIBRARY")
+    if not library:
+        pytest.skip("needs ONEDNN_LIBRARY, to link with")
+    scripts = chosen("onednn")
+    seen = outcomes("onednn", list(scripts))
+    for number, row in enumerate(scripts):
+        source, program = tmp_path / f"{number}.c", tmp_path / str(number)
+        source.write_text(
+            importlib.import_module("conformance.adapters.repro.onednn_c").write_script(row), encoding="utf-8"
+        )
+        rpath = f"-Wl,-rpath,{Path(library).parent}"
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, library, rpath], check=True)
+        told = steps(said([str(program)]))
+        assert told == seen[row.id][: len(told)], row.id
+        assert len(told) == len(seen[row.id]) or told[-1] == "crash"
+
+
+def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
+    """What the suite saw at each step: type and dims, a refusal or a crash.
+
+    oneDNN refuses bf16 on a processor without it. The adapter calls that unsupported; a script shows the refusal.
+    """
+    words = {"unsupported": "rejected"}
+    try:
+        with use_backend(backend, "worker") as adapter:
+            results = list(run(rows, adapter))
+    except CannotStart as cannot:
+        pytest.skip(str(cannot))
+    seen = {}
+    for result in results:
+        seen[result.row] = [
+            f"{o.type}{list(o.dims or ())}" if o.kind == "tensor" else words.get(o.kind, o.kind)
+            for o in result.outcomes
+        ]
+    return seen
+
+
+def said(command: list[str]) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=False).stdout
+
+
+def steps(text: str) -> list[str]:
+    """The same from a script's output, in which a library may have its say before the answer."""
+    found = []
+    for told in re.split(r"^step \d+:", text, flags=re.MULTILINE)[1:]:
+        answered = re.search(r"^ ?answered (.+?) (\[.*?\]), ", told, re.MULTILINE)
+        if answered:
+            found.append(f"{TYPES.get(answered[1], answered[1])}{answered[2]}")
+        else:
+            found.append("rejected" if re.search("^ ?refused: ", told, re.MULTILINE) else "crash")
+    return found

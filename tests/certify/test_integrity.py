@@ -1,0 +1,180 @@
+"""A yes comes from what a run wrote and from nothing else: not from a file in its place."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.evidence.results import read
+from conformance.isolate.process.process_memory import MemoryReader
+from conformance.system.files import lock_folder
+
+from .. import small
+from ..processes import run_command
+from ..pytest_plugin.done import Done
+from ..small import Command, command, mini
+from ..some_slow import some_slow
+
+__all__ = ["command"]
+
+
+MEDDLES = """
+import os
+from pathlib import Path
+from conformance.adapters.reference import Reference
+from conformance.model import Identity
+import numpy as np
+
+OUT, FORGED = Path({out!r}), Path({forged!r})
+NAME = OUT / "results.jsonl"
+PART = OUT / "results.jsonl.part"
+
+class Mine(Reference):
+    identity = Identity("mine", "1")
+    calls = 0
+    def copy_elements(self, src, dst, may_overwrite):
+        Mine.calls += 1
+        if Mine.calls == 40:
+            {act}
+        return np.zeros_like(super().copy_elements(src, dst, may_overwrite))
+"""
+ACTS = {
+    "a forged file under the final name": ("NAME.write_bytes(FORGED.read_bytes())", 1),
+    "a forged file renamed into the place of the unfinished one": (
+        "(OUT / 'x').write_bytes(FORGED.read_bytes()); os.replace(OUT / 'x', PART)", 5,
+    ),
+    "a forged file written over the unfinished one": ("PART.write_bytes(FORGED.read_bytes())", 5),
+    "the unfinished file removed": ("PART.unlink()", 5),
+    "a link in place of the unfinished file": ("PART.unlink(); PART.symlink_to(FORGED)", 5),
+    "a folder under the final name": ("NAME.mkdir()", 5),
+}  # fmt: skip
+IN_A_WORKER = ("a forged file under the final name", "a forged file renamed into the place of the unfinished one")
+"""Acts of a backend in a process of its own, one for each exit code; the files are the same to the others."""
+
+
+@pytest.mark.parametrize("what", ACTS)
+def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
+    command: Command, tmp_path: Path, what: str
+) -> None:
+    act, code = ACTS[what]
+    forged = tmp_path / "forged"
+    assert command.run("reference", out=forged).code == 0
+    out = tmp_path / "out"
+    text = MEDDLES.format(out=str(out), forged=str(forged / "results.jsonl"), act=act)
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    isolation = "worker" if what in IN_A_WORKER else "none"
+    said = command.run(f"{tmp_path / 'mine.py'}:Mine", "--isolation", isolation, out=out).expect(code)
+    if code == 5:
+        assert "was changed while the run wrote it; no verdict holds, run again" in said.err
+        assert not (out / "results.jsonl").is_file()
+    else:
+        assert read(out / "results.jsonl").header["backend"]["name"] == "mine"
+    assert "the whole target conforms" not in said.out
+
+
+@pytest.mark.parametrize("isolation", ["none", pytest.param("worker", marks=pytest.mark.slow)])
+def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_path: Path, isolation: str) -> None:
+    """The suite imports some of its own modules only once the backend has run."""
+    planted = "import os\nprint('exit 0: the whole target conforms', flush=True)\nos._exit(0)\n"
+    text = "from conformance.adapters.reference import Reference\nimport numpy as np\n"
+    text += f"for name in ('html', 'heapq', 'xml', 'difflib'):\n    open(name + '.py', 'w').write({planted!r})\n"
+    text += "class Zeros(Reference):\n    def copy_elements(self, *given):\n"
+    text += "        return np.zeros_like(super().copy_elements(*given))\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    (tmp_path / "here").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(small.ROOT)}
+    words = "run", "../mine.py:Zeros", "--isolation", isolation, "--type", "f32", "--hunt", "0"
+    done = run_command(*words, "--cases", small.cases(tmp_path), cwd=tmp_path / "here", env=environment)
+    assert (tmp_path / "here" / "html.py").is_file()
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "does not conform" in done.stdout
+
+
+def test_a_backend_of_pytest_that_waits_for_the_reports_cannot_replace_them(command: Command, tmp_path: Path) -> None:
+    command.run("reference", out=tmp_path / "good")
+    text = f"""
+import os, shutil, threading, time
+from pathlib import Path
+from conformance.adapters.reference import Reference
+import numpy as np
+OUT, GOOD = Path({str(tmp_path / "out")!r}), Path({str(tmp_path / "good")!r})
+def replace():
+    while not (OUT / "results.jsonl").exists():
+        time.sleep(0.001)
+    shutil.copy(GOOD / "results.jsonl", OUT / "results.jsonl")
+threading.Thread(target=replace, daemon=True).start()
+class Zeros(Reference):
+    def copy_elements(self, *given):
+        return np.zeros_like(super().copy_elements(*given))
+"""
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    done = Done(
+        tmp_path, "-q", "--tb=no", f"--conformance-cases={command.cases}", "--conformance-out=out",
+        adapter="./mine.py:Zeros",
+    )  # fmt: skip
+    assert done.code == 1
+    assert read(tmp_path / "out" / "results.jsonl").footer["verdicts"]["fail"] > 0
+
+
+PATCHES = {
+    "what the call wrote into src": (
+        "run = Server.run\ndef quiet(self, request):\n    record, sent = run(self, request)\n"
+        "    kept = len(sent) - len(record.pop('wrote', ()))\n    return record, sent[:kept]\nServer.run = quiet\n",
+        "SpoilsSrc", "src changed",
+    ),
+    "that an earlier answer changed": (
+        "Server.add_changed_answers = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
+    ),
+    "nothing": ("", "SpoilsSrc", "src changed"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(
+    MemoryReader(os.getpid()).read([(id(0), 8)]) is None, reason="the kernel lets nobody read other processes"
+)
+@pytest.mark.parametrize("what", some_slow(PATCHES, [what for what in PATCHES if what != "nothing"]))
+def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
+    command: Command, tmp_path: Path, what: str
+) -> None:
+    patch, name, fault = PATCHES[what]
+    imports = f"from conformance.isolate.protocol.worker import Server\nfrom tests.miniatures import {name}"
+    text = f"{imports}\n{patch}"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker").expect(1, text=fault)
+    honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
+    command.run(mini(name), "--isolation", "none")
+    assert honest == {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
+
+
+def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) -> None:
+    with lock_folder(command.out, "conformance run slow"):
+        said = command.run("reference")
+    assert said.code == 2
+    assert re.search(r"out is in use by process \d+, conformance run slow, since ", said.err)
+    assert "name another folder" in said.err
+    assert not (command.out / "results.jsonl").exists()
+    assert command.run("reference").code == 0
+
+
+@pytest.mark.slow
+def test_two_runs_that_share_a_folder_never_tell_each_others_verdict(tmp_path: Path) -> None:
+    cases, out = small.cases(tmp_path), tmp_path / "out"
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "conformance", "run", *words, "--cases", str(cases), "--out", str(out)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=small.ROOT)
+
+    for _ in range(3):
+        runs = {name: start(name) for name in ("broken:accepts-everything", "reference")}
+        for name, running in runs.items():
+            said, wrong = running.communicate(timeout=120)
+            if running.returncode == 2:
+                assert "is in use by process" in wrong
+            else:
+                assert running.returncode == (0 if name == "reference" else 1), said + wrong
+                assert said.startswith(name)

@@ -1,0 +1,173 @@
+"""What fails behind the last call loses no run: it is told, the rest is written, and the exit code is the verdict's."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from conformance.evidence.folder import REPORTS, RESULTS
+from conformance.evidence.results import part_of, read
+from conformance.hunt import write_drawn as writing
+
+from ..small import Command, reporting
+
+__all__ = ["reporting"]
+
+FAILS_WHEN_DRAWN = "broken:eight-buffers-in-turn"
+"""It passes the few cases."""
+
+
+def fail(*_: Any, **__: Any) -> NoReturn:
+    raise ZeroDivisionError("planted\nin two lines")
+
+
+def verify(command: Command) -> int:
+    return command("verify", command.out, "--cases", command.cases).code
+
+
+# ── cases that are made smaller ───────────────────────────────────────────────────────────────────
+
+
+def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
+    """Drawn row 387 once became a case with a length that its type of shape cannot hold."""
+    reporting.run("broken:counts-in-32-bits", "--hunt", "400").expect(1, out="answered an illegal call", err="")
+    evidence = read(reporting.out / RESULTS)
+    assert evidence.footer["drawn"]["failures"]
+    assert not [note for note in evidence.footer["notes"] if "the suite failed" in note]
+    assert verify(reporting) == 0
+
+
+@pytest.mark.slow
+def test_a_program_whose_products_wrap_is_reported(tmp_path: Path) -> None:
+    if not (compiler := shutil.which("cc")):
+        pytest.skip("needs cc")
+    text = (Path(__file__).parents[2] / "adapters/c/reshape.c").read_text(encoding="utf-8")
+    line = "uint64_t count = volume(src->dims, src->rank), known = volume(dims, entries);"
+    assert text.count(line) == 1
+    (tmp_path / "mine.c").write_text(text.replace(line, line.replace("= volume", "= (uint32_t)volume")))
+    subprocess.run([compiler, "-O2", "-o", "mine", "mine.c"], cwd=tmp_path, check=True, timeout=60)
+    command = [sys.executable, "-m", "conformance", "run", "cmd:./mine", "--out", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1, done
+    assert "Traceback" not in done.stderr
+    assert "the suite failed" not in done.stdout
+    assert all((tmp_path / "out" / name).is_file() for name in (RESULTS, *REPORTS))
+
+
+def test_a_failure_of_the_suite_while_a_case_shrinks_is_a_note(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "shrink", fail)
+    said = reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60").expect(1, err="")
+    note = "no smaller case is shown: the suite failed with ZeroDivisionError: planted in two lines"
+    assert note in said.text
+    evidence = read(reporting.out / RESULTS)
+    assert any(text.endswith(note) and text.startswith("drawn-0-") for text in evidence.footer["notes"])
+    assert evidence.results[-1].case is not None  # as it was drawn
+    assert "steps:" in evidence.results[-1].case
+    assert verify(reporting) == 0
+
+
+def test_a_run_that_was_cut_off_while_a_case_shrank_goes_on(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "shrink", interrupt)
+        reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60").expect(130, err="to go on, give --resume")
+    assert part_of(reporting.out / RESULTS).exists()
+    monkeypatch.setattr(writing, "shrink", fail)
+    reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60", "--resume", reporting.out).expect(1, out="no smaller case is shown")
+    assert read(reporting.out / RESULTS).footer["resumed"] > 100
+    assert all((reporting.out / name).is_file() for name in REPORTS)
+
+
+def test_a_failure_of_the_suite_while_it_judges_is_loud(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.run.one_step.judge", fail)
+    with pytest.raises(ZeroDivisionError):
+        reporting.run("reference")
+    assert not (reporting.out / RESULTS).exists()
+
+
+def test_a_failure_while_the_run_is_concluded_shows_no_verdict(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.verdict.conclude.note_unclaimed_passes", fail)
+    said = reporting.run("reference").expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
+    assert "the results are whole; `conformance report" in said.err
+    assert "Traceback" not in said.err
+
+
+# ── reports ───────────────────────────────────────────────────────────────────────────────────────
+
+RENDERERS = {
+    "report.html": "report_page.render", "junit.xml": "junit.render", "summary.md": "markdown.render",
+    "ctrf.json": "ctrf.render", "badge.json": "badge.render_endpoint", "badge.svg": "badge.render_svg",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_that_fails_takes_no_other_with_it(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(f"conformance.report.{RENDERERS[name]}", fail)
+        said = reporting.run("reference")
+    reason = f"{name} is not written: the suite failed with ZeroDivisionError: planted in two lines"
+    said.expect(0, err=[reason, "the results are whole; `conformance report"], lines=2)
+    assert {each for each in REPORTS if (reporting.out / each).is_file()} == {*REPORTS} - {name}
+    assert ("report: " in said.out) == (name != "report.html")
+    assert reporting("report", reporting.out, "--cases", reporting.cases).code == 0
+    assert (reporting.out / name).is_file()
+    assert verify(reporting) == 0
+
+
+@pytest.mark.parametrize(("backend", "code"), [("reference", 0), ("broken:zero-flag-ignored", 1)])
+def test_a_report_for_which_no_room_is_left_keeps_the_verdict(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch, backend: str, code: int
+) -> None:
+    def fill(path: Path, text: str) -> None:
+        if path.name == "junit.xml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        path.write_text(text, encoding="utf-8")
+
+    monkeypatch.setattr("conformance.report.replace_text", fill)
+    reporting.run(backend).expect(code, err="conformance: junit.xml is not written: No space left on device\n", lines=2)
+    assert {path.name for path in reporting.out.iterdir()} == {RESULTS, *REPORTS} - {"junit.xml"}
+
+
+def test_reports_that_all_fail_are_each_told(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.report.finished_run.FinishedRun.__init__", fail)
+    reporting.run("reference").expect(0, err=[f"{name} is not written: the suite failed" for name in REPORTS], lines=7)
+    assert (reporting.out / RESULTS).is_file()
+    said = reporting("report", reporting.out, "--cases", reporting.cases).expect(2, err="badge.svg is not written")
+    assert "wrote" not in said.out
+
+
+@pytest.mark.parametrize(("words", "stage"), [((), "show"), (("--quiet",), "show_answer"), (("--json",), "data_of")])
+def test_a_summary_that_fails_keeps_the_verdict(
+    reporting: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], stage: str
+) -> None:
+    monkeypatch.setattr(f"conformance.cli.run.{stage}", fail)
+    said = reporting.run("reference", *words).expect(0, err="exit 0: the whole target conforms", lines=1)
+    assert "no more of it is shown: the suite failed with ZeroDivisionError" in said.err
+    assert all((reporting.out / name).is_file() for name in REPORTS)
+
+
+def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.report.junit.render", fail)
+    monkeypatch.setattr("conformance.cli.certify.render_badge", fail)
+    words = ("certify", "broken:eight-buffers-in-turn", "--cases", reporting.cases, "--out", reporting.out)
+    said = reporting(*words).expect(1)
+    for name in ("junit.xml", "certificate.svg"):
+        assert f"{name} is not written: the suite failed with ZeroDivisionError: planted" in said.err
+    assert (reporting.out / "report.html").is_file()
+    assert (reporting.out / "certificate.html").is_file()

@@ -1,0 +1,298 @@
+"""The examples run as their README says, and what a folder adds cannot change what comes along."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.cli.main import main
+from conformance.evidence.results import read
+from conformance.load.cases import load_suite
+from conformance.load.spec import load_spec
+from conformance.model import Malformed
+from tests.small import Cli
+from tests.some_slow import some_slow
+
+DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
+OPERATION = DIALECT.parent / "operation"
+TEMPLATE = DIALECT.parents[1] / "adapters" / "template.py"
+WRITTEN = ("acme-2026.txt", "spec/sources.yaml", "spec/rules.yaml", "cases/acme.yaml", "acme.py")
+pytestmark = pytest.mark.skipif(not DIALECT.is_dir(), reason="the examples stay in the clone")
+
+
+@pytest.fixture
+def dialect(tmp_path: Path) -> Path:
+    """A copy of the example, to be spoilt."""
+    return shutil.copytree(DIALECT, tmp_path / "dialect", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture
+def private(dialect: Path) -> Path:
+    """The cases of the example, about a bundled rule."""
+    cases = dialect / "cases"
+    spoil(cases / "acme.yaml", "acme-six-entries", "dst-has-shape-rank")
+    spoil(cases / "acme.yaml", '{acme-2026: reject, "*": "T[1, 2, 1, 3, 1, 4, 1]"}', "T[1, 2, 1, 3, 1, 4, 1]")
+    return cases
+
+
+def folders(dialect: Path) -> list[str]:
+    return ["--spec", str(dialect / "spec"), "--cases", str(dialect / "cases")]
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def problems_of(dialect: Path) -> list[str]:
+    with pytest.raises(Malformed) as malformed:
+        load_suite(dialect / "spec", dialect / "cases")
+    return [str(problem) for problem in malformed.value.problems]
+
+
+# ── it works as its README says ───────────────────────────────────────────────────────────────────
+def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
+    assert sum(len((DIALECT / name).read_text(encoding="utf-8").splitlines()) for name in WRITTEN) < 60
+
+
+@pytest.mark.slow
+def test_the_dialect_is_whole_and_true_to_its_manual(cli: Cli) -> None:
+    cli("check", *folders(DIALECT), "--sources", DIALECT).expect(0, out=["acme-2026", "100 %"])
+
+
+@pytest.mark.slow
+def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, cli: Cli) -> None:
+    shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
+    blocks = {
+        name: block.split("```")[0] for block in shown for name in ("waivers", "operations") if block.startswith(name)
+    }
+    for name, block in blocks.items():
+        (tmp_path / f"{name}.yaml").write_text(block, encoding="utf-8")
+    options = ["--waivers", str(tmp_path / "waivers.yaml"), "--claims", str(tmp_path / "operations.yaml")]
+    (tmp_path / "mine.py").write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
+    words = ["run", f"{tmp_path / 'mine.py'}:Template", "--operation", "StaticReshape", "--out", str(tmp_path / "out")]
+    said = cli(*words, "--isolation", "none", *options).expect(0, out="tests waived")
+    assert not said.err
+
+
+@pytest.mark.slow
+def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
+    backend = f"{DIALECT / 'acme.py'}:Acme"
+    words = ["run", backend, *folders(DIALECT), "--document", "acme-2026", "--isolation", "none"]
+    said = cli(*words, "--out", tmp_path).expect(0).out
+    assert "conforms to acme-2026" in said
+    assert "added to what comes along: acme-2026, 2 cases" in said
+    assert "note: not counted: 327 failures outside the target; the report has all" in said
+    assert "\nfailures" not in said
+    cli("verify", tmp_path, *folders(DIALECT)).expect(0)
+
+
+@pytest.mark.slow
+def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(tmp_path: Path, cli: Cli) -> None:
+    words = ["run", "reference", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
+    standings = cli(*words).expect(1).data["standings"]
+    assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
+    rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
+    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
+    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"
+
+
+def test_the_command_that_repeats_a_failure_names_the_folders(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())
+    said = cli(
+        "run", "reference", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--hunt", 0, "--out", tmp_path
+    )
+    said.expect(1, out=f"conformance run reference --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k")
+
+
+def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
+    said = cli("diff-documents", "static-graph-v0.9", "acme-2026", "--spec", DIALECT / "spec").expect(
+        0, out="acme-six-entries"
+    )
+    command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --spec {DIALECT / 'spec'}"
+    assert command in said.out
+    words = shlex.split(command)[1:]
+    cli(*words).expect(0, out="acme-six-entries")
+
+
+def add_longest(dialect: Path) -> None:
+    """Add a rule of a largest length to the example."""
+    with (dialect / "spec" / "rules.yaml").open("a") as file:
+        file.write(
+            "  - id: acme-longest\n    must: A length of dst is at most 65535.\n    stated: {acme-2026: [4, six]}\n"
+            '    ensures: "all(n <= 65535 for n in dst)"\n'
+        )
+
+
+def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
+    add_longest(dialect)
+    call = ("meaning", "--shape=-1", "--special-zero", "true", "--spec", dialect / "spec", "--src")
+    cli(*call, 65535).expect(0, out="acme-2026          legal")
+    cli(*call, 65536).expect(0, out="breaks acme-longest")
+
+
+@pytest.mark.slow
+def test_a_case_beyond_a_largest_length_is_found_right_and_locked(dialect: Path, cli: Cli) -> None:
+    add_longest(dialect)
+    with (dialect / "cases" / "acme.yaml").open("a") as file:
+        file.write(
+            "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
+            '    special_zero: false\n    expect: {acme-2026: reject, "*": "T[65536]"}\n'
+        )
+    cli("check", "--spec", dialect / "spec", "--cases", dialect / "cases", "--lock").expect(0)
+
+
+def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
+    said = cli("explain", "acme-refuses-seven-entries", *folders(DIALECT)).expect(0)
+    given = " ".join(folders(DIALECT))
+    assert f"conformance run BACKEND {given} -k acme-refuses-seven-entries" in said.out
+    assert f"pytest --adapter BACKEND {given.replace('--', '--conformance-')} -k acme-refuses" in said.out
+    finding = cli("explain", "zero-past-the-rank", "--spec", DIALECT / "spec").expect(0)
+    assert f" --spec {DIALECT / 'spec'}\n" in finding.out
+
+
+@pytest.mark.slow
+def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
+    cli("check", "--spec", OPERATION / "spec", "--sources", OPERATION).expect(0, out="6  of 4 operations")
+
+
+@pytest.mark.slow
+def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
+    spec = ["--spec", str(OPERATION / "spec")]
+    backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"
+    cli("run", backend, *spec, "--isolation", "none", "--out", tmp_path).expect(0, out="conforms to acme-reshape-2026")
+    rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
+    assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
+    assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "not claimed"
+    cli("verify", tmp_path, *spec).expect(0)
+
+
+@pytest.fixture
+def typed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The specification of the added operation, with types that no bundled operation has."""
+    spec = Path(shutil.copytree(OPERATION / "spec", tmp_path / "spec"))
+    spoil(spec / "operations.yaml", "types: [f32, f16]", f"types: {request.param}")
+    return spec
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "typed",
+    ["[s8, u8, bool]", *(pytest.param(types, marks=pytest.mark.exhaustive) for types in ("[f32, f64]", "[s32, u64]"))],
+    indirect=True,
+)
+def test_a_specification_of_other_types_is_whole(typed: Path, cli: Cli) -> None:
+    cli("check", "--spec", typed).expect(0, out="the specification is whole")
+
+
+@pytest.mark.parametrize(
+    "typed", some_slow(("[f32, f64]", "[s8, u8, bool]", "[s32, u64]"), ("[s8, u8, bool]",)), indirect=True
+)
+def test_an_added_operation_may_have_types_that_no_bundled_one_has(typed: Path, cli: Cli) -> None:
+    words = ["--spec", typed, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
+    said = cli("run", f"{OPERATION / 'acme_reshape.py'}:AcmeReshape", *words).expect(4)
+    assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
+    assert "fail" not in said.out
+
+
+def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, cli: Cli) -> None:
+    own = private / "acme.yaml"
+    bundled = (
+        "  - {id: mine, rule: literal-lengths, src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'}"
+    )
+    own.write_text(f"{own.read_text(encoding='utf-8')}{bundled}\n", encoding="utf-8")
+    said = cli("check", "--cases", private, "--lock").expect(1).text
+    assert said.count("the same call as") == 1
+    assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
+
+
+def test_private_vectors_need_no_specification(private: Path) -> None:
+    assert main(["check", "--cases", str(private)]) == 0
+    assert load_suite(None, private).cases.keys() > load_suite().cases.keys()
+
+
+def test_a_file_that_only_mentions_extends_adds_to_nothing(private: Path) -> None:
+    assert load_suite(None, private).added
+    spoil(private / "acme.yaml", "extends: bundled\nabout: ", "# No extends: bundled here.\nabout: ")
+    assert not load_suite(None, private).added
+
+
+# ── what is added cannot change what is there ─────────────────────────────────────────────────────
+def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> None:
+    plain, added = load_spec(), load_spec(DIALECT / "spec")
+    for rule in plain.rules.values():
+        assert added.rules[rule.id].documents - {"acme-2026"} == rule.documents
+        assert added.rules[rule.id].stated == rule.stated
+    assert added.digest != plain.digest
+
+
+def test_a_list_of_one_pointer_is_a_pointer(dialect: Path) -> None:
+    before = load_spec(dialect / "spec").rules["acme-six-entries"].stated
+    spoil(dialect / "spec" / "rules.yaml", "[4, six entries]", "[[4, six entries]]")
+    assert load_spec(dialect / "spec").rules["acme-six-entries"].stated == before != ()
+
+
+def test_an_added_rule_cannot_bind_a_document_that_comes_along(dialect: Path) -> None:
+    spoil(dialect / "spec" / "rules.yaml", "{acme-2026:", "{static-graph-v0.9: [4, the], acme-2026:")
+    assert any("would change what 'static-graph-v0.9' means" in problem for problem in problems_of(dialect))
+
+
+def test_a_silence_without_documents_is_one_of_the_added_documents_only(dialect: Path) -> None:
+    rules = dialect / "spec" / "rules.yaml"
+    rules.write_text(
+        rules.read_text(encoding="utf-8")
+        + '  - id: acme-is-silent\n    silent: Everything is open.\n    when: "True"\n',
+        encoding="utf-8",
+    )
+    assert load_spec(dialect / "spec").rules["acme-is-silent"].documents == {"acme-2026"}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("spec/rules.yaml", "id: acme-six-entries", "id: one-infer", "is taken by the bundled spec/rules.yaml:"),
+        ("spec/sources.yaml", "id: acme-2026", "id: static-graph-v0.9", "is taken by the bundled spec/sources.yaml:"),
+        ("cases/acme.yaml", "id: acme-takes-six-entries", "id: copied-zero-keeps-three", "taken by cases/zero.yaml:"),
+        ("spec/rules.yaml", "extends: bundled\n", "", "says nothing of `extends`"),
+        ("spec/rules.yaml", "extends: bundled", "extends: everything", "did you mean 'bundled'|bundled"),
+        ("spec/sources.yaml", "like: static-graph-v0.9", "like: statik-graph-v0.9", "did you mean 'static-graph-v0.9'"),
+        ("spec/sources.yaml", "    like: static", "    without: [one-infre]\n    like: static", "'one-infer'"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_folder_that_adds_is_named(dialect: Path, file: str, old: str, new: str, said: str) -> None:
+    spoil(dialect / file, old, new)
+    assert any(part in problem for problem in problems_of(dialect) for part in said.split("|"))
+
+
+def test_a_file_that_no_specification_has_is_named(dialect: Path) -> None:
+    (dialect / "spec" / "rules.yaml").rename(dialect / "spec" / "rule.yaml")
+    assert any("did you mean 'rules'" in problem for problem in problems_of(dialect))
+
+
+def test_a_document_that_comes_along_is_like_no_other(tmp_path: Path) -> None:
+    from tests import folders as specs
+
+    folder = specs.bundled(tmp_path)
+    spoil(
+        folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n"
+    )
+    assert any("extend the bundled" in str(problem) for problem in specs.problems_of(folder))
+
+
+def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
+    spoil(
+        dialect / "spec" / "sources.yaml",
+        "like: static-graph-v0.9",
+        "like: static-graph-v0.9\n    without: [one-infer]",
+    )
+    rules = load_spec(dialect / "spec").rules
+    assert "acme-2026" not in rules["one-infer"].documents
+    assert "acme-2026" in rules["lower-bound"].documents

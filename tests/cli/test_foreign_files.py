@@ -1,0 +1,288 @@
+"""Files of others cannot make us wait, fill memory, end in a traceback, or print what a link of theirs points at."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.load.cases import LOCK, load_cases, load_suite
+from conformance.model import Malformed
+from conformance.selfcheck import check_cases
+from tests.folders import bundled
+from tests.runs import CASES
+from tests.small import Cli, spec
+from tests.some_slow import some_slow
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes, devices and links")
+LINUX = sys.platform == "linux"
+SECRET = "b3BlbnNzaC1rZXktdjEA"
+
+
+def cases(folder: Path, text: str = CASES) -> Path:
+    path = folder / "cases"
+    path.mkdir()
+    (path / "few.yaml").write_text(text, encoding="utf-8")
+    return path
+
+
+def case(*lines: str, src: str = "T[2]", shape: str = "[2]") -> str:
+    more = "".join(f"\n    {line}" for line in lines)
+    head = "about: One.\ncases:\n  - id: it\n    rule: same-volume\n"
+    return f'{head}    src: "{src}"\n    shape: {shape}\n    special_zero: false\n    expect: reject{more}\n'
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    """What is wrong with a folder of one file of cases."""
+    try:
+        load_cases(cases(folder, text), spec())
+    except Malformed as malformed:
+        return [str(problem) for problem in malformed.problems]
+    return []
+
+
+# ── what is no file ───────────────────────────────────────────────────────────────────────────────
+def sparse(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 64 << 30)
+
+
+UNREADABLE: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": lambda path: path.mkdir(),
+    "a file of 64 GiB": sparse,
+}  # fmt: skip
+WHY = {
+    "a pipe": re.compile("it is not a regular file"),
+    "a device": re.compile("it is not a regular file|is a symbolic link to another folder"),
+    "a folder": re.compile("it is not a regular file|Is a directory"),
+    "a file of 64 GiB": re.compile("it has more than 16,777,216 bytes"),
+}
+WHERE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "a file of cases": ("cases/bad.yaml", ("list", "cases", "--cases", "{cases}")),
+    "the lock of the ids": (f"cases/{LOCK}", ("check", "--cases", "{cases}")),
+    "a file of a specification": ("spec/rules.yaml", ("list", "rules", "--spec", "{spec}")),
+    "another file there": ("spec/bad.yaml", ("list", "rules", "--spec", "{spec}")),
+    "claims": ("claims.yaml", ("run", "reference", "--cases", "{cases}", "--out", "{out}", "--claims", "{bad}")),
+    "waivers": ("waivers.yaml", ("run", "reference", "--cases", "{cases}", "--out", "{out}", "--waivers", "{bad}")),
+    "a document": ("sources/page.txt", ("check", "--cases", "{cases}", "--sources", "{sources}")),
+}  # fmt: skip
+
+
+@pytest.fixture
+def limited(cli: Cli) -> Iterator[Cli]:
+    """The command, in this process, which may have 2 GiB more than it holds, and half a minute."""
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if LINUX else 0
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (held + (2 << 30), before[1]))
+    alarm = signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(30)
+    try:
+        yield cli
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, alarm)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _stop(*_: object) -> None:
+    raise TimeoutError("the command takes more than half a minute")
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("where", WHERE)
+def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
+    tmp_path: Path, limited: Cli, where: str, kind: str
+) -> None:
+    place, words = WHERE[where]
+    cases(tmp_path)
+    bundled(tmp_path)
+    (tmp_path / "sources").mkdir()
+    bad = tmp_path / place
+    if where == "a document":
+        text = (tmp_path / "spec" / "sources.yaml").read_text(encoding="utf-8")
+        bad = tmp_path / "sources" / text.partition("file: ")[2].splitlines()[0]
+    bad.unlink(missing_ok=True)
+    UNREADABLE[kind](bad)
+    given = {"cases": tmp_path / "cases", "spec": tmp_path / "spec", "sources": tmp_path / "sources", "bad": bad}
+    code, out, err = limited(*(word.format(**given, out=tmp_path / "out") for word in words))
+    if where == "a document":  # its line stands among those of the documents that are not there
+        assert code == 1
+        assert ("neither" if kind == "a folder" else "cannot read its file: ") in out
+        assert kind == "a folder" or WHY[kind].search(out), out
+        return
+    assert (code, out) == (2, ""), (code, out, err)
+    line, *others = err.splitlines()
+    assert bad.name in line
+    assert WHY[kind].search(line), line
+    assert not [other for other in others if bad.name not in other]
+
+
+# ── links ─────────────────────────────────────────────────────────────────────────────────────────
+SECRETS = {
+    "a key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}: {SECRET}\n",
+    "a mapping": f"password: {SECRET}\n",
+    "bytes": f"{SECRET}\xff\n",
+    "nearly cases": case().replace("same-volume", SECRET.lower()),
+    "wrong cases": case().replace("reject", f"q8[{'9' * 9}]").replace("about: One.", f"about: {SECRET}"),
+    "one word": SECRET,
+}
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("where", ["a file of cases", "a file of a specification", "claims", "waivers"])
+def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
+    tmp_path: Path, cli: Cli, where: str, secret: str
+) -> None:
+    place, words = WHERE[where]
+    cases(tmp_path)
+    bundled(tmp_path)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "id").write_bytes(secret.encode("latin-1"))
+    bad = tmp_path / place
+    bad.unlink(missing_ok=True)
+    bad.symlink_to(tmp_path / "home" / "id")
+    given = {"cases": tmp_path / "cases", "spec": tmp_path / "spec", "bad": bad, "out": tmp_path / "out"}
+    said = cli(*[word.format(**given) for word in words]).expect(2)
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1, said.err
+    assert "is a symbolic link to another folder" in said.err
+    assert bad.name in said.err
+    for word in (SECRET, SECRET.lower(), "password", "BEGIN", "999"):
+        assert word not in said.err
+
+
+def test_nor_is_anything_of_a_linked_lock_or_document(tmp_path: Path, cli: Cli) -> None:
+    folder = cases(tmp_path)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "id").write_text(f"{SECRET} {SECRET}2.\n\n{SECRET}\n", encoding="utf-8")
+    (folder / LOCK).symlink_to(tmp_path / "home" / "id")
+    (tmp_path / "sources").mkdir()
+    for document in spec().documents.values():
+        (tmp_path / "sources" / document.file).symlink_to(tmp_path / "home" / "id")
+    said = cli("check", "--cases", folder, "--sources", tmp_path / "sources").expect(1)
+    assert f"cases/{LOCK}:1: is a symbolic link to another folder" in said.out
+    assert "is a symbolic link to another folder and not the text that is pinned" in said.out
+    assert SECRET not in said.out + said.err
+
+
+def test_a_good_file_behind_a_link_is_read(tmp_path: Path, cli: Cli) -> None:
+    folder = cases(tmp_path)
+    (tmp_path / "store").mkdir()
+    (folder / "few.yaml").rename(tmp_path / "store" / "few.yaml")
+    (folder / "few.yaml").symlink_to(tmp_path / "store" / "few.yaml")
+    cli("list", "cases", "--cases", folder).expect(0, out="flattens")
+
+
+def test_a_link_within_the_folder_is_explained_like_any_file(tmp_path: Path) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "other.yaml").symlink_to("few.yaml")
+    (tmp_path / "cases" / "few.yaml").write_text(case().replace("same-volume", "same-volmue"), encoding="utf-8")
+    with pytest.raises(Malformed, match="unknown rule 'same-volmue'"):
+        load_cases(tmp_path / "cases", spec())
+
+
+def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
+    folder = cases(tmp_path)
+    other = tmp_path / "precious"
+    other.write_text("", encoding="utf-8")
+    (folder / LOCK).symlink_to(other)
+    assert check_cases.lock(load_suite(None, folder), folder) == 4
+    assert other.read_text(encoding="utf-8") == ""
+    assert "flattens" in (folder / LOCK).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml"])
+def test_a_file_whose_name_could_pass_for_output_is_refused(tmp_path: Path, cli: Cli, name: str) -> None:
+    folder = cases(tmp_path)
+    (folder / "few.yaml").rename(folder / name)
+    cli("list", "cases", "--cases", folder).expect(2, err="has more than letters, digits, _, . and -; rename the file")
+
+
+@pytest.mark.parametrize("name", ["x\n::error::y", "::error::y"])
+def test_a_folder_whose_name_could_pass_for_output_is_refused(tmp_path: Path, cli: Cli, name: str) -> None:
+    cli("list", "cases", "--cases", cases(tmp_path).rename(tmp_path / name)).expect(
+        2, err="could be taken for output; rename it"
+    )
+
+
+# ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
+TOO_MUCH = {
+    "elements": (case(src="T[4000000000]"), "few.yaml:5: src has 4,000,000,000 elements; write `large: true`"),
+    "elements of a step": (
+        case("steps: [{src: 'T[3]', expect: reject}, {src: 'T[65536, 65536]'}]").replace("    expect: reject\n", "", 1),
+        "few.yaml:8: src has 4,294,967,296 elements",
+    ),
+    "elements past all counting": (case(src="T[" + ", ".join(["9" * 30] * 9) + "]"), "more than 2^64 elements"),
+    "dims": (case(src=f"T[{', '.join(['1'] * 1001)}]"), "few.yaml:5: src has 1,001 dims; at most 1,000 are tried"),
+    "entries of shape": (case(shape=str([1] * 1001)), "few.yaml:6: shape has 1,001 entries"),
+    "steps": (case(f"steps: [{', '.join(['{expect: reject}'] * 1001)}]"), "steps has 1,001 entries"),
+    "nodes": (case(f"chain: [{', '.join(['{shape: [1], special_zero: true}'] * 1001)}]"), "chain has 1,001 entries"),
+    "declared dims": (case(f"declared: {[1] * 1001}"), "declared has 1,001 entries"),
+    "inputs": (case("inputs: {extra: 1000000000000}"), "1,000,000,000,000 extra inputs are too many"),
+    "outputs": (case("outputs: {extra: 101}"), "101 extra outputs are too many"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_a_case_that_asks_for_too_much_is_refused_where_it_is_read(tmp_path: Path, what: str) -> None:
+    text, said = TOO_MUCH[what]
+    found = problems(tmp_path, text)
+    assert len([line for line in found if said in line]) == 1, found
+
+
+def test_what_is_just_small_enough_or_said_to_be_large_is_read(tmp_path: Path) -> None:
+    for number, text in enumerate(
+        (case(src="T[268435456]"), case("large: true", src="T[4000000000]"), case(src="T[0, 99999999999999]"),
+         case(src=f"T[{', '.join(['1'] * 1000)}]"), case("outputs: {extra: 100}"))
+    ):  # fmt: skip
+        (tmp_path / str(number)).mkdir()
+        assert problems(tmp_path / str(number), text) == []
+
+
+# ── hostile YAML ──────────────────────────────────────────────────────────────────────────────────
+_DEEP = 100_000
+HOSTILE: dict[str, bytes] = {
+    "anchors that double": b"a: &a [x, x]\n" + b"".join(b"k%d: &b%d [*a, *a]\n" % (n, n) for n in range(50)),
+    "brackets": b"[" * _DEEP,
+    "braces": b"{a: " * _DEEP,
+    "dashes": b"- " * _DEEP + b"x",
+    "keys in keys": b"? " * _DEEP + b"x",
+    "an indent a line": b"".join(b" " * n + b"a:\n" for n in range(2000)),
+    "a number": b"about: 1" + b"0" * 100_000,
+    "a number with an exponent": b"about: 1e999999999",
+    "a length": b"cases: 'T[" + b"9" * 5000 + b"]'",
+    "a text": b"about: yes\ncases: " + b"x" * 1_000_000,
+    "a key": b"x" * 1_000_000 + b": 1",
+    "an anchor": b"about: &" + b"x" * 1_000_000 + b" 1",
+    "a tag": b"about: !" + b"x" * 1_000_000 + b" 1",
+    "many wrong values": b"cases: [" + b"1, " * 50_000 + b"1]",
+    "many empty values": b"cases:\n" + b"  -\n" * 200_000,
+    "many keys": b"".join(b"k%d: 1\n" % n for n in range(50_000)),
+    "NUL": b"about: a\0b",
+    "UTF-16": "about: a\n".encode("utf-16"),
+    "UTF-16 without a mark": "about: a\n".encode("utf-16-le"),
+    "UTF-32": "about: a\n".encode("utf-32"),
+    "no UTF-8": b"about: \xff\xfe\xc0\x80",
+    "a directive": b"%TAG ! tag:x,2000:\n%YAML 9.9\n---\nabout: !x a\n",
+    "several documents": b"---\n" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", some_slow(HOSTILE, HOSTILE.keys() - {"many keys"}))
+def test_hostile_yaml_is_refused_in_short_lines(tmp_path: Path, limited: Cli, name: str) -> None:
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "few.yaml").write_bytes(HOSTILE[name])
+    code, out, err = limited("list", "cases", "--cases", folder)
+    assert (code, out) == (2, ""), err[-2000:]
+    lines = err.splitlines()
+    assert 0 < len(lines) < 1100
+    assert all("few.yaml:" in line and len(line) < 500 for line in lines), [line[:300] for line in lines][:5]

@@ -1,0 +1,63 @@
+"""Sweeps of a small domain, for the tests of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.evidence.journal import part_of
+from conformance.load.spec import load_spec
+from conformance.meaning.domain import TINY, Domain
+from conformance.model import Spec
+from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.context import Context
+from conformance.sweep.run_block import BlockRun
+from conformance.sweep.sweep_file import FILE
+from conformance.sweep.tally import EMPTY, Tally, add
+from tests.small import Cli, Said
+
+PART = part_of(Path(FILE)).name
+STATIC = ("--operation", "StaticReshape", "--type", "f32")
+Sweep = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return load_spec()
+
+
+@pytest.fixture
+def sweep(cli: Cli) -> Sweep:
+    """The command, on a small domain."""
+
+    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> Said:
+        return cli("sweep", backend, "--rank", 1, "--max-dim", 2, *STATIC, "--out", out, *more)
+
+    return run
+
+
+def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> Tally:
+    """A sweep by a backend at hand."""
+    chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
+    order = Order("at hand", domain, ways_of(spec, **chosen))
+    context = Context(order, adapter)
+    total = EMPTY
+    for block in blocks_of(domain):
+        total = add(total, BlockRun(context, block).tally())
+    return total
+
+
+MEDDLING = """
+import os
+from pathlib import Path
+from conformance.adapters.reference import Reference
+class Meddling(Reference):
+    def compile(self, graph):
+        part = Path({part!r})
+        if part.exists() and graph.src.dims == (2,):
+            {act}
+        return super().compile(graph)
+"""

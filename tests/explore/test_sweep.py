@@ -1,0 +1,272 @@
+"""A sweep makes every call of its domain, judges as the suite does, and says the same whoever takes the blocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.adapters.broken import LastInferWins, StridesIgnored
+from conformance.adapters.reference import Reference
+from conformance.hunt.write_case import call_case, case_text
+from conformance.load.cases import with_cases
+from conformance.load.folders import spec_folder
+from conformance.meaning.clauses import compile_clauses
+from conformance.meaning.contract import Contract, contracts
+from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
+from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
+from conformance.plan.rows import Row, plan_of, row_of
+from conformance.run.row import run_row
+from conformance.sweep.blocks import blocks_of, ways_of
+from conformance.sweep.sweep_file import FILE, read
+from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
+from conformance.sweep.tally import add
+from tests.small import Cli
+
+from .sweeps import Sweep, spec, sweep, swept
+
+__all__ = ["spec", "sweep"]
+
+
+# ── meanings ──────────────────────────────────────────────────────────────────────────────────────
+def differences(spec: Spec, domain: Domain) -> list[Any]:
+    """Calls whose meaning in the tables is not the contract's."""
+    found: list[Any] = []
+    sources: dict[str, str] = {}
+    for document, contract in contracts(spec).items():
+        if contract.source in sources:  # the same rules in other clothes
+            continue
+        sources[contract.source] = document
+        rules = compile_clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
+            src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
+            shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
+            table = tabulate(rules, src, shape)
+            kinds = table.kinds.tolist()
+            dst = np.stack([np.zeros_like(table.kinds, np.int64), *table.dst], axis=-1)[..., 1:].tolist()
+            for (a, one), (b, two) in itertools.product(
+                enumerate(map(tuple, src.T.tolist())), enumerate(map(tuple, shape.T.tolist()))
+            ):
+                for flag in (False, True):
+                    meaning = contract.meaning(one, two, flag)
+                    if (kinds[flag][a][b], dst[flag][a][b]) != wanted(meaning, dst[flag][a][b]):
+                        found.append((document, one, two, flag, meaning))
+    return found
+
+
+def wanted(meaning: Meaning, any_: list[int]) -> tuple[int, list[int]]:
+    """A meaning as the tables have it; of an illegal call dst does not matter."""
+    dst = any_ if meaning.dst is None else [FREE if length is None else length for length in meaning.dst]
+    return KINDS.index(meaning.kind), dst
+
+
+def test_the_tables_are_the_contracts_on_every_small_call(spec: Spec) -> None:
+    assert differences(spec, SMALL) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) -> None:
+    assert differences(spec, FULL) == []
+
+
+@pytest.mark.parametrize("rule", ["one-infer", "zero-copies", "same-volume", "rank-zero", "zero-literal"])
+def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: str) -> None:
+    """Without a rule the tables say what the contracts say without it."""
+    rest = [each for each in spec.rules.values() if each.id != rule and "static-graph-v0.9" in each.documents]
+    meaning = Contract(rest).meaning
+    src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
+    table = tabulate(compile_clauses(rest), src, shape)
+    whole = contracts(spec)["static-graph-v0.9"].meaning
+    changed = 0
+    for a, b, flag in itertools.product(range(16), range(36), (False, True)):
+        call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), flag
+        assert KINDS[table.kinds[int(flag), a, b]] == meaning(*call).kind
+        changed += meaning(*call) != whole(*call)
+    assert changed or rule == "rank-zero"
+
+
+@pytest.mark.parametrize("most", ["2", "3", "len(shape)", "product(src) // 2"])
+def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
+    """Also of calls with several -1, where the volume has to be split."""
+    rest = [each for each in spec.rules.values() if each.id != "one-infer" and "static-graph-v0.9" in each.documents]
+    place = spec.rules["same-volume"].place
+    bound = Expression(f"all(n <= {most} for n in dst)", place)
+    rules = [*rest, replace(spec.rules["same-volume"], id="longest", ensures=bound)]
+    src, shape = lengths(0, 25, 2, 0, 4), lengths(0, 216, 3, -1, 4)
+    table = tabulate(compile_clauses(rules), src, shape)
+    without, bounded = Contract(rest).meaning, Contract(rules).meaning
+    changed = 0
+    for a, b in itertools.product(range(25), range(216)):
+        call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), False
+        assert KINDS[table.kinds[0, a, b]] == bounded(*call).kind, call
+        changed += bounded(*call).kind != without(*call).kind
+    assert changed > 100
+
+
+# ── the domain ────────────────────────────────────────────────────────────────────────────────────
+class Recording(Reference):  # type: ignore[misc]
+    """The reference, with every call that it was asked to make."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def compile(self, graph: Graph) -> Program:
+        (node,) = graph.nodes
+        assert node.shape is not None
+        assert node.special_zero is not None
+        assert node.special_zero.values is not None
+        self.made.append((graph.src.dims, node.shape.values, node.special_zero.values[0]))
+        return super().compile(graph)  # type: ignore[no-any-return]
+
+
+def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
+    adapter = Recording()
+    total = swept(spec, adapter)
+    assert sorted(adapter.made) == sorted(calls(TINY))
+    assert total.calls == TINY.size
+    assert len({*adapter.made}) == len(adapter.made)
+
+
+@pytest.mark.parametrize("domain", [TINY, SMALL, FULL, Domain(1, 9, 5, -2, 9)])
+def test_blocks_hold_each_call_once(domain: Domain) -> None:
+    assert sum(block.calls for block in blocks_of(domain)) == domain.size
+    assert list(blocks_of(domain)) == list(blocks_of(domain))
+
+
+def test_shards_share_the_blocks(tmp_path: Path, sweep: Sweep) -> None:
+    parts = []
+    for shard in ("1/3", "2/3", "3/3"):
+        sweep(tmp_path / shard[0], "--shard", shard, backend="reference").expect(4)
+        parts.append(read(tmp_path / shard[0] / FILE).total)
+    assert add(add(parts[0], parts[1]), parts[2]).calls == Domain(1, 2, 2, -2, 2).size
+    assert all(part.calls for part in parts)
+
+
+def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli) -> None:
+    cli("sweep", "reference", "--rank", "40", "--max-dim", "9", "--out", tmp_path).expect(2, err="do not fit 62 bits")
+
+
+# ── judging ───────────────────────────────────────────────────────────────────────────────────────
+REFUSALS: dict[str, Callable[[], Exception]] = {
+    "stage": lambda: Rejected("anywhere", "no"),
+    "message": lambda: Rejected("compile", 7),  # type: ignore[arg-type]
+    "exception": ZeroDivisionError,
+}
+ANSWERS: dict[str, Callable[[Any], Any]] = {
+    "type": lambda answer: answer.view("i4"),
+    "bits": lambda answer: (answer.view("u4") ^ 1).view("f4"),
+    "dims": lambda answer: answer.reshape((*answer.shape, 1)),
+    "big": lambda answer: answer.astype(">f4"),
+    "no tensor": lambda answer: "nothing",
+}
+
+
+class Off(Reference):  # type: ignore[misc]
+    """The reference with one thing wrong; `how` says what."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def compile(self, graph: Graph) -> Program:
+        try:
+            return Bent(super().compile(graph), self.how)
+        except Rejected:
+            if self.how in REFUSALS:
+                raise REFUSALS[self.how]() from None
+            raise
+
+
+class Bent:
+    """A program that answers, and then does something that it should not."""
+
+    def __init__(self, program: Program, how: str) -> None:
+        self.program, self.how = program, how
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
+        answer = self.program.run(src, shapes, may_overwrite)
+        if self.how in ("src", "guard") and src.dims == (2,):
+            src.memory[src.offset if self.how == "src" else 0] ^= 1
+        if self.how == "shape" and shapes:
+            shapes[0].memory[-1] ^= 1
+        if isinstance(answer, Tensor):
+            wider = Tensor(answer.type, (*answer.dims, 1), (*answer.strides, 1), answer.memory, 0)
+            return wider if self.how == "empty dims" else answer
+        return ANSWERS.get(self.how, lambda answer: answer)(answer)
+
+
+JUDGED = Domain(1, 2, 2, -2, 2)
+
+
+@pytest.fixture(scope="module")
+def judged(spec: Spec) -> list[Row]:
+    """Every call of a small domain as a row of a case."""
+    ways, compiled = ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
+    cases = [call_case("x", "same-volume", "f32", call) for call in calls(JUDGED)]
+    return [
+        row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)
+        for way in ways
+        for case in cases
+    ]
+
+
+@pytest.mark.parametrize("how", ["src", "guard", "shape", "empty dims", *ANSWERS, *REFUSALS])
+def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, judged: list[Row], how: str) -> None:
+    """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""
+    total = swept(spec, Off(how), JUDGED, operations=["StaticReshape", "DynamicReshape-1"])
+    slow: dict[str, Counter[str]] = {}
+    adapter = Off(how)
+    for row in judged:
+        for document, verdict in run_row(row, adapter).verdicts.items():
+            slow.setdefault(document, Counter())[verdict] += 1
+    assert {document: +Counter(counts) for document, counts in total.verdicts.items()} == slow
+    assert any(counts["fail"] + counts["error"] for counts in slow.values())
+    assert total.failures
+
+
+def test_what_is_left_out_is_not_claimed_when_refused(spec: Spec) -> None:
+    adapter = Reference()
+    adapter.claims = Claims(("StaticReshape",), ("rank:1",))
+    total = swept(spec, adapter, types=["f16"])
+    legal, illegal, unspecified = (total.meanings["static-graph-v0.9"][kind] for kind in KINDS)
+    counts = total.verdicts["static-graph-v0.9"]
+    assert counts["pass"] == legal
+    assert counts["not claimed"] == illegal + unspecified - counts["observed"] > illegal
+    other = swept(spec, adapter, operations=["DynamicReshape-1"])
+    assert set(other.verdicts["dynamic-spec-v0.9"]) == {"not claimed"}
+
+
+def test_nothing_of_a_type_that_is_left_out_is_claimed(spec: Spec) -> None:
+    adapter = Reference()
+    adapter.claims = Claims(("StaticReshape",), ("type:f16",))
+    assert {verdict for counts in swept(spec, adapter, types=["f16"]).verdicts.values() for verdict in counts} == {
+        "not claimed"
+    }
+
+
+@pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
+def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_strides(spec: Spec, layout: Any) -> None:
+    domain = Domain(2, 3, 1, -2, 3)
+    assert not swept(spec, Reference(), domain, layouts=[layout]).failures
+    failures = swept(spec, StridesIgnored(), domain, layouts=[layout]).failures
+    assert failures if layout != "offset" else True
+    assert all(rule == "layout-is-no-content" for rule, _ in failures)
+
+
+def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_path: Path) -> None:
+    ((rule, diagnosis), failure), *others = swept(spec, LastInferWins()).failures.items()
+    assert (rule, diagnosis, others) == ("one-infer", "answered an illegal call", [])
+    assert "src: f32[]\n    shape: [-1, -1]\n" in failure.example["case"]
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "new.yaml").write_text("about: Found.\ncases:\n" + failure.example["case"], encoding="utf-8")
+    plan = plan_of(with_cases(spec, spec_folder(), tmp_path / "cases"))
+    row = next(row for row in plan.rows if row.operation == "StaticReshape")
+    assert row.case.rule == "one-infer"
+    assert set(run_row(row, LastInferWins()).verdicts.values()) == {"fail"}
+    assert case_text(row.case, rule, row, f"{diagnosis} {rule}") == failure.example["case"]

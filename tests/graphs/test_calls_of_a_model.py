@@ -1,0 +1,81 @@
+"""The calls of a model become cases, and `--run` makes exactly these on a backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.load.cases import load_cases
+from tests.graphs.test_check_graph import dump, static, tensor
+from tests.small import Cli, cases, spec
+from tests.without_planted import count_failures
+
+RESIZES = """
+import numpy as np
+from conformance.adapter import FunctionAdapter
+
+
+class Resizes(FunctionAdapter):
+    name, version = "resizes", "1"
+    leaves_out = ("declared", "form", "rank:65")
+    answers_special_zero = True
+
+    def reshape(self, src, shape, special_zero):
+        return np.resize(src, [abs(int(entry)) for entry in shape]).copy()
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A model with a baked-in batch; reports go below the test's own folder."""
+    monkeypatch.chdir(tmp_path)
+    return dump(tmp_path, static(tensor(0, 1, 3, 4), [1, 12], tensor(1, 1, 12)))
+
+
+@pytest.fixture
+def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calls are run beside a few cases, so that a report of the thousands that were not run need not be written."""
+    few = cases(tmp_path / "few")
+    (few / "ids.lock").write_text("".join(f"{name}\n" for name in sorted(load_cases(few, spec()))), encoding="utf-8")
+    monkeypatch.setattr("conformance.load.cases.cases_folder", lambda: few)
+    monkeypatch.setattr("conformance.runner.planted_backends.count_failures", count_failures)
+
+
+def test_each_call_is_written_once_with_what_is_expected(model: str, tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "cases/calls.yaml"
+    said = cli("check-graph", model, model, "--input", "0=1..3,3,4", "--cases", str(path)).expect(1).out
+    assert "wrote 3 cases" in said
+    all_cases = load_cases(path.parent, spec())
+    ours = [case for name, case in all_cases.items() if name.startswith("graph-call-")]
+    assert [case.steps[0].src for case in ours] == [(1, 3, 4), (2, 3, 4), (3, 3, 4)]
+    cli("run", "reference", "--cases", str(path.parent), "-k", "graph-call-").expect(4)
+
+
+def test_calls_that_no_case_can_hold_are_counted(tmp_path: Path, cli: Cli) -> None:
+    large = static(tensor(0, 1 << 20, 1 << 20), [-1], tensor(1, 1 << 40))
+    path = dump(tmp_path, large)
+    said = cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(0).out
+    assert "wrote 0 cases" in said
+    assert "1 call left out" in said
+
+
+@pytest.mark.usefixtures("beside_few")
+def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "resizes.py").write_text(RESIZES, encoding="utf-8")
+    path = dump(tmp_path, static(tensor(0, 2, 3, 4), [-1, 12], tensor(1, 2, 12)))
+    cli("check-graph", path).expect(0)
+    said = cli("check-graph", path, "--run", f"{tmp_path}/resizes.py:Resizes").expect(1).out
+    assert "graph-call-1[StaticReshape-f32]" in said
+    assert (tmp_path / "conformance-report/check-graph/report.html").is_file()
+
+
+@pytest.mark.usefixtures("beside_few")
+def test_a_backend_that_is_right_changes_no_exit_code(model: str, cli: Cli) -> None:
+    cli("check-graph", model, "--run", "reference").expect(0)
+    cli("check-graph", model, "--input", "0=2,3,4", "--run", "reference").expect(1)
+
+
+def test_json_and_run_are_not_mixed(model: str, cli: Cli) -> None:
+    cli("check-graph", model, "--run", "reference", "--json").expect(2, err="leave --json out")

@@ -1,0 +1,229 @@
+"""`conformance check-graph` decides the reshapes of a model file for each length, and says what it cannot decide."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.small import Cli
+
+UNKNOWN = [-(2**63)]
+
+
+def tensor(id_: int, *shape: int, dtype: str = "f32") -> dict[str, Any]:
+    return {"id": id_, "dtype": dtype, "shape": list(shape), "layout_type": "strided"}
+
+
+def static(src: dict[str, Any], shape: list[int], dst: dict[str, Any], zero: int = 0, **more: Any) -> dict[str, Any]:
+    """An operation as the library dumps it."""
+    attributes = {"shape": {"type": "s64[]", "value": shape}, "special_zero": {"type": "bool", "value": zero}}
+    entry = {"id": 1, "name": "it", "kind": "StaticReshape", "attrs": attributes, "inputs": [src], "outputs": [dst]}
+    return entry | more
+
+
+def dump(folder: Path, *operations: dict[str, Any]) -> str:
+    path = folder / "graph.json"
+    path.write_text(json.dumps({"version": "3.6.0", "graph": operations}), encoding="utf-8")
+    return str(path)
+
+
+def kinds(cli: Cli, code: int, *words: str) -> list[str]:
+    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
+    return [node["kind"] for node in data["files"][0]["nodes"]]
+
+
+# ── lengths ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_baked_in_batch_is_illegal_for_every_other_batch(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, 1, 3, 4), [1, 12], tensor(1, 1, 12)))
+    assert "legal\n" in cli("check-graph", path).expect(0).out
+    said = cli("check-graph", path, "--input", "0=1..8,3,4").expect(1).out
+    assert "illegal for 0[0] = 2..8: same-volume; legal for 0[0] = 1" in said
+    assert "dst holds as many elements as src" in said
+
+
+def test_a_free_batch_is_legal_for_every_length_tried(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, 1, 3, 4), [-1, 12], tensor(1, 1, 12)))
+    assert "legal for every length tried" in cli("check-graph", path, "--input", "0=1..8,3,4").expect(0).out
+
+
+def test_lengths_reach_through_a_row_of_reshapes(tmp_path: Path, cli: Cli) -> None:
+    first = static(tensor(0, 1, 3, 4), [-1, 6], tensor(1, 2, 6))
+    second = static(tensor(1, 2, 6), [2, 6], tensor(2, 2, 6))
+    path = dump(tmp_path, first, second)
+    assert kinds(cli, 0, path) == ["legal", "legal"]
+    assert kinds(cli, 1, path, "--input", "0=2,3,4") == ["legal", "illegal"]
+
+
+def test_a_row_of_reshapes_is_decided_where_the_dump_does_not_tell_the_dims_between(tmp_path: Path, cli: Cli) -> None:
+    first, second = (
+        static(tensor(0, 4, 3), [-1, 6], tensor(1, *UNKNOWN)),
+        static(tensor(1, *UNKNOWN), [5, 2], tensor(2, *UNKNOWN)),
+    )
+    assert kinds(cli, 1, dump(tmp_path, first, second)) == ["legal", "illegal"]
+
+
+def test_what_the_library_adds_to_a_graph_in_partitions_is_no_attribute_of_the_node(tmp_path: Path, cli: Cli) -> None:
+    entry = static(tensor(0, 6), [2, 3], tensor(1, *UNKNOWN))
+    entry["attrs"] |= {"partition_id": {"type": "string", "value": "100008"}}
+    entry["attrs"] |= {"backend": {"type": "string", "value": "dnnl_backend"}}
+    assert kinds(cli, 0, dump(tmp_path, entry)) == ["legal"]
+    entry["attrs"] |= {"another": {"type": "string", "value": "x"}}
+    assert "extra-attributes" in cli("check-graph", dump(tmp_path, entry)).out
+
+
+def test_lengths_that_are_not_known_decide_nothing_unless_all_agree(tmp_path: Path, cli: Cli) -> None:
+    path = dump(
+        tmp_path, static(tensor(0, -1, 3, 4), [0, -1], tensor(1, *UNKNOWN), 1),
+        static(tensor(2, -1, 3, 4), [1, 12], tensor(3, *UNKNOWN)),
+        static(tensor(4, -1, 5), [7], tensor(5, *UNKNOWN)),
+    )  # fmt: skip
+    said = cli("check-graph", path).expect(1).out
+    assert "f32[?, 3, 4] by [0, -1] special_zero  legal for every length from 1" in said
+    assert "not decided: src[0] is not known, legal at most for src[0] = 1" in said
+    assert "illegal: same-volume" in said
+
+
+def test_behind_another_operation_a_length_is_not_decided(tmp_path: Path, cli: Cli) -> None:
+    other = {"id": 2, "kind": "MatMul", "inputs": [tensor(0, 1, 12)], "outputs": [tensor(1, 1, 12)]}
+    path = dump(tmp_path, other, static(tensor(1, 1, 12), [1, 12], tensor(2, 1, 12)))
+    assert kinds(cli, 0, path) == ["legal"]
+    assert kinds(cli, 0, path, "--input", "0=1,12") == ["legal"]
+    said = cli("check-graph", path, "--input", "0=2,12").expect(4).out
+    assert "not decided: the dims of src are not inferred for this length" in said
+
+
+def test_several_lengths_are_tried_in_every_combination(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, 2, 2), [4], tensor(1, 4)))
+    said = cli("check-graph", path, "--input", "0=1..2,2..3").expect(1).out
+    assert "legal for (0[0] = 2, 0[1] = 2)" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("x=1..8,3,4", "there is no input 'x' for --input; its inputs are 0"),
+        ("0=1..8,3", "input '0' has 3 dims, and --input gives 2"),
+        ("0=8..1,3,4", "write the smaller one first"),
+        ("0=1..2000,3,4", "at most 1,000 are tried"),
+        ("0=a,3,4", "'a' is not a length"),
+        ("1,3,4", "names no input"),
+    ],
+)
+def test_a_mistake_in_input_is_one_line(tmp_path: Path, cli: Cli, words: str, why: str) -> None:
+    path = dump(tmp_path, static(tensor(0, 1, 3, 4), [1, 12], tensor(1, 1, 12)))
+    said = cli("check-graph", path, "--input", words).expect(2)
+    assert why in said.out + said.err
+    assert "Traceback" not in said.out + said.err
+
+
+# ── what is not known ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_rules_that_do_not_read_src_decide_without_it(tmp_path: Path, cli: Cli) -> None:
+    unknown = tensor(0, *UNKNOWN)
+    path = dump(tmp_path, static(unknown, [-1, -1], tensor(1, *UNKNOWN)), static(unknown, [2, -1], tensor(2, *UNKNOWN)))
+    assert kinds(cli, 1, path) == ["illegal", "not decided"]
+    assert "not decided: src is not known" in cli("check-graph", path).out
+
+
+def test_a_rule_that_reads_an_unknown_src_decides_nothing(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, *UNKNOWN), [0, 2], tensor(1, *UNKNOWN)))
+    assert kinds(cli, 4, path) == ["not decided"]  # zero-empties would want a src without elements
+
+
+def test_a_shape_that_arrives_with_run_is_not_decided(tmp_path: Path, cli: Cli) -> None:
+    entry = static(tensor(0, 6), [], tensor(1, 6), kind="DynamicReshape")
+    del entry["attrs"]["shape"]
+    entry["inputs"].append(tensor(5, 1, dtype="s32"))
+    said = cli("check-graph", dump(tmp_path, entry)).expect(4).out
+    assert "not decided: shape arrives with run" in said
+
+
+def test_documents_are_named_only_where_they_differ(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, 0, 3), [0, -1], tensor(1, *UNKNOWN)))
+    said = cli("check-graph", path).expect(1).out
+    assert "illegal: zero-meets-infer (static-graph-v0.9, static-spec-v0.9)" in said
+    assert "zero-meets-infer" not in cli("check-graph", path, "--document", "static-oneapi").out
+    same = dump(tmp_path, static(tensor(0, 6), [7], tensor(1, *UNKNOWN)))
+    assert "illegal: same-volume\n" in cli("check-graph", same).out
+
+
+# ── the form of a node ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_malformed_node_breaks_the_rule_about_its_form(tmp_path: Path, cli: Cli) -> None:
+    without = static(tensor(0, 6), [6], tensor(1, 6))
+    del without["attrs"]["special_zero"]
+    other_type = static(tensor(0, 6), [6], tensor(1, 6, dtype="f16"))
+    declared = static(tensor(0, 6), [2, 3], tensor(1, 3, 2))
+    said = cli("check-graph", dump(tmp_path, without, other_type, declared)).expect(1).out
+    assert [rule in said for rule in ("attributes-required", "same-type", "declared-output")] == [True] * 3
+
+
+def test_other_operations_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, {"id": 2, "kind": "ReLU", "inputs": [tensor(0, 1)], "outputs": [tensor(1, 1)]})
+    assert "0 reshapes: none" in cli("check-graph", path).expect(0).out
+
+
+# ── bad files ─────────────────────────────────────────────────────────────────────────────────────
+
+BAD = {
+    "cut short": ('{"graph": [{"kind"', "byte 18: not JSON"),
+    "no object": ("[1]", "there is no list `graph`"),
+    "nested deep": ('{"graph":' + "[" * 100_000, "nested too deep"),
+    "a number of many digits": ('{"graph": [' + "1" * 5000 + "]}", "not JSON"),
+    "no operation": ('{"graph": [3]}', "graph[0]: 3"),
+    "a shape of text": (
+        '{"graph": [{"kind": "ReLU", "inputs": [{"id": 1, "shape": ["\\u001b[2J"]}]}]}',
+        "graph[0].inputs[0].shape",
+    ),
+    "an id of text": ('{"graph": [{"kind": "ReLU", "inputs": [{"id": "a"}]}]}', "graph[0].inputs[0]"),
+    "an attribute without a type": (
+        '{"graph": [{"kind": "StaticReshape", "attrs": {"shape": [1]}}]}',
+        "graph[0].attrs.shape",
+    ),
+    "entries of text": (
+        '{"graph": [{"kind": "StaticReshape", "attrs": {"shape": {"type": "s64[]", "value": ["a"]}}}]}',
+        "graph[0].attrs.shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_file_is_reported_with_its_place(tmp_path: Path, cli: Cli, what: str) -> None:
+    text, why = BAD[what]
+    path = tmp_path / "bad.json"
+    path.write_text(text, encoding="utf-8")
+    said = cli("check-graph", str(path)).expect(2)
+    assert "unreadable" in said.out
+    assert why in said.out
+    assert "\x1b" not in said.out
+
+
+def test_a_circle_is_reported(tmp_path: Path, cli: Cli) -> None:
+    path = dump(
+        tmp_path,
+        static(tensor(0, 6), [6], tensor(1, 6)),
+        {"id": 3, "kind": "Add", "inputs": [tensor(1, 6), tensor(3, 6)], "outputs": [tensor(2, 6)]},
+        {"id": 4, "kind": "Add", "inputs": [tensor(2, 6)], "outputs": [tensor(3, 6)]},
+    )
+    assert "the graph is a circle" in cli("check-graph", path).expect(2).out
+
+
+def test_a_name_with_control_characters_is_written_out(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, 6), [6], tensor(1, 6), name="a\x1b[2J\nb"))
+    said = cli("check-graph", path).expect(0).out
+    assert "\x1b" not in said
+    assert "a\\x1b[2J\\nb" in said
+
+
+def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cli: Cli) -> None:
+    good = dump(tmp_path, static(tensor(0, 6), [7], tensor(1, 7)))
+    said = cli("check-graph", good, str(tmp_path / "nowhere.json"), str(tmp_path)).expect(2).out
+    assert "same-volume" in said
+    assert said.count("unreadable:") == 2

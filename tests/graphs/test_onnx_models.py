@@ -1,0 +1,172 @@
+"""ONNX models: lengths reach every reshape through inference, and nothing outside the file is read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.small import Cli
+
+onnx = pytest.importorskip("onnx")
+FLOAT, INT64 = 1, 7
+
+
+def value(name: str, *dims: int | str | None, type_: int = FLOAT) -> Any:
+    return onnx.helper.make_tensor_value_info(name, type_, list(dims))
+
+
+def constant(name: str, *entries: int) -> Any:
+    return onnx.helper.make_tensor(name, INT64, [len(entries)], entries)
+
+
+def node(operation: str, inputs: str, outputs: str, **attributes: Any) -> Any:
+    return onnx.helper.make_node(operation, inputs.split(), outputs.split(), name=f"the-{outputs}", **attributes)
+
+
+def saved(
+    folder: Path, *nodes: Any, x: Any, constants: Any = (), dst: Any = None, inner: Any = (), opset: int = 19
+) -> str:
+    graph = onnx.helper.make_graph(list(nodes), "g", [x], [dst or value("y")], list(constants), value_info=list(inner))
+    if dst is None:
+        graph.output[0].type.tensor_type.ClearField("shape")
+    path = folder / "model.onnx"
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    path.write_bytes(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())
+    return str(path)
+
+
+def flatten(folder: Path, *shape: int, x: Any, **more: Any) -> str:
+    """A model that convolves nothing: ReLU, then a reshape by a constant."""
+    nodes = (node("Relu", "x", "h"), node("Reshape", "h s", "y", **more))
+    return saved(folder, *nodes, x=x, constants=[constant("s", *shape)])
+
+
+def decisions(cli: Cli, code: int, *words: str) -> list[str]:
+    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
+    return [each["kind"] for each in data["files"][0]["nodes"]]
+
+
+def test_a_baked_in_batch_is_found_behind_other_operations(tmp_path: Path, cli: Cli) -> None:
+    path = flatten(tmp_path, 1, 12, x=value("x", "batch", 3, 4))
+    assert "not decided: batch is not known, legal at most for batch = 1" in cli("check-graph", path).expect(4).out
+    said = cli("check-graph", path, "--input", "x=1..8,3,4").expect(1).out
+    assert "f32[1..8, 3, 4] by [1, 12] special_zero" in said
+    assert "illegal for x[0] = 2..8: same-volume; legal for x[0] = 1" in said
+
+
+def test_a_declared_length_gives_way_to_the_one_that_is_tried(tmp_path: Path, cli: Cli) -> None:
+    nodes = (node("Relu", "x", "h"), node("Reshape", "h s", "y"))
+    path = saved(
+        tmp_path, *nodes, x=value("x", 1, 12), constants=[constant("s", -1, 6)], dst=value("y", 2, 6),
+        inner=[value("h", 1, 12)],
+    )  # fmt: skip
+    assert decisions(cli, 0, path) == ["legal"]
+    assert "f32[3, 12] by [-1, 6] special_zero  legal" in cli("check-graph", path, "--input", "x=3,12").expect(0).out
+
+
+def test_declared_dims_that_disagree_are_illegal(tmp_path: Path, cli: Cli) -> None:
+    path = saved(
+        tmp_path, node("Reshape", "x s", "y"), x=value("x", 6), constants=[constant("s", 6)], dst=value("y", 5)
+    )
+    assert "illegal: declared-output" in cli("check-graph", path).expect(1).out
+
+
+def test_a_shape_that_is_computed_from_dims_is_followed(tmp_path: Path, cli: Cli) -> None:
+    nodes = (
+        node("Shape", "x", "dims"),
+        node("Gather", "dims zero", "first"),
+        node("Unsqueeze", "first axis", "batch"),
+        node("Concat", "batch rest", "s", axis=0),
+        node("Reshape", "x s", "y"),
+        node("Shape", "y", "dims2"),
+        node("Slice", "dims2 axis one", "b2"),
+        node("Concat", "b2 rest", "s2", axis=0),
+        node("Reshape", "y s2", "z"),
+    )
+    zero = onnx.helper.make_tensor("zero", INT64, [], [0])
+    constants = [zero, constant("axis", 0), constant("one", 1), constant("rest", 3, -1)]
+    path = saved(tmp_path, *nodes, x=value("x", "n", 3, "h"), constants=constants)
+    assert decisions(cli, 4, path) == ["not decided"] * 2
+    assert decisions(cli, 0, path, "--input", "x=2,3,1..5") == ["legal", "legal"]
+
+
+@pytest.mark.parametrize(("allow", "kind", "code"), [(0, "legal", 0), (1, "illegal", 1)])
+def test_allowzero_is_the_negation_of_special_zero(tmp_path: Path, cli: Cli, allow: int, kind: str, code: int) -> None:
+    path = flatten(tmp_path, 0, 4, x=value("x", 3, 4), allowzero=allow)
+    assert decisions(cli, code, path) == [kind]
+
+
+def test_a_reshape_in_a_branch_is_found_with_its_place(tmp_path: Path, cli: Cli) -> None:
+    inner = [node("Reshape", "x s", "r")]
+    branch = onnx.helper.make_graph(inner, "b", [], [value("r", 2, 6)])
+    other = onnx.helper.make_graph([node("Reshape", "x t", "r")], "c", [], [value("r", None, None)])
+    condition = onnx.helper.make_tensor("c", 9, [], [True])
+    path = saved(
+        tmp_path, node("If", "c", "y", then_branch=branch, else_branch=other), x=value("x", 12),
+        constants=[condition, constant("s", 2, 6), constant("t", 5, -1)],
+    )  # fmt: skip
+    said = cli("check-graph", path).expect(1).out
+    assert "graph.node[0].then_branch.node[0]" in said
+    assert sorted(decisions(cli, 1, path)) == ["illegal", "legal"]
+
+
+def test_one_symbol_has_one_length(tmp_path: Path, cli: Cli) -> None:
+    path = flatten(tmp_path, -1, x=value("x", "n", "n"))
+    said = cli("check-graph", path, "--input", "x=2,3").expect(2).out
+    assert "--input gives 'n' two lengths: 2, and 3 in x[1]" in said
+
+
+def test_a_shape_in_an_external_file_is_never_read(tmp_path: Path, cli: Cli) -> None:
+    outside = tmp_path / "secret"
+    outside.write_bytes((2).to_bytes(8, "little") + (6).to_bytes(8, "little"))
+    tensor = onnx.TensorProto(name="s", data_type=INT64, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="../secret")
+    (tmp_path / "inner").mkdir()
+    path = saved(tmp_path / "inner", node("Reshape", "x s", "y"), x=value("x", 12), constants=[tensor])
+    assert "shape is in an external file, which is not read" in cli("check-graph", path).expect(4).out
+
+
+def test_a_reshape_before_opset_5_is_not_decided(tmp_path: Path, cli: Cli) -> None:
+    path = saved(tmp_path, node("Reshape", "x", "y", shape=[6]), x=value("x", 6), opset=4)
+    assert "Reshape of opset 4 is not read, from 5 it is" in cli("check-graph", path).expect(4).out
+
+
+def test_a_declared_gigabyte_takes_no_memory(tmp_path: Path, cli: Cli) -> None:
+    weights = onnx.TensorProto(name="s", data_type=INT64, dims=[1 << 30], raw_data=b"12345678")
+    path = saved(tmp_path, node("Reshape", "x s", "y"), x=value("x", 12), constants=[weights])
+    assert decisions(cli, 4, path) == ["not decided"]
+    tensor = onnx.TensorProto(name="s", data_type=INT64, dims=[100], raw_data=b"12345678")
+    path = saved(tmp_path, node("Reshape", "x s", "y"), x=value("x", 12), constants=[tensor])
+    assert decisions(cli, 4, path) == ["not decided"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"\x08", b"not a model at all", b"\x3a\xff\xff\xff\xff\x0f"])
+def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli, content: bytes) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(content)
+    assert "unreadable: not ONNX" in cli("check-graph", str(path)).expect(2).out
+
+
+def test_every_cut_of_a_model_is_read_or_reported(tmp_path: Path, cli: Cli) -> None:
+    whole = Path(flatten(tmp_path, 1, 12, x=value("x", 1, 3, 4))).read_bytes()
+    path = tmp_path / "cut.onnx"
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        said = cli("check-graph", str(path))
+        assert "Traceback" not in said.out + said.err
+
+
+def test_the_models_in_the_package_onnx_are_legal(cli: Cli) -> None:
+    data = Path(onnx.__file__).parent / "backend/test/data"
+    found = [
+        path for part in ("light", "pytorch-converted", "pytorch-operator") for path in (data / part).rglob("*.onnx")
+    ]
+    reshaping = [str(path) for path in found if b"Reshape" in path.read_bytes()]
+    if not reshaping:
+        pytest.skip("this version of onnx has no models in it")
+    files = json.loads(cli("check-graph", *reshaping, "--json").expect(0).out)["files"]
+    assert Counter(each["kind"] for file in files for each in file["nodes"]) == {"legal": 43}

@@ -1,0 +1,107 @@
+"""TFLite: the flat file is read with every offset checked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.graphs.nodes import Unreadable
+from conformance.graphs.tflite import read_tflite
+from tests.small import Cli
+
+
+def put(out: bytearray, value: Any) -> int:
+    """Append a table (a dict of fields), a list or bytes; return where it begins."""
+    while len(out) % 4:
+        out.append(0)
+    if isinstance(value, dict):
+        slots = max(value, default=-1) + 1
+        table = (len(out) + 4 + 2 * slots + 3) // 4 * 4
+        places = {field: 4 + 4 * k for k, field in enumerate(value)}
+        header = [4 + 2 * slots, 4 + 4 * len(value), *(places.get(field, 0) for field in range(slots))]
+        head = len(out)
+        out += struct.pack(f"<{len(header)}H", *header)
+        out += bytes(table - len(out)) + struct.pack("<i", table - head) + bytes(4 * len(value))
+        for field, part in value.items():
+            fill(out, table + places[field], part)
+        return table
+    start = len(out)
+    out += struct.pack("<I", len(value))
+    if isinstance(value, bytes):
+        out += value
+        return start
+    out += bytes(4 * len(value))
+    for k, part in enumerate(value):
+        fill(out, start + 4 + 4 * k, part)
+    return start
+
+
+def fill(out: bytearray, at: int, part: Any) -> None:
+    """Write a number, or the way to what is put behind."""
+    number = part if isinstance(part, int) else put(out, part) - at
+    out[at : at + 4] = struct.pack("<i", number)
+
+
+def tflite(folder: Path, src: list[int], shape: list[int], dst: list[int]) -> str:
+    """A model of one reshape with a constant shape."""
+    tensors = [
+        {0: [abs(n) for n in src], 1: 0, 3: b"x", 7: src},
+        {0: [len(shape)], 1: 2, 2: 1, 3: b"s"},
+        {0: dst, 1: 0, 3: b"y", 7: dst},
+    ]
+    graph = {0: tensors, 1: [0], 2: [2], 3: [{0: 0, 1: [0, 1], 2: [2]}]}
+    model = {0: 3, 1: [{0: 22, 3: 22}], 2: [graph], 4: [{}, {0: struct.pack(f"<{len(shape)}i", *shape)}]}
+    out = bytearray(b"\0\0\0\0TFL3")
+    fill(out, 0, model)
+    path = folder / "model.tflite"
+    path.write_bytes(out)
+    return str(path)
+
+
+def decisions(cli: Cli, code: int, *words: str) -> list[str]:
+    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
+    return [node["kind"] for node in data["files"][0]["nodes"]]
+
+
+def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli) -> None:
+    path = tflite(tmp_path, [-1, 3, 4], [1, 12], [1, 12])
+    assert "f32[?, 3, 4] by [1, 12]  not decided: src[0] is not known" in cli("check-graph", path).expect(4).out
+    said = cli("check-graph", path, "--input", "x=1..4,3,4").expect(1).out
+    assert "subgraphs[0].operators[0]  y" in said
+    assert "illegal for x[0] = 2..4: same-volume" in said
+
+
+def test_declared_dims_are_compared(tmp_path: Path, cli: Cli) -> None:
+    assert decisions(cli, 0, tflite(tmp_path, [2, 6], [3, -1], [3, -1])) == ["legal"]
+    assert decisions(cli, 1, tflite(tmp_path, [2, 6], [3, -1], [3, 5])) == ["illegal"]
+
+
+def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "bad.tflite"
+    for content, why in ((b"", "byte 4"), (b"PK\3\4" * 9, "byte 4"), (b"\xff\xff\xff\x7fTFL3", "byte 2,147,483,647")):
+        path.write_bytes(content)
+        assert why in cli("check-graph", str(path)).expect(2).out
+
+
+@pytest.mark.parametrize("byte", [0x00, 0x7F, 0xFF])
+def test_a_model_that_is_changed_is_read_or_reported(tmp_path: Path, byte: int) -> None:
+    path = Path(tflite(tmp_path, [1, 12], [1, 12], [1, 12]))
+    whole = path.read_bytes()
+    for at in range(8, len(whole)):
+        path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+        with contextlib.suppress(Unreadable):
+            read_tflite(path, lambda _: None).nodes({})
+
+
+def test_a_model_that_is_cut_is_reported(tmp_path: Path) -> None:
+    path = Path(tflite(tmp_path, [1, 12], [1, 12], [1, 12]))
+    whole = path.read_bytes()
+    for end in range(8, len(whole)):
+        path.write_bytes(whole[:end])
+        with pytest.raises(Unreadable, match="past the end of the file"):
+            read_tflite(path, lambda _: None)

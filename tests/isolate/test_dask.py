@@ -1,0 +1,245 @@
+"""A Dask cluster takes sweeps and suites, and what it writes is what this machine writes, also when a worker dies."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conformance
+from conformance import __version__
+from conformance.adapter import load_adapter
+from conformance.cli.main import main
+from conformance.isolate.parallel import dask_run
+from conformance.isolate.parallel.dask_run import WorkerDiffers, WorkerSetup, run_numbered_rows
+from conformance.isolate.parallel.distribute import NoCluster, run_on_dask
+from conformance.load.cases import load_suite
+from conformance.load.spec import load_spec
+from conformance.meaning.domain import TINY
+from conformance.plan.rows import plan_of
+from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.context import Lost
+from conformance.sweep.run_block import run_block
+from tests.processes import run_command, wait
+from tests.small import Cli, cases
+
+if find_spec("distributed") is None:  # imported by the tests that need it, since that takes long
+    pytest.skip("dask.distributed is not installed: pip install 'reshape-conformance[dask]'", allow_module_level=True)
+
+ROOT = Path(conformance.__file__).parents[1]
+CHANGES = ("started", "seconds", "milliseconds", "footer", "header", "seal")
+"""What two runs of one thing may differ in: times, and the digest of the line that holds one."""
+
+
+class Cluster:
+    """A scheduler and two workers, each a process, on loopback."""
+
+    def __init__(self, folder: Path) -> None:
+        path = os.pathsep.join([str(folder), str(ROOT)])
+        self.folder = folder
+        self.environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
+        self.file = folder / "scheduler.json"
+        self.log = (folder / "log.txt").open("w")
+        self.processes = [self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
+        wait(self.file.exists)
+        worker = ("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
+        self.processes += [self.started(*worker, "--local-directory", str(folder / str(n))) for n in range(2)]
+        self.address = json.loads(self.file.read_text())["address"]
+        wait(lambda: self.workers() == 2)
+
+    def started(self, what: str, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(self.file), *words]
+        return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, text=True)
+
+    def workers(self) -> int:
+        from distributed import Client
+
+        with Client(self.address, timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            return len(client.scheduler_info(n_workers=-1)["workers"])
+
+    def kill_a_worker(self) -> None:
+        self.processes[1].send_signal(signal.SIGKILL)
+        self.processes[1].wait()
+        (self.folder / "killed").touch()
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose workers all live."""
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster of one's own, to kill a worker of; it knows a backend that takes its time until then."""
+    folder = tmp_path / "mortal"
+    folder.mkdir()
+    (folder / "unhurried.py").write_text(UNHURRIED.format(killed=str(folder / "killed")), encoding="utf-8")
+    made = Cluster(folder)
+    yield made
+    made.end()
+
+
+UNHURRIED = """
+import time
+from pathlib import Path
+from conformance.adapters.reference import Reference
+class Unhurried(Reference):
+    def compile(self, graph):
+        if not Path({killed!r}).exists():
+            time.sleep(0.005)
+        return super().compile(graph)
+"""
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The lines of a result file without what two runs of one thing may differ in."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key not in CHANGES} for line in lines]
+
+
+def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: int) -> int:
+    """Runs a command, kills a worker once its file has so many lines, and gives the command's exit code."""
+    command = [sys.executable, "-m", "conformance", *words, "--dask", cluster.address]
+    with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        wait(lambda: file.exists() and file.read_bytes().count(b"\n") >= lines)
+        assert running.poll() is None, "the run was over before a worker could die"
+        cluster.kill_a_worker()
+        out, err = running.communicate(timeout=240)
+    assert running.returncode in (0, 1, 4), (out, err)
+    assert cluster.workers() == 1
+    return running.returncode
+
+
+SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--type", "f32"]
+
+
+@pytest.mark.slow
+def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cluster, tmp_path: Path) -> None:
+    run = ["run", "broken:any-negative-infers", "--cases", str(cases(tmp_path))]
+    for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
+        here, there = tmp_path / "here", tmp_path / "there"
+        assert main([*words, "--out", str(here)]) == 1
+        assert main([*words, "--out", str(there), "--dask", shared.address]) == 1
+        assert records(here / file) == records(there / file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "file", "lines"),
+    [
+        (["sweep", "unhurried:Unhurried", *SWEEP], "sweep.jsonl", 6),
+        pytest.param(
+            ["run", "unhurried:Unhurried", "--operation", "StaticReshape"],
+            "results.jsonl",
+            2,
+            marks=pytest.mark.exhaustive,
+        ),
+    ],
+    ids=["sweep", "suite"],
+)
+def test_a_sweep_or_a_suite_survives_the_death_of_a_worker(
+    mortal: Cluster, tmp_path: Path, words: list[str], file: str, lines: int
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    words = [*words, "--isolation", "none"]
+    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / f"{file}.part", lines) == 0
+    alone = run_command(*words, "--out", here, env=mortal.environment)  # this process may have another by now
+    assert alone.returncode == 0, alone.stderr
+    assert records(here / file) == records(there / file)
+
+
+def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.isolate.parallel.distribute._CONNECTING", 0.5)
+    words = ["sweep", "reference", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
+    said = cli(*words).expect(3).err
+    assert said.startswith("conformance: --dask tcp://127.0.0.1:9: no scheduler answers")
+    assert said.count("\n") == 1
+    with pytest.raises(NoCluster, match="no scheduler answers"):
+        list(run_on_dask("not an address", abs, [1]))
+    gc.collect()  # a client without a cluster is closed when it is collected, and must not be in the middle of a test
+
+
+@pytest.mark.slow
+def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
+    assert list(run_on_dask(shared.address, abs, range(0, -40, -1))) == list(range(40))
+
+
+def test_results_of_workers_in_threads_come_in_the_order_of_the_work() -> None:
+    from distributed import LocalCluster
+
+    gc.collect()
+    made: Any = LocalCluster
+    with made(2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert list(run_on_dask(cluster.scheduler_address, abs, range(0, -40, -1))) == list(range(40))
+
+
+@pytest.mark.slow
+def test_a_worker_that_lacks_a_module_is_one_line(
+    shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def take(piece):\n    return piece\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    take = importlib.import_module("only_here").take
+    with pytest.raises(NoCluster, match="No module named 'only_here'; install the same suite") as raised:
+        list(run_on_dask(shared.address, take, [1]))
+    assert "\n" not in str(raised.value)
+
+
+def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, suite = load_adapter("reference"), load_suite()
+    rows = plan_of(suite).rows
+    setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
+
+    def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
+        return (take(numbers[::-1]) for numbers in work)
+
+    monkeypatch.setattr(dask_run, "run_on_dask", swapped)
+    with pytest.raises(WorkerDiffers, match="results of other rows"):
+        list(dask_run.run_on_workers("nowhere", setup, rows, rows[:2]))
+
+
+@pytest.mark.slow
+def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
+    order = Order("reference", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
+    with pytest.raises(Lost, match="the specification here is"):
+        list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY)))
+    with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
+        list(run_on_dask(shared.address, partial(run_block, order._replace(digest="", version="0.0")), blocks_of(TINY)))
+
+
+def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
+    adapter, suite = load_adapter("reference"), load_suite()
+    rows = plan_of(suite).rows
+    setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
+    assert [result.row for result in run_numbered_rows(setup, (3, 1))] == [rows[3].id, rows[1].id]
+    others = {
+        f"version {__version__} at a worker, 0.0 here": setup._replace(version="0.0"),
+        f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": setup._replace(digest="0" * 64),
+        f"reference {adapter.identity.version} at a worker, reference 0 here": setup._replace(
+            identity=adapter.identity._replace(version="0")
+        ),
+        "the backend is ": setup._replace(claims=adapter.claims._replace(leaves_out=("large",))),
+    }
+    for words, other in others.items():
+        with pytest.raises(WorkerDiffers, match=words):
+            run_numbered_rows(other, (3, 1))

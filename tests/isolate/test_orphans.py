@@ -1,0 +1,203 @@
+"""Nothing that a worker starts outlives it, wherever it went, and nothing of anybody else is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance.evidence.results import read
+from tests.small import ROOT
+
+from ..processes import run_command, running, wait
+from ..small import cases
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
+QUICK = "tests.without_planted"
+LEAVES = """
+import os, signal, sys, time
+from pathlib import Path
+from conformance.adapters.reference import Reference
+from conformance.model import Identity
+
+def size():
+    return os.path.getsize({pids!r}) if os.path.exists({pids!r}) else 0
+
+def leave(generations):
+    before = size()
+    child = os.fork()
+    if not child:
+        os.setsid()
+        if generations > 1:
+            leave(generations - 1)
+            os._exit(0)
+        with open({pids!r}, "a") as file:
+            file.write(f"{{os.getpid()}}\\n")
+        for stream in range(256):
+            try:
+                os.close(stream)
+            except OSError:
+                pass
+        os.execve("/bin/sleep", ["sleep", "120"], {{}})
+    if generations > 1:
+        os.waitpid(child, 0)
+    while size() == before:
+        time.sleep(0.01)
+
+class Leaves(Reference):
+    identity = Identity("leaves", "1")
+    def compile(self, graph):
+        {act}
+        return super().compile(graph)
+"""
+
+
+def backend(folder: Path, act: str) -> tuple[str, Path]:
+    path, pids = folder / "leaves.py", folder / "pids"
+    path.write_text(LEAVES.format(pids=str(pids), act=act))
+    return f"{path}:Leaves", pids
+
+
+def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
+    name, pids = backend(folder, act)
+    only = ["-k", "stays or flattens", "--type", "f32", "--operation", "StaticReshape"]
+    only += ["--cases", str(cases(folder)), "--hunt", "0"]
+    return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
+
+
+def left(pids: Path) -> list[int]:
+    """Those that still run, which end here at the latest."""
+    alive = [pid for pid in map(int, pids.read_text().split()) if running(pid)]
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    return alive
+
+
+def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM) -> tuple[int, str]:
+    """Terminate a command once its backend has left a process; its exit code, and what it said."""
+    command = [sys.executable, "-m", QUICK, *words]
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdout=null, stderr=pipe) as process:
+        wait(lambda: pids.exists() and pids.read_text().split())
+        process.send_signal(number)
+        _, said = process.communicate(timeout=100)
+    return process.returncode, said
+
+
+LEAVES_TWO = "leave(1); leave(2); graph.nodes[0].shape.values == (2, 3) and os.abort()"
+"""A child, and a grandchild whose parent has ended; for the case `stays`, the first one, the worker crashes too."""
+
+
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(tmp_path: Path, jobs: str) -> None:
+    words, pids = command(tmp_path, LEAVES_TWO, "--jobs", jobs)
+    done = run_command(*words, module=QUICK if jobs == "1" else "conformance")
+    assert done.returncode == 1, done.stderr
+    outcomes = [result.outcome.kind for result in read(tmp_path / "out" / "results.jsonl").results]
+    assert sorted(set(outcomes) & {"crash", "tensor"}) == ["crash", "tensor"]
+    assert len(pids.read_text().split()) >= 2 * 3, "each twice in the call that crashes, and in the other"
+    assert not left(pids)
+
+
+SCRIPT = """
+import os, subprocess, sys, time
+from pathlib import Path
+from conformance.isolate.backend import use_backend
+from conformance.plan.memory import Source, image_of
+from conformance.model import Declared, Graph, Node, Operand
+from conformance.isolate.process.orphans import adopt
+from tests.processes import running
+
+def call(remote):
+    node = Node("StaticReshape", Operand("s64", (1,), (6,)), Operand("bool", (), (False,)))
+    program = remote.compile(Graph(Declared("f32", (2, 3)), (node,)))
+    return program.run(image_of(Source("f32", (2, 3))).tensor, (), False)
+
+def sleeps(**more):
+    return subprocess.Popen(["sleep", "120"], **more)
+
+def zombies():
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [child for child in children if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"]
+
+one, other, pids = sys.argv[1:]
+"""
+
+
+def script(folder: Path, text: str) -> str:
+    """What a process that adopts says; its two backends leave a grandchild, and nothing."""
+    one, pids = backend(folder, "leave(2)")
+    (folder / "script.py").write_text(SCRIPT + text)
+    words = [sys.executable, str(folder / "script.py"), one, "reference", str(pids)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120, env=env)
+    assert (done.returncode, left(pids)) == (0, []), done.stderr
+    return done.stdout
+
+
+def test_children_of_the_host_and_of_another_worker_are_spared(tmp_path: Path) -> None:
+    said = script(tmp_path, """
+before = sleeps(start_new_session=True)
+adopt()
+host = sleeps()
+with use_backend(one, "worker") as leaves:
+    call(leaves)
+    orphan = int(Path(pids).read_text())
+    with use_backend(other, "worker") as numpy:
+        call(numpy)
+    print(running(orphan), running(before.pid), running(host.pid))
+print(running(orphan), running(before.pid), running(host.pid), zombies())
+for each in (before, host):
+    each.kill()
+    each.wait()
+""")  # fmt: skip
+    assert said.splitlines() == ["True True True", "False True True []"]
+
+
+def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
+    said = script(tmp_path, """
+adopt()
+with use_backend(one, "worker") as leaves:
+    for _ in range(2):
+        call(leaves)
+        leaves.restart()
+        print(len(Path(pids).read_text().split()), zombies())
+""")  # fmt: skip
+    assert said.splitlines() == [f"{number} []" for number in (1, 2)]
+
+
+def test_a_run_that_its_backend_terminates_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words, pids = command(tmp_path, "leave(2); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
+    done = run_command(*words, module=QUICK, env={**os.environ, "TMPDIR": str(temporary)})
+    said = f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n"
+    assert (done.returncode, done.stderr) == (143, said)
+    assert not left(pids)
+    assert not list(temporary.iterdir())
+    assert os.listdir(tmp_path / "out") == ["results.jsonl.part"]
+    assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
+
+
+def test_a_closed_terminal_ends_the_command_as_an_interrupt_does(tmp_path: Path) -> None:
+    words, pids = command(tmp_path, "leave(1); time.sleep(60)")
+    said = terminate(words, pids, signal.SIGHUP)
+    assert said == (129, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
+    assert not left(pids)
+
+
+@pytest.mark.slow
+def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
+    name, pids = backend(tmp_path, "leave(1); time.sleep(60)")
+    words = ["sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2", "--out", str(tmp_path / "out")]
+    began = time.monotonic()
+    assert terminate(words, pids) == (143, "conformance: terminated\n")
+    assert time.monotonic() - began < 15
+    for pid in map(int, pids.read_text().split()):
+        if running(pid):  # a kill of the pool's own processes cannot reach what hides from them
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,239 @@
+"""What a backend raises, sends or does to its own process is told, and the process lives on or is replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.adapter import CannotStart
+from conformance.cli.main import main
+from conformance.isolate.backend import process_notes, run_rows
+from conformance.isolate.protocol import messages
+from conformance.isolate.protocol.remote import Remote, worker
+from conformance.model import Claims, Crashed, Identity
+from conformance.plan.memory import Source, image_of
+from conformance.plan.rows import Plan
+
+from ..processes import running, wait
+from .calls import called, reshape
+from .remote_backends import LIMITS, Obedient, obedient, plan, write_backend, write_odd
+
+__all__ = ["obedient", "plan"]
+
+MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
+
+
+RAISED = {
+    "raise KeyError('a bug')": "KeyError: 'a bug'",
+    "raise KeyboardInterrupt": "KeyboardInterrupt: ",
+    "raise GeneratorExit": "GeneratorExit: ",
+    "raise Own('mine')": "Own: mine",
+    "raise Mute": "Mute: (Mute, which cannot be written: KeyboardInterrupt)",
+    "raise SystemExit(0)": "SystemExit: 0",
+    "raise Rejected(5, b'no')": "Rejected(5, b'no'): the stage is compile or run, the message text",
+    "raise Unsupported(b'x')": "bytes where text was expected: b'x'",
+    "return Tensor('f32', (0.0, 3.5), (14, 4), bytearray(8), 0)": "TypeError: 'float' object cannot be interpreted",
+}
+
+
+@pytest.mark.parametrize("act", RAISED)
+def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(obedient: Obedient, act: str) -> None:
+    remote = obedient(f"if odd: {act}")
+    for _ in range(2):
+        with pytest.raises(Exception, match=re.escape(RAISED[act])):
+            called(remote, (13,))
+    assert called(remote, (2, 3)).dims == (6,)
+    assert remote.generation == 1
+
+
+@pytest.mark.parametrize("first", ["parent", "copy"])
+def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(obedient: Obedient, first: str) -> None:
+    wait = f"time.sleep(0.1 if pid and {first == 'copy'} or not pid and {first == 'parent'} else 0)"
+    remote = obedient(f"pid = os.fork(); {wait}")
+    for _ in range(4):
+        assert called(remote, (2, 3)).dims == (6,)
+    assert remote.generation == 1
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        (
+            "os.write(1, b'junk'); print('junk', flush=True)",
+            "import json; json.loads = json.dumps = json.JSONEncoder = json.JSONDecoder = None",
+            "np.array_equal = np.asarray = np.may_share_memory = None",
+            "import signal; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 10, 13, 14, 15)]",
+            "import tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)",
+            "[os.close(fd) for fd in (0, 1, 2) if os.path.exists(f'/dev/fd/{fd}')]",
+            "import sys; sys.setrecursionlimit(40)",
+        ),
+        ("import gc; gc.disable(); np.seterr(all='raise'); import warnings; warnings.simplefilter('error')",),
+        ("import sys; sys.stdout = sys.stderr = None",),
+    ],
+    ids=["one after another", "warnings", "streams"],
+)
+def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path, acts: tuple[str, ...]) -> None:
+    """None of the acts hides what a later one does, nor how the process ends."""
+    obedient = Obedient(tmp_path)
+    for act in acts:
+        remote = obedient(act)
+        for _ in range(3):
+            image = image_of(Source("f32", (2, 3)))
+            answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+            assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements), act
+    remote.close()
+    assert remote.bad_end is None
+
+
+ENDS = """
+import os
+from conformance.adapters.reference import Reference
+closed = []
+class Program:
+    def __init__(self, program):
+        self.run = program.run
+    def __del__(self):
+        closed.append(self)
+        if {where!r} == "close" and len(closed) == 3:
+            os._exit(1)
+class Ends(Reference):
+    def compile(self, graph):
+        if {where!r} == "compile" and closed:
+            os._exit(1)
+        return Program(super().compile(graph))
+"""
+
+
+@pytest.mark.parametrize("where", ["close", "compile"])
+def test_an_end_is_blamed_on_the_right_request_of_those_that_travel_together(tmp_path: Path, where: str) -> None:
+    remote = worker(write_backend(tmp_path, ENDS.format(where=where), "Ends"), LIMITS)
+    with pytest.raises(Exception, match=f"^{where}: the process ended with exit code 1"):
+        [called(remote, (2, 3)) for _ in range(40)]
+    remote.close()
+
+
+def test_a_stranger_that_cannot_be_started_again_leaves_rows_not_run(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    remote = Remote([sys.executable, "-S", str(MISBEHAVING), "dies-after-first-start"], LIMITS)
+    remote.restart()
+    rows = [row for row in plan.rows if row.operation == "StaticReshape" and row.type == "f32"][:12]
+    results = list(run_rows(rows, remote, remote.claims, "worker"))
+    assert [result.row for result in results] == [row.id for row in rows]
+    verdicts = [next(iter(result.verdicts.values())) for result in results]
+    assert verdicts == ["error"] * 3 + ["not run"] * 9
+    assert "given up after 3 starts" in process_notes(remote)[0]
+    remote.close()
+
+
+def test_a_backend_that_cannot_be_imported_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="unknown backend 'nmpy'; did you mean 'numpy'"):
+        worker("nmpy", LIMITS)
+    assert main(["run", "cmd:/nowhere/at-all", "--out", str(tmp_path / "out")]) == 3
+
+
+HANGS = """import ctypes
+from pathlib import Path
+from conformance.adapters.reference import Reference
+class Hangs(Reference):
+    def compile(self, graph):
+        Path({called!r}).touch()
+        if {hangs}:
+            ctypes.PyDLL(None).sleep(60)  # and nothing else of Python runs meanwhile
+        return super().compile(graph)
+"""
+
+
+@pytest.mark.parametrize(
+    "hangs", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason=""))]
+)
+def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> None:
+    in_the_call = tmp_path / "called"
+    backend = write_backend(tmp_path, HANGS.format(called=str(in_the_call), hangs=hangs), "Hangs")
+    script = (
+        "import time\nfrom conformance.isolate.protocol.remote import worker\n"
+        "from tests.isolate.calls import called\n"
+        f"w = worker({backend!r})\nprint(w.session().process.pid, flush=True)\ncalled(w, (2, 3))\ntime.sleep(60)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
+        assert parent.stdout is not None
+        group = int(parent.stdout.readline())
+        wait(in_the_call.exists)
+        parent.send_signal(signal.SIGKILL)
+    wait(lambda: not running(group=group), 5)
+
+
+def test_numbers_past_the_doubles_travel_as_text() -> None:
+    graph = reshape((2**53, 0), (2**62, 0))
+    sent = json.loads(messages.graph_text(graph))
+    assert sent["src"]["dims"] == [str(2**53), 0]
+    assert messages.graph_of(sent) == graph
+
+
+def test_every_graph_arrives_as_it_was_sent(plan: Plan) -> None:
+    for row in {(row.case.id, row.given): row for row in plan.rows}.values():
+        for task in row.steps:
+            assert messages.graph_of(json.loads(messages.graph_text(task.graph))) == task.graph, row.id
+
+
+WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_out": ["chain"], "mapped": []}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "due"),
+    [
+        ("name", None, "text"), ("version", 2, "text"), ("operations", "StaticReshape", "a list of names"),
+        ("leaves_out", "chain", "a list of names"), ("leaves_out", ["chain", 1], "a list of names"),
+        ("mapped", {"special_zero": True}, "a list of names"), ("answers_special_zero", 1, "true or false"),
+        ("detail", ["cpu"], "an object"),
+    ],
+)  # fmt: skip
+def test_a_description_that_says_something_else_is_no_claim(key: str, value: object, due: str) -> None:
+    assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
+    with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
+        messages.parse_description({**WHO, key: value})
+
+
+def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
+    row = plan.rows[0]
+    sent = messages.graph_text(row.steps[0].graph)
+    assert row.case.id not in sent
+    assert row.case.rule not in sent
+    assert "expect" not in sent
+
+
+TRACE = """
+thread 'main' panicked at src/lib.rs:7:5:
+the model is odd, caused by:
+   0: at odds with 3
+   1: odd
+stack backtrace:
+   0: core::panicking::panic_fmt
+  11:     0x7f71144452aa - <alloc::vec::Vec<T> as Clone>::clone::h0f
+                               at /home/me/src/vec.rs:12:9
+  12:                0x0 - <unknown>
+ 100: main
+             at ./csu/libc-start.c:360
+thread caused non-unwinding panic. aborting.
+"""
+
+
+def test_the_last_words_of_a_process_have_no_lines_of_a_stack_trace(tmp_path: Path) -> None:
+    remote = worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
+    with pytest.raises(Crashed) as crash:
+        called(remote, (13,))
+    assert str(crash.value).partition("; its last words: ")[2].splitlines() == [
+        "thread 'main' panicked at src/lib.rs:7:5:",
+        "the model is odd, caused by:", "   0: at odds with 3", "   1: odd",
+        "thread caused non-unwinding panic. aborting.",
+    ]  # fmt: skip
+    remote.close()

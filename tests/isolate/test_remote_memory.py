@@ -1,0 +1,176 @@
+"""What a backend does to memory is seen from another process, and large tensors come whole."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from conformance.isolate.protocol.remote import worker
+from conformance.isolate.protocol.session import SHARED_FROM
+from conformance.model import Result
+from conformance.plan.memory import Source, image_of
+
+from .. import miniatures, small
+from ..some_slow import some_slow
+from .calls import called, reshape
+from .remote_backends import LIMITS, Fresh, Obedient, fresh, obedient, run_in_both, verdicts, write_backend
+
+__all__ = ["fresh", "obedient"]
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("count", [5, SHARED_FROM // 4 + 1])
+def test_a_changed_src_is_seen_through_pipe_and_shared_memory(obedient: Obedient, share: bool, count: int) -> None:
+    remote = obedient("src.array()[-1] = 0", share)
+    image = image_of(Source("f32", (count,)))
+    answer = remote.compile(reshape((count,), (count, 1))).run(image.tensor, (), False)
+    assert image.touched
+    assert bytes(answer.memory) == bytes(image.elements[:-4]) + bytes(4)
+
+
+TWICE_ZEROS = """about: Elements that are all zero.
+cases:
+  - id: zeros
+    rule: each-call-alone
+    src: f32[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    bits: "00000000"
+    steps: [{expect: "f32[3, 2]"}, {expect: "f32[3, 2]"}]
+"""
+DOES = """
+import numpy as np
+from conformance.model import Rejected, Tensor, Unsupported
+from tests.miniatures import Bent
+
+class Does(Bent):
+    kept = []
+
+    def compile(self, graph):
+        self.kept.clear()
+        return super().compile(graph)
+
+    def bent(self, answer, src, shapes):
+        {act}
+        return answer
+"""
+DEEDS = {
+    "leaves all as it was": "pass",
+    "writes into src": "answer = answer.copy(); src.memory[len(src.memory) // 2] ^= 1",
+    "writes before src": "src.memory[0] ^= 1",
+    "writes behind src": "src.memory[-1] ^= 1",
+    "writes into shape": "[shape.memory.__setitem__(-1, 0) for shape in shapes]",
+    "writes and refuses": "src.memory[0] ^= 1; raise Rejected('run', 'no')",
+    "writes and errs": "src.memory[0] ^= 1; raise KeyError('lost')",
+    "writes and cannot": "src.memory[0] ^= 1; raise Unsupported('chain')",
+    "cuts src off": "del src.memory[-8:]",
+    "lengthens src": "src.memory.extend(b'more')",
+    "leaves nothing of src": "src.memory.clear()",
+    "writes into src of earlier calls": "[t.memory.__setitem__(0, 7) for t in self.kept]; self.kept.append(src)",
+    "cuts src of earlier calls off": "[t.memory.clear() for t in self.kept]; self.kept.append(src)",
+    "changes earlier answers": "[a.view('u1').fill(7) for a in self.kept]; answer = answer.copy('C'); "
+    "self.kept[:] = [answer] if answer.size and answer.ndim else []",
+    "frees earlier answers": "[m.clear() for m in self.kept]; m = bytearray(answer.tobytes()); self.kept.append(m); "
+    "answer = Tensor(src.type, answer.shape, answer.strides, m, 0)",
+    "answers by a view": "answer = src.array().reshape(answer.shape)",
+    "answers by the memory of src": "answer = Tensor(src.type, src.dims, src.strides, src.memory, src.offset)",
+}
+"""What a backend does to memory while it answers."""
+INNOCENT = "leaves all as it was", "answers by a view"
+
+
+OFTEN = (*INNOCENT, "writes into src", "writes into shape", "changes earlier answers", "cuts src off")
+
+
+@pytest.mark.parametrize("deed", some_slow(DEEDS, OFTEN))
+def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(
+    tmp_path: Path, fresh: Fresh, deed: str
+) -> None:
+    backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
+    rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows
+    here, there = run_in_both(backend, rows, fresh(backend))
+
+    def seen(result: Result) -> tuple[object, ...]:
+        outcome = result.outcome
+        shares = outcome.shares and 0 not in (outcome.dims or ())
+        return result.row, result.verdicts, result.diagnosis, shares, outcome.kind, outcome.faults, result.step
+
+    assert [seen(result) for result in there] == [seen(result) for result in here]
+    assert any("fail" in result.verdicts.values() for result in here) == (deed not in INNOCENT)
+
+
+IN_TURN = """
+from conformance.model import Rejected
+from tests import miniatures
+
+class InTurn(miniatures.Bent):
+    answers = [*miniatures.Answers.KINDS.values()]
+    raised = [made for name, made in miniatures.RAISED.items() if name != "MemoryError"]  # the process ends of that
+
+    def bent(self, answer, src, shapes):
+        if self.answers:
+            return self.answers.pop(0)(answer, src)
+        raise self.raised.pop(0)()
+"""
+
+
+def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path, fresh: Fresh) -> None:
+    row = next(row for row in small.plan(tmp_path).rows if row.case.id == "flattens")
+    rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
+    backend = write_backend(tmp_path, IN_TURN, "InTurn")
+    here, there = run_in_both(backend, rows, fresh(backend))
+    for one, other in zip(here, there, strict=True):
+        assert (one.verdicts, one.diagnosis) == (other.verdicts, other.diagnosis), (one.outcome, other.outcome)
+        assert one.outcome[:3] == other.outcome[:3]
+    assert not {"pass", "observed"} & verdicts(there)
+
+
+def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(obedient: Obedient) -> None:
+    remote = obedient("return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
+    image = image_of(Source("f32", (2, 3)))
+    answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+    assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("times", [2, 40])
+def test_an_answer_larger_than_src_comes_whole(obedient: Obedient, share: bool, times: int) -> None:
+    remote = obedient(f"return np.tile(src.array(), {times})", share)
+    image = image_of(Source("f32", (SHARED_FROM,)))
+    for _ in range(2):
+        answer = remote.compile(reshape((SHARED_FROM,), (SHARED_FROM,))).run(image.tensor, (), False)
+        assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(image.elements) * times)
+        assert not image.touched
+    assert remote.generation == 1
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("size", [SHARED_FROM // 4, (1 << 20) + 3, 1 << 22])
+def test_large_tensors_come_back_as_they_are(obedient: Obedient, share: bool, size: int) -> None:
+    remote = obedient("pass", share)
+    for _ in range(2):
+        image = image_of(Source("f32", (size,)))
+        answer = remote.compile(reshape((size,), (1, size))).run(image.tensor, (), False)
+        assert answer.dims == (1, size)
+        assert bytes(answer.memory) == image.elements
+        assert not image.touched
+
+
+def test_a_working_directory_that_hides_modules_hides_none_from_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conformance").mkdir()
+    for name in ("conformance/__init__.py", "numpy.py", "json.py"):
+        (tmp_path / name).write_text("raise SystemExit('this is not what was meant')")
+    monkeypatch.chdir(tmp_path)
+    worker("reference", LIMITS).close()
+
+
+def test_programs_that_nobody_has_any_more_are_closed(fresh: Fresh) -> None:
+    remote = fresh("reference")
+    for _ in range(40):
+        called(remote, (2, 3))
+    gc.collect()
+    assert len(remote.session().closing) < 20

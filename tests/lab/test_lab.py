@@ -1,0 +1,300 @@
+"""lab.yaml: the plan for CI, what is stale, and the commands of an environment."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, name_and_device
+from conformance.evidence.results import FORMAT, pack
+from conformance.lab.environments import Installation, lacking, run_words
+from conformance.lab.read import Environment, Lab, SharedLibrary, load_lab
+from conformance.lab.state import states
+from conformance.load.folders import cases_folder, digest_of, spec_folder
+from conformance.model import Malformed
+from tests.small import Cli
+
+CLONE = Path(__file__).parents[2]
+SUITE = digest_of([spec_folder(), cases_folder()])
+SMALL = """\
+by: we
+runners: {default: [ubuntu-latest], gpu: [self-hosted, gpu]}
+environments:
+  raw: {pip: [numpy==2.4.6], backends: [numpy]}
+  cuda: {pip: [torch==2.13.0], needs: [gpu], target: {types: [bf16], large: true}, timeout: 60, backends: [torch@cuda]}
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    path = tmp_path / "lab.yaml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────
+def test_every_backend_of_the_clones_own_lab_has_a_version() -> None:
+    lab = load_lab(CLONE / "lab.yaml")
+    found = [(each.name, backend) for each in lab.environments.values() for backend in each.backends]
+    assert [pair for pair in found if lab.environments[pair[0]].version_of(pair[1]) is None] == []
+    assert all(each.tests for each in lab.environments.values())
+
+
+def test_no_two_environments_of_the_clone_write_the_same_results(tmp_path: Path) -> None:
+    folders = [state.folder for state in states(load_lab(CLONE / "lab.yaml"), tmp_path, SUITE, 90)]
+    assert sorted(set(folders)) == sorted(folders)
+
+
+def test_every_bundled_backend_is_in_the_clones_lab_or_named_there_as_not_published() -> None:
+    lab = load_lab(CLONE / "lab.yaml")
+    comment = (CLONE / "lab.yaml").read_text(encoding="utf-8").partition("runners:")[0].partition("Not published:")[2]
+    run = {name_and_device(backend)[0] for each in lab.environments.values() for backend in each.backends}
+    assert {name for name in bundled_backends() if name not in {*run, REFERENCE} and name not in comment} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[numpy-rwa]", "lab.yaml:4: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy'?"),
+        ("[numpy], need: [gpu]", "lab.yaml:4: unknown key 'need'; did you mean 'needs'?"),
+        ("[numpy], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
+    ],
+)
+def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, cli: Cli) -> None:
+    lab.write_text(SMALL.replace("[numpy]", text), encoding="utf-8")
+    cli("lab", "plan", "--lab", lab).expect(2, err=message)
+    with pytest.raises(Malformed):
+        load_lab(lab)
+
+
+def test_a_lab_that_is_not_there_is_a_line(tmp_path: Path, cli: Cli) -> None:
+    cli("lab", "plan", "--lab", tmp_path / "none.yaml").expect(2, err="does not exist; it lies at the top of a clone")
+
+
+# ── the plan ──────────────────────────────────────────────────────────────────────────────────────
+def test_the_plan_is_the_matrix_of_a_ci(lab: Path, cli: Cli) -> None:
+    jobs = cli("lab", "plan", "--lab", lab, "--json").expect(0).data["include"]
+    assert [(job["name"], job["runner"]) for job in jobs] == [
+        ("raw", ["ubuntu-latest"]),
+        ("cuda", ["self-hosted", "gpu"]),
+    ]
+    assert jobs[1]["versions"] == {"torch@cuda": "2.13.0"}
+    assert jobs[1]["target"] == {"types": ["bf16"], "large": True}
+
+
+def test_the_plan_of_some_environments(lab: Path, cli: Cli) -> None:
+    out = cli("lab", "plan", "cuda", "--lab", lab).expect(0).out
+    assert "torch@cuda" in out
+    assert "numpy" not in out
+    cli("lab", "plan", "cudda", "--lab", lab).expect(2, err="did you mean 'cuda'?")
+
+
+def test_the_example_for_gitlab_runs_environments_of_the_lab_on_their_runners() -> None:
+    jobs = yaml.safe_load((CLONE / "examples/ci/lab.gitlab.yml").read_text(encoding="utf-8"))
+    lab = load_lab(CLONE / "lab.yaml")
+    for job in (job for job in jobs.values() if isinstance(job, dict) and "parallel" in job):
+        for name in job["parallel"]["matrix"][0]["LAB"]:
+            labels = lab.labels(lab.environments[name])
+            assert (labels[-1] in job["tags"]) == (labels[0] == "self-hosted"), name
+
+
+def test_the_example_for_github_takes_the_matrix_of_the_plan(lab: Path, cli: Cli) -> None:
+    jobs = yaml.safe_load((CLONE / "examples/ci/lab.github.yml").read_text(encoding="utf-8"))["jobs"]
+    (job, *_) = cli("lab", "plan", "--lab", lab, "--json").expect(0).data["include"]
+    assert set(re.findall(r"matrix\.(\w+) ", json.dumps(jobs["run"]))) <= job.keys()
+    assert [jobs[name]["needs"] for name in ("run", "publish")] == ["plan", "run"]
+
+
+# ── what is stale ─────────────────────────────────────────────────────────────────────────────────
+def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
+    """Write the first line of some results; their state is read from nothing else."""
+    started = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
+    header: dict[str, Any] = {
+        "record": "header", "format": FORMAT.name,
+        "suite": {"version": "0", "digest": SUITE, "documents": {}},
+        "backend": {
+            "name": "numpy", "version": "2.4.6", "adapter": "numpy", "detail": {},
+            "digest": digest_of_adapter("numpy"),
+        },
+        "claims": {"operations": ["*"], "leaves_out": [], "answers_special_zero": False},
+        "target": {
+            "operations": [], "documents": [], "types": [], "select": None, "large": False, "require": [],
+            "shard": None,
+        },
+        "environment": {}, "started": started.isoformat(timespec="seconds"),
+    }  # fmt: skip
+    for key, value in changes.items():
+        header[key] = {**header[key], **value} if isinstance(value, dict) else value
+    (reports / folder).mkdir(parents=True)
+    (reports / folder / "results.jsonl.xz").write_bytes(pack(json.dumps(header).encode() + b"\n"))
+
+
+def state_of(lab: Path, reports: Path, days: int = 90) -> dict[str, tuple[str, str]]:
+    return {each.folder: (each.word, each.why) for each in states(load_lab(lab), reports, SUITE, days)}
+
+
+def test_results_of_this_suite_and_adapter_are_current_until_they_are_old(lab: Path, tmp_path: Path) -> None:
+    publish(tmp_path / "reports", "numpy-2.4.6", days=40)
+    assert state_of(lab, tmp_path / "reports")["numpy-2.4.6"] == ("current", "")
+    assert state_of(lab, tmp_path / "reports", days=39)["numpy-2.4.6"] == ("stale", "40 days old")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"suite": {"digest": "0" * 64}}, "another suite"),
+        ({"backend": {"digest": "0" * 64}}, "another adapter"),
+        ({"suite": {"digest": "0" * 64}, "backend": {"digest": None}}, "another suite; another adapter"),
+        ({"format": "reshape-conformance-results-1"}, "another format"),
+    ],
+)
+def test_results_of_something_else_are_stale(changes: dict[str, Any], why: str, lab: Path, tmp_path: Path) -> None:
+    publish(tmp_path / "reports", "numpy-2.4.6", **changes)
+    assert state_of(lab, tmp_path / "reports")["numpy-2.4.6"] == ("stale", why)
+
+
+def test_results_that_no_machine_has_made_are_untried(lab: Path, tmp_path: Path) -> None:
+    assert state_of(lab, tmp_path)["torch-cuda-2.13.0"] == ("untried", "needs gpu")
+
+
+def test_results_that_no_environment_makes_are_named(lab: Path, tmp_path: Path) -> None:
+    publish(tmp_path / "reports", "numpy-1.0")
+    assert state_of(lab, tmp_path / "reports")["numpy-1.0"] == ("in no environment", "")
+
+
+def test_the_status_ends_with_1_and_the_next_command_if_something_is_stale(lab: Path, tmp_path: Path, cli: Cli) -> None:
+    publish(tmp_path / "reports", "numpy-2.4.6", days=91)
+    words = ["lab", "status", "--lab", lab, "--out", tmp_path / "reports"]
+    assert "next: conformance lab run raw\n" in cli(*words).expect(1).out
+    assert "1 current, 1 untried" in cli(*words, "--days", "100").expect(0).out
+    assert cli(*words, "--json").expect(1).data["results"][0]["why"] == "91 days old"
+
+
+# ── environments ──────────────────────────────────────────────────────────────────────────────────
+class Commands:
+    """Stands in for the processes that an environment starts."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.variables: dict[str, str] = {}
+        self.code = 0
+
+    def __call__(self, command: Sequence[str], env: dict[str, str] | None = None, **_: Any) -> Any:
+        self.lines.append(" ".join(map(str, command[1:])))
+        self.variables = env or {}
+        if "download" in command:
+            with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "a.whl", "w") as wheel:
+                wheel.writestr("libs/libmine.so", "the library")
+        return type("Done", (), {"returncode": self.code})
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
+    double = Commands()
+    monkeypatch.setattr("conformance.lab.environments.subprocess.run", double)
+    return double
+
+
+def installation(tmp_path: Path, **more: Any) -> Installation:
+    (tmp_path / "pyproject.toml").touch()
+    made = Installation(tmp_path, Environment("mine", ("onednn",), **more))
+    made.python.parent.mkdir(parents=True)
+    return made
+
+
+def test_an_environment_is_made_once_and_again_when_its_packages_change(tmp_path: Path, commands: Commands) -> None:
+    made = installation(tmp_path, pip=("onednn==1",))
+    assert made.make()
+    assert commands.lines[0].startswith("-m venv ")
+    assert commands.lines[1].endswith("install --quiet --no-compile --editable . onednn==1")
+    made.python.parent.mkdir(parents=True)
+    made.python.touch()
+    assert not made.make()
+    assert Installation(tmp_path, made.environment._replace(pip=("onednn==2",))).make()
+
+
+def test_an_environment_that_cannot_be_made_is_no_environment(tmp_path: Path, commands: Commands, cli: Cli) -> None:
+    commands.code = 1
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "lab.yaml").write_text(SMALL, encoding="utf-8")
+    cli("lab", "run", "raw", "--lab", tmp_path / "lab.yaml").expect(3, err="raw: cannot make: -m venv")
+
+
+def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Commands, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ONEDNN_LIBRARY", "another.so")
+    library = SharedLibrary("theirs==1", "libs/libmine.so", "MINE")
+    made = installation(tmp_path, library=library)
+    made.make()
+    made.run(["-V"])
+    assert Path(commands.variables["MINE"]).read_text() == "the library"
+    assert "ONEDNN_LIBRARY" not in commands.variables
+
+
+def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:
+    words = run_words(load_lab(lab).environments["cuda"], "torch@cuda", Path("out"), 2)
+    assert " ".join(words[3:]) == "torch@cuda --quiet --out out --jobs 2 --timeout 60 --by we --type bf16 --large"
+
+
+def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, commands: Commands, cli: Cli) -> None:
+    (lab.parent / "pyproject.toml").touch()
+    cli("lab", "run", "raw", "--lab", lab).expect(0)
+    assert "-m conformance run numpy" in commands.lines[-2]
+    assert "-m conformance publish --results" in commands.lines[-1]
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkeypatch: Any, cli: Cli) -> None:
+    lines: list[str] = []
+
+    def run(_: Installation, words: Sequence[str]) -> int:
+        lines.append(" ".join(words))
+        return 0
+
+    monkeypatch.setattr(Installation, "make", lambda self: False)
+    monkeypatch.setattr(Installation, "run", run)
+    monkeypatch.setattr("conformance.cli.lab.lacking", lambda environment: [])
+    reports = lab.parent / "reports"
+    (reports / "signers").parent.mkdir()
+    (reports / "signers").write_text("an earlier signer\n")
+    assert "cuda: runs a part of the suite" in cli("lab", "certify", "cuda", "--lab", lab).expect(3).out
+    lines.clear()
+    cli("lab", "certify", "raw", "--lab", lab).expect(0)
+    keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy"
+    signed = f"--key {keys / 'tester'} --out {out}"
+    assert lines[0].endswith(f"certify numpy --timeout 10 --by we {signed}")
+    assert lines[1].startswith(f"-m conformance audit {out} numpy --allowed {reports / 'signers'}")
+    assert lines[2] == f"-m conformance publish --results {out} --out {reports}"
+    assert lines[3] == f"-m conformance register {reports} --allowed {reports / 'signers'}"
+    assert lines[4] == f"-m conformance publish --index --out {reports}"
+    signers = (reports / "signers").read_text().splitlines()
+    assert signers[0] == "an earlier signer"
+    assert [line.split()[1] for line in signers[1:]] == [
+        'namespaces="reshape-conformance"', 'namespaces="reshape-conformance-issuer"',
+    ]  # fmt: skip
+    cli("lab", "certify", "raw", "--lab", lab).expect(0)
+    assert (reports / "signers").read_text().splitlines() == signers, "the keys are made once"
+
+
+def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, cli: Cli) -> None:
+    missing = Environment("all", ("reference",), needs=("program:no-such-program", "instructions:no_such"))
+    assert lacking(missing) == [*missing.needs]
+    assert lacking(missing._replace(needs=("program:python3",))) == []
+    lab.write_text(SMALL.replace("needs: [gpu]", 'needs: ["program:no-such-program"]'), encoding="utf-8")
+    out = cli("lab", "run", "cuda", "--lab", lab).expect(3).out
+    assert "cuda: this machine lacks program:no-such-program; torch@cuda: untried" in out
+    assert commands.lines == []
+
+
+def test_labels_are_those_of_the_first_need_that_has_some() -> None:
+    lab = Lab({"default": ("a",), "gpu": ("b",)}, {})
+    assert lab.labels(Environment("x", (), needs=("program:clang", "gpu"))) == ("b",)
+    assert lab.labels(Environment("x", (), needs=("program:clang",))) == ("a",)

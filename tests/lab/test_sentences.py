@@ -1,0 +1,142 @@
+"""Sentences about libraries: each rests on published rows, and the check says which do not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.evidence.results import pack
+from conformance.lab import sentences
+from conformance.lab.sentences import load_sentences
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from tests.published import REPORTS, published
+from tests.small import Command, Said, command
+
+__all__ = ["command"]
+CLONE = Path(__file__).parents[2]
+TEXT = """\
+# Reports
+<!-- counts -->
+<!-- /counts -->
+
+## NumPy
+
+**It answers `[-2]`** for four
+elements.
+
+    conformance run numpy -k minus-two
+
+| library | what its reshape does |
+|---|---|
+| NumPy | answers two times; is right otherwise |
+"""
+SENTENCES = """\
+sentences:
+  - file: reports/README.md
+    says: It answers [-2] for four elements.
+    shown:
+      - {{in: [raw], {rows}, did: "{did}"}}
+  - file: reports/README.md
+    says: answers two times
+    shown: [{{in: [raw], some: "minus-two or two-infers", did: answered}}]
+background: [is right otherwise]
+"""
+
+
+_PACKED: list[bytes] = []
+
+
+@pytest.fixture
+def raw(command: Command) -> Command:
+    """A clone with the results of numpy.reshape on the few cases, made once in a process."""
+    if not _PACKED:
+        command.run("numpy")
+        _PACKED.append(pack((command.out / "results.jsonl").read_bytes()))
+    results = command.folder / "reports" / "raw" / "results.jsonl.xz"
+    results.parent.mkdir(parents=True)
+    results.write_bytes(_PACKED[0])
+    (command.folder / "lab.yaml").touch()
+    return command
+
+
+def check(raw: Command, rows: str = "rows: minus-two", did: str = "answered [4]", text: str = TEXT) -> Said:
+    reports = raw.folder / "reports"
+    (reports / "README.md").write_text(text, encoding="utf-8")
+    (reports / "sentences.yaml").write_text(SENTENCES.format(rows=rows, did=did), encoding="utf-8")
+    return raw("lab", "check", "--lab", raw.folder / "lab.yaml", "--out", reports, "--cases", raw.cases)
+
+
+@pytest.mark.parametrize(
+    ("rows", "did"),
+    [
+        ("rows: minus-two", "answered [4]"),
+        ("rows: minus-two", "answered"),
+        ("rows: minus-two", "fail"),
+        ("rows: two-infers", "rejected"),
+        ("rows: three-by-two", "pass"),
+        ("rows: minus-two", "diagnosis: answered an illegal call"),
+        ("some: minus-two or two-infers", "rejected"),
+    ],
+)
+def test_a_sentence_holds_if_its_rows_did_what_it_says(rows: str, did: str, raw: Command) -> None:
+    assert check(raw, rows, did).expect(0).out == "2 sentences, 0 problems\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "did", "message"),
+    [
+        ("rows: minus-two", "crash", "raw: 'crash' is shown by 0 of "),
+        ("rows: minus-two", "answered [-2]", "minus-two[StaticReshape-f32] did not: answered [4]"),
+        ("rows: minus-two or two-infers", "rejected", "'rejected' is shown by "),
+        ("rows: flattens or minus-two", "no fail", "minus-two[StaticReshape-f32] did not: answered [4]"),
+        ("rows: no-such-case", "crash", "raw: no row of 'no-such-case' was called"),
+        ("some: three-by-two", "rejected", "three-by-two[StaticReshape-f32] did not: answered [3, 2]"),
+        ("rows: (", "crash", "'('"),
+    ],
+)
+def test_a_sentence_that_its_rows_do_not_show_is_named(rows: str, did: str, message: str, raw: Command) -> None:
+    check(raw, rows, did).expect(1, out=[message, "sentences.yaml:2: ", "2 sentences, 1 problem\n"])
+
+
+def test_a_sentence_that_no_row_is_named_for_is_found(raw: Command) -> None:
+    more = TEXT.replace("for four\n", "for five\n").replace("answers two times;", "is fast; answers two times;")
+    said = check(raw, text=more.replace("## NumPy\n", "## NumPy\n\nIt **hangs**.\n"))
+    said.expect(1, out="sentences.yaml:2: reports/README.md does not say 'It answers [-2] for four elements.'")
+    found = re.findall(r"^reports/README.md:(\d+): no rows are named for '(.*)';", said.out, re.MULTILINE)
+    assert found == [("16", "is fast"), ("7", "It hangs."), ("9", "It answers [-2] for five elements.")]
+
+
+def test_a_sentence_beside_one_with_rows_is_found(raw: Command) -> None:
+    more = TEXT.replace("for four\nelements.", "for four\nelements. Version 2.4 hangs, too. It is right otherwise.")
+    check(raw, text=more).expect(1, out="reports/README.md:7: no rows are named for 'Version 2.4 hangs, too.';")
+
+
+def test_results_that_cannot_be_read_are_said_once(raw: Command) -> None:
+    (raw.folder / "reports" / "raw" / "results.jsonl.xz").write_bytes(pack(b""))
+    said = check(raw).expect(1, out="2 sentences, 1 problem\n")
+    assert "is empty" in said.out
+
+
+def test_the_clones_own_sentences_stand_in_their_files_and_none_is_missing(raw: Command) -> None:
+    """Whether the rows show them is checked where results of this suite are published."""
+    said = raw("lab", "check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--cases", raw.cases)
+    assert [line for line in said.out.splitlines() if "README.md" in line] == []
+    assert len(load_sentences(CLONE / "reports" / "sentences.yaml").sentences) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
+def test_the_published_rows_show_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in evidence of an earlier suite, which `lab check` refuses, for the rows that it has."""
+    results = {folder.name: {each.row: each for each in evidence.results} for folder, evidence in published()}
+    monkeypatch.setattr(
+        sentences, "_results", lambda folder, _: results.get(folder.name, f"{folder}: holds no results")
+    )
+    plan = plan_of(load_suite())
+    plan = replace(plan, rows=tuple(row for row in plan.rows if all(row.id in each for each in results.values())))
+    own = load_sentences(REPORTS / sentences.FILE)
+    assert [str(problem) for problem in sentences.check(own, CLONE, REPORTS, plan)] == []

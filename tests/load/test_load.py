@@ -1,0 +1,428 @@
+"""Whatever is wrong with a specification is said with path and line, all at once, and nothing is half-loaded."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.load.cases import load_cases
+from conformance.load.folders import digest_of, spec_folder
+from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
+from conformance.model import Malformed, Operand, Problem
+from tests.folders import TINY, bundled, one_rule, problems_of, tiny
+
+MUST = TINY["rules"]
+
+
+def swapped(file: str, old: str, new: str) -> dict[str, str]:
+    """A tiny file with some text replaced."""
+    assert TINY[file].count(old) == 1, f"{old!r} stands {TINY[file].count(old)} times in {file}"
+    return {file: TINY[file].replace(old, new)}
+
+
+def silent(*lines: str) -> dict[str, str]:
+    return {"rules": one_rule(*lines).replace("must:", "silent:")}
+
+
+def decided(*lines: str) -> dict[str, str]:
+    return {"rules": one_rule(*lines).replace("must:", "decided:")}
+
+
+SWAPPED = {
+    # name: (file, what stands there, what is written instead, line of the first problem, words of the message)
+    "a duplicate key": (
+        "rules", "    stated:\n", "    must: Again.\n    stated:\n", 4,
+        "the key 'must' stands twice, first on line 3; remove one"),
+    "an unknown key of a rule": (
+        "rules", "requires:", "require:", 6, "unknown key 'require'; did you mean 'requires'?"),
+    "an unknown key of a document": (
+        "sources", "    licence:", "    license:", 6, "unknown key 'license'; did you mean 'licence'?"),
+    "an unknown key of an operation": (
+        "operations", "    types: [", "    tipes: [", 5, "unknown key 'tipes'; did you mean 'types'?"),
+    "an unknown key of a finding": (
+        "findings", "    follows:", "    follow:", 8, "unknown key 'follow'; did you mean 'follows'?"),
+    "a key that is like no other": ("findings", "    follows:", "    zzzzzz:", 8, "unknown key 'zzzzzz'; one of"),
+    "a missing key": ("findings", "    follows: Nothing much.\n", "", 2, "missing key 'follows'; add it"),
+    "a rule without id": ("rules", "  - id: one-infer\n    must", "  - must", 2, "missing key 'id'"),
+    "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "is no string"),
+    "text where a list is wanted": ("rules", "[3, No more than]", "3 No more", 5, "is not [line,"),
+    "a number where text is wanted": ("sources", "title: A page", "title: 12", 4, "12 is no string"),
+    "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
+    "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
+    "a truth where text is wanted": ("sources", "title: A page", "title: true", 4, "no string"),
+    "an accidental truth": ("sources", "title: A page", "title: yes", 4, "'yes' would be read"),
+    "an accidental number": ("sources", "title: A page", "title: 1e3", 4, "'1e3' would be read"),
+    "a number for a digest": ("sources", f'"{"0" * 64}"', "0" * 64, 8, "would be read by some as"),
+    "a digest that is too short": ("sources", "0" * 64, "0" * 63, 8, "sha256"),
+    "an anchor": ("rules", "[3, No more than]", "&x [3, No more than]", 5, "the anchor &x"),
+    "an alias": ("rules", "[3, No more than]", "*x", 5, "the alias *x"),
+    "a merge": ("rules", "    must:", "    <<: {}\n    must:", 3, "'<<'"),
+    "a tag": ("rules", "must: ", "must: !!str ", 3, "the tag"),
+    "a tab": ("rules", "    stated:\n", "\tstated:\n", 4, "not YAML"),
+    "a huge number": ("sources", "lines: 9", f"lines: {'9' * 5000}", 9, "5000 characters"),
+    "a huge number of lines": ("sources", "lines: 9", "lines: -9", 9, "-9"),
+    "an id that is no kebab": ("rules", "one-infer", "One_Infer", 2, "'One_Infer' is not"),
+    "an unknown rule": ("findings", "[one-infer]", "[one-infre]", 9, "did you mean 'one-infer'?"),
+    "an unknown document in stated": ("rules", "only:", "onyl:", 5, "did you mean 'only'?"),
+    "an unknown document in a finding": ("findings", "only:", "onyl:", 6, "did you mean 'only'?"),
+    "an unknown document of an operation": (
+        "operations", "documents: [only]", "documents: [only, onyl]", 3,
+        "unknown document 'onyl'; did you mean 'only'?"),
+    "an unknown document in names": ("operations", "      only: {src", "      onyl: {src", 14, "did you mean 'only'?"),
+    "an unknown operation": (
+        "sources", "operation: StaticReshape", "operation: StaticShape", 3,
+        "unknown operation 'StaticShape'; did you mean 'StaticReshape'?"),
+    "a line past the end": ("rules", "[3, No", "[10, No", 5, "line 10 of only, which has 9"),
+    "a line past the end in a list": (
+        "rules", "[3, No more than]", "[[1, a], [99999999999, b]]", 5, "line 99999999999 of only"),
+    "a line past the end in a finding": ("findings", "[4, here]", "[44, here]", 6, "line 44 of only"),
+    "a line past the end in prose": (
+        "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}", 13,
+        "line 10 of only, which has 9"),
+    "line zero": ("rules", "[3, No", "[0, No", 5, "0"),
+    "a line below zero": ("rules", "[3, No", "[-3, No", 5, "-3"),
+    "a pointer without words": ("rules", "[3, No more than]", "[3]", 5, ""),
+    "a pointer of six words": ("rules", "No more than", "a b c d e f", 5, ""),
+    "an empty list of pointers": ("rules", "[3, No more than]", "[]", 5, ""),
+    "a rule that nobody states": (
+        "rules", "    stated:\n      only: [3, No more than]\n", "", 2, "a must that no document states"),
+    "an unknown kind of finding": ("findings", "kind: silence", "kind: silense", 3, "did you mean 'silence'?"),
+    "an unknown way to give shape": ("operations", "[attribute]", "[atribute]", 4, "did you mean 'attribute'?"),
+}  # fmt: skip
+WRONG: dict[str, tuple[dict[str, str], str, str]] = {
+    # name: (files, where the first problem is, words of the message)
+    "an unknown key of a file": (
+        {"rules": MUST + "ruels: []\n"}, "rules.yaml:7", "unknown key 'ruels'; did you mean 'rules'?"),
+    "many missing keys": ({"sources": "documents:\n  - id: only\n"}, "sources.yaml:2", "missing key 'title'; add it"),
+    "a list where a map is wanted": ({"rules": "- a\n"}, "rules.yaml:1", "is no object"),
+    "a map where a list is wanted": ({"rules": "rules:\n  a: b\n"}, "rules.yaml:1", "is no array"),
+    "text alone": ({"rules": "just text\n"}, "rules.yaml:1", "is no object"),
+    "null alone": ({"rules": "null\n"}, "rules.yaml:1", "the file says null; fill it or delete it"),
+    "an empty file": ({"rules": ""}, "rules.yaml:1", "the file is empty"),
+    "an empty list": ({"rules": "rules: []\n"}, "rules.yaml:1", "non-empty"),
+    "an empty entry": ({"rules": "rules:\n  -\n"}, "rules.yaml:2", "the value is left empty"),
+    "an entry that is text": ({"rules": "rules:\n  - x\n"}, "rules.yaml:2", "is no object"),
+    "deep nesting": ({"rules": "rules: " + "[" * 9999}, "rules.yaml:1", "nested more than 40 levels"),
+    "an id taken twice": (
+        {"rules": MUST + MUST.removeprefix("rules:\n")}, "rules.yaml:7", "the id 'one-infer' is taken by line 2"),
+    "an unknown document in decided_for": (
+        {"rules": one_rule("decided_for:", "  onyl: Because.")}, "rules.yaml:7", "did you mean 'only'?"),
+    "an unknown document in documents": (silent("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
+    "a document that its operation does not list": (
+        {"sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other")},
+        "sources.yaml:12", "'other' defines StaticReshape, whose entry does not list it"),
+    "no level": (
+        {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")}, "rules.yaml:2", "exactly one of"),
+    "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),
+    "a ruling without a reason": (decided("requires: special_zero"), "rules.yaml:2", "our ruling without a reason"),
+    "documents of a must": (
+        {"rules": one_rule("documents: [only]")}, "rules.yaml:2", "`documents` goes with silent and decided"),
+    "decided_for of a silence": (
+        silent("decided_for:", "  only: So."), "rules.yaml:2", "`decided_for` goes with must and may"),
+    "stated and decided": (
+        {"rules": one_rule("decided_for:", "  only: So.")}, "rules.yaml:2", "both stated in only and decided for it"),
+    "two forms": ({"rules": one_rule("requires: special_zero", "ensures: product(dst) == 1")}, "rules.yaml:2", "takes"),
+    "where alone": ({"rules": one_rule("where: d > 0")}, "rules.yaml:2", "gives"),
+    "gives alone": ({"rules": one_rule('gives: "d"')}, "rules.yaml:2", "where"),
+    "when of a must": ({"rules": one_rule("when: special_zero")}, "rules.yaml:2", "a must rule takes"),
+    "requires of a silence": (silent("requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
+    "an expression of a freedom": (
+        {"rules": one_rule("requires: special_zero").replace("must:", "may:")}, "rules.yaml:2",
+        "a may rule takes no expression"),
+    "an expression that is a truth": ({"rules": one_rule("requires: true")}, "rules.yaml:6", "True is no string"),
+    "an expression that is a number": (
+        {"rules": one_rule("gives: 0", "where: d > 0")}, "rules.yaml:6", "0 is no string"),
+    "an expression out of the language": (
+        {"rules": one_rule("requires: src.x == 1")}, "rules.yaml:6", "'src.x' is not allowed"),
+    "an example that lacks its flag": (
+        {"findings": TINY["findings"] + "    example: {src: [1], shape: [1]}\n"}, "findings.yaml:10", "'special_zero'"),
+    "an example with text in it": (
+        {"findings": TINY["findings"] + "    example: {src: [1, x], shape: [1], special_zero: true}\n"},
+        "findings.yaml:10", "'x' is no integer"),
+    "an example with a number for its flag": (
+        {"findings": TINY["findings"] + "    example: {src: [1], shape: [1], special_zero: 1}\n"}, "findings.yaml:10",
+        "1 is no boolean; write true or false"),
+    **{
+        name: (swapped(file, old, new), f"{file}.yaml:{line}", words)
+        for name, (file, old, new, line, words) in SWAPPED.items()
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+    files, where, words = WRONG[name]
+    problems = problems_of(tiny(tmp_path, **files))
+    assert problems, "nothing was found"
+    said = [problem.what for problem in problems if str(problem.place) == f"spec/{where}"]
+    assert any(words in what for what in said), problems
+    assert str(problems[0].place) == f"spec/{where}" or any(p.what.startswith("missing key") for p in problems)
+    assert len(set(problems)) == len(problems), "said twice"
+    assert all(len(str(problem)) < 400 for problem in problems)
+
+
+def test_the_tiny_specification_is_whole_and_a_copy_of_the_bundled_one_is_that_one(tmp_path: Path) -> None:
+    assert problems_of(tiny(tmp_path)) == ()
+    (tmp_path / "copy").mkdir()
+    copy, original = load_spec(bundled(tmp_path / "copy")), load_spec()
+    assert copy.digest == original.digest
+    assert copy.rules == original.rules
+    assert copy == original
+
+
+def test_problems_of_every_file_are_said_at_once(tmp_path: Path) -> None:
+    files = {file: TINY[file] + "x: y\n" for file in SPEC_FILES}
+    paths = [problem.place.path for problem in problems_of(tiny(tmp_path, **files))]
+    assert paths == [f"spec/{file}.yaml" for file in SPEC_FILES]
+    files = swapped("findings", "[one-infer]", "[a, b]") | swapped("rules", "only:", "onyl:")
+    files |= swapped("sources", "operation: StaticReshape", "operation: X")
+    where = {str(problem.place) for problem in problems_of(tiny(tmp_path, **files))}
+    assert where >= {"spec/findings.yaml:9", "spec/rules.yaml:5", "spec/sources.yaml:3"}
+
+
+SPOILT: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
+    "missing": (lambda path, _: None, "No such file"),
+    "folder": (lambda path, _: path.mkdir(), "directory"),
+    "loop": (lambda path, _: path.symlink_to(path), "link"),
+    "latin": (lambda path, content: path.write_bytes(content + b"# caf\xe9\n"), "not UTF-8"),
+    "nul": (lambda path, content: path.write_bytes(content + b"\0"), "not allowed"),
+}
+
+
+@pytest.mark.parametrize("file", SPEC_FILES)
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, spoil: str) -> None:
+    path = tiny(tmp_path) / f"{file}.yaml"
+    content = path.read_bytes()
+    path.unlink()
+    act, words = SPOILT[spoil]
+    act(path, content)
+    (problem,) = problems_of(path.parent)
+    line = content.count(b"\n") + 1 if spoil in ("latin", "nul") else 1
+    assert str(problem).startswith(f"spec/{file}.yaml:{line}: ")
+    assert words in problem.what
+
+
+@pytest.mark.parametrize("name", ["nowhere", "spec/rules.yaml"])
+def test_a_folder_that_is_none_is_named(tmp_path: Path, name: str) -> None:
+    tiny(tmp_path)
+    (problem,) = problems_of(tmp_path / name)
+    assert problem.what.startswith("is not a folder; ")
+    assert problem.place.path == str(tmp_path / name)
+
+
+def test_the_folder_one_stands_in_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tiny(tmp_path, rules="rules: 1\n"))
+    (problem,) = problems_of(Path())
+    assert problem.place == ("spec/rules.yaml", 1)
+
+
+def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> None:
+    folder = tiny(tmp_path)
+    before = load_spec(folder)
+    path = folder / "rules.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    after = load_spec(folder)
+    assert after.rules == before.rules
+    assert after.digest != before.digest
+
+
+def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
+    folder = tiny(tmp_path)
+    first = digest_of([folder])
+    assert digest_of([folder]) == first
+    (folder / "rules.yaml").write_text(MUST + "\n", encoding="utf-8")
+    second = digest_of([folder])
+    (folder / "rules.yaml").rename(folder / "ruels.yaml")
+    assert len({first, second, digest_of([folder])}) == 3
+
+
+def spoilt(text: str, rng: random.Random) -> str:
+    """A file with one slip of the hand in it."""
+    lines = text.splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+
+    line, rest = lines[at], lines[at + 1 :]
+    value = rng.choice(
+        ["1", "true", "null", "[]", "{}", "x", "[[1]]", "{a: 1}", "-", "''", "9" * 39, "[null]", "[1, a]"]
+    )
+    other = re.sub(r"(?<=: ).*|(?<=- ).*", value, line.rstrip(), count=1) + "\n"
+    slips = [
+        [],  # dropped
+        [line, line],
+        [" " + line],
+        [line[: rng.randrange(len(line))]],
+        *[[other]] * 3,
+        [re.sub(r"[a-z]", "x", line, count=1)],
+    ]
+    return "".join([*lines[:at], *rng.choice(slips), *rest])
+
+
+def known_place(problem: Problem, folder: Path) -> bool:
+    path = folder.parent / problem.place.path
+    return path.is_file() and 1 <= problem.place.line <= len(path.read_text(encoding="utf-8").splitlines()) + 1
+
+
+@pytest.mark.parametrize("slips", [60, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
+@pytest.mark.parametrize("file", SPEC_FILES)
+def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slips: int) -> None:
+    rng = random.Random(file)
+    refused = 0
+    folder = tiny(tmp_path)
+    for _ in range(slips):
+        (folder / f"{file}.yaml").write_text(spoilt(TINY[file], rng), encoding="utf-8", newline="")
+        problems = problems_of(folder)
+        assert all(known_place(problem, folder) for problem in problems), problems
+        refused += bool(problems)
+    assert refused > slips // 2
+
+
+@pytest.mark.parametrize("slips", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path, slips: int) -> None:
+    rng = random.Random(3)
+    folder = bundled(tmp_path)
+    for file in itertools.islice(itertools.cycle(SPEC_FILES), slips):
+        path = folder / f"{file}.yaml"
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(spoilt(whole, rng), encoding="utf-8", newline="")
+        assert all(known_place(problem, folder) for problem in problems_of(folder))
+        path.write_text(whole, encoding="utf-8", newline="")
+
+
+def test_malformed_carries_every_problem_and_reads_as_lines(tmp_path: Path) -> None:
+    with pytest.raises(Malformed) as malformed:
+        load_spec(tiny(tmp_path, rules="rules: yes\n", findings=""))
+    assert str(malformed.value).splitlines() == [str(problem) for problem in malformed.value.problems]
+    assert len(malformed.value.problems) == 2
+
+
+@pytest.mark.parametrize("file", SPEC_FILES)
+def test_every_file_names_its_schema_in_its_first_line(file: str) -> None:
+    first = (spec_folder() / f"{file}.yaml").read_text(encoding="utf-8").partition("\n")[0]
+    assert first == f"# yaml-language-server: $schema=schema/{file}.json"
+    assert (spec_folder() / "schema" / f"{file}.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("T[2, 3]", ("T", (2, 3))), ("f32[]", ("f32", ())), ("bf16[ 0 ]", ("bf16", (0,))),
+        (f"s8[{2**63}]", ("s8", (2**63,))),
+        *((text, None) for text in ("T", "[2]", "T[2,]", "T[,]", "T[-1]", "T[2 3]", "T[x]", "T[\u0662]")),
+        *((text, None) for text in (f"T[{'1' * 5000}]", "T[2] ", "T[2]\n", "")),
+    ],
+)  # fmt: skip
+def test_a_tensor_is_written_as_a_type_and_lengths(text: str, want: object) -> None:
+    assert parse_tensor(text) == want
+
+
+# ── cases ─────────────────────────────────────────────────────────────────────────────────────────
+CASE = """about: One.
+cases:
+  - id: stays
+    rule: one-infer
+    src: T[2, 3]
+    shape: [2, 3]
+    special_zero: false
+    expect: T[2, 3]
+"""
+WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
+    # name: (what stands there, what is written instead, line, words of the message)
+    "an id twice": (CASE[19:], CASE[19:] + CASE[19:], 9, "the id 'stays' is taken by"),
+    "no such rule": ("one-infer", "two-infers", 4, "unknown rule 'two-infers'; `conformance list rules` shows them"),
+    "no such document": ("expect: T[2, 3]", "expect: {onyl: reject}", 8, "unknown document 'onyl'; `conformance list"),
+    "no src": ("    src: T[2, 3]\n", "", 3, "missing key 'src'; add it"),
+    "no shape": ("    shape: [2, 3]\n", "", 3, "missing key 'shape'; add it"),
+    "no special_zero": ("    special_zero: false\n", "", 3, "missing key 'special_zero'; add it"),
+    "nothing expected": ("    expect: T[2, 3]\n", "", 3, "missing key 'expect'; add it"),
+    "nothing expected of a step": (
+        "expect: T[2, 3]", "steps: [{expect: reject}, {bits: edges}]", 8, "missing key 'expect'; add it to the case or"
+    ),
+    "no src of a step": (
+        CASE[CASE.index("    src") :], "    shape: [2]\n    special_zero: false\n    steps: [{expect: reject}]\n", 7,
+        "missing key 'src'; add it to the case or to the step",
+    ),
+    "expected as a whole, with steps": (
+        "    expect:", "    steps: [{expect: reject}, {expect: reject}]\n    expect:", 9,
+        "a case with steps expects something at each step, not as a whole; move it there",
+    ),
+    "a type that there is not": ("src: T[2, 3]", "src: f33[2, 3]", 5, "'f33[2, 3]' is no tensor; write a type and"),
+    "an answer of another type": ("expect: T[2, 3]", "expect: f32[2, 3]", 8, "'f32[2, 3]' is neither T[…], reject nor"),
+    "no such input": ("    expect:", "    inputs: {weights: missing}\n    expect:", 8, "unknown key 'weights'"),
+    "no such output": ("    expect:", "    outputs: {src: missing}\n    expect:", 8, "unknown key 'src'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_CASES)
+def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+    old, new, line, words = WRONG_CASES[name]
+    assert CASE.count(old) == 1
+    spec = load_spec(tiny(tmp_path))
+    (tmp_path / "few.yaml").write_text(CASE, encoding="utf-8")
+    assert list(load_cases(tmp_path, spec)) == ["stays"]
+    (tmp_path / "few.yaml").write_text(CASE.replace(old, new), encoding="utf-8")
+    with pytest.raises(Malformed) as malformed:
+        load_cases(tmp_path, spec)
+    problem = malformed.value.problems[0]
+    assert problem.place.line == line, problem
+    assert problem.what.startswith(words)
+
+
+def test_an_id_that_two_files_have_is_said_and_neither_case_is_dropped(tmp_path: Path) -> None:
+    spec = load_spec(tiny(tmp_path))
+    (tmp_path / "a.yaml").write_text(CASE, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")
+    with pytest.raises(Malformed, match=rf"{tmp_path.name}/b\.yaml:3: the id 'stays' is taken by .*a\.yaml:3"):
+        load_cases(tmp_path, spec)
+
+
+def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) -> None:
+    more = """    attributes: {shape: {type: "f32[]", values: [2]}, special_zero: {type: s64, values: 1}, axis: missing}
+    inputs: {src: missing, extra: 2}
+    outputs: {dst: missing}
+"""
+    (tmp_path / "few.yaml").write_text(CASE + more, encoding="utf-8")
+    case = load_cases(tmp_path, load_spec(tiny(tmp_path)))["stays"]
+    assert case.attributes == {
+        "shape": Operand("f32", (1,), (2,)), "special_zero": Operand("s64", (), (1,)), "axis": None,
+    }  # fmt: skip
+    assert (case.inputs, case.outputs) == ({"src": 0, "extra": 2}, {"dst": 0})
+
+
+# ── which document is in force ────────────────────────────────────────────────────────────────────
+ORIGIN = """    origin:
+      repository: https://example.org/specification
+      path: ops/page.rst
+      releases: [v1]
+      added: "2022-11-10"
+      last_changed: "2022-11-10"
+      in_force: {commit: "1856518", date: "2026-04-17"}
+"""
+
+
+def test_two_documents_in_force_for_one_operation(tmp_path: Path) -> None:
+    head, entry = TINY["sources"].split("\n", 1)
+    entry += ORIGIN
+    sources = "\n".join([head, entry + entry.replace("id: only", "id: other")])
+    operations = TINY["operations"].replace("documents: [only]", "documents: [only, other]")
+    (problem,) = problems_of(tiny(tmp_path, sources=sources, operations=operations))
+    assert str(problem) == (
+        f"spec/sources.yaml:{2 + entry.count(chr(10))}: 'other' is in force for StaticReshape, and so is 'only'; "
+        "keep one `in_force`"
+    )
+
+
+def test_one_bundled_document_is_in_force() -> None:
+    assert [document.id for document in load_spec().documents.values() if document.in_force] == ["static-oneapi"]
+
+
+def test_each_bundled_document_says_where_it_is_published() -> None:
+    for document in load_spec().documents.values():
+        assert document.origin, document.id
+        assert document.origin.added <= document.origin.last_changed, document.id
+        assert document.licence, document.id

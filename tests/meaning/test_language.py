@@ -1,0 +1,162 @@
+"""The language of contracts refuses what it must."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.meaning.contract import Contract, contracts
+from conformance.meaning.domain import TINY, calls
+from conformance.meaning.expression import CALL_NAMES, FORM_NAMES, Invalid, parse
+from conformance.model import Malformed, Spec
+from tests.folders import one_rule, problems_of, quoted, tiny
+
+from ..some_slow import some_slow
+from .rules import FORM, LOADABLE, REFUSED, literal, rule, spec
+
+__all__ = ["spec"]
+NAMES = CALL_NAMES | FORM_NAMES
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text)[:60])
+@pytest.mark.filterwarnings("error")
+def test_an_expression_outside_of_the_language_is_refused(text: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse(text, NAMES)
+    assert REFUSED[text] in str(refused.value)
+    assert len(str(refused.value)) < 2 * len(text) + 400
+
+
+@pytest.mark.parametrize(("key", "level"), [("requires", "must"), ("when", "silent")])
+def test_a_refusal_at_load_says_path_and_line(tmp_path: Path, key: str, level: str) -> None:
+    (one, *others) = LOADABLE
+    rules = one_rule("because: none", quoted(key, one)).replace("must:", f"{level}:")
+    for number, text in enumerate(others):
+        lines = f"id: rule-{number}", f"{level}: More.", "stated:", "  only: [3, here]", quoted(key, text)
+        rules += "  - {}\n    {}\n    {}\n    {}\n    {}\n".format(*lines)
+    problems = problems_of(tiny(tmp_path, rules=rules))
+    names = ["one-infer", *(f"rule-{number}" for number in range(len(others)))]
+    assert len(problems) == len(LOADABLE) > 100
+    for problem, text, name, line in zip(problems, LOADABLE, names, range(7, 10**6, 5), strict=False):
+        assert str(problem).startswith(f"spec/rules.yaml:{line}: rule {name!r}: ")
+        assert REFUSED[text] in problem.what
+
+
+def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_path: Path) -> None:
+    rules = one_rule("where: x > 0", "gives: z")
+    wrong = {"a": "requires: z", "b": "ensures: product(dst) == dst", "c": "ensures: product(dst) == w"}
+    rules += "".join(
+        f"  - id: {name}\n    must: Another.\n    stated:\n      only: [3, here]\n    {form}\n"
+        for name, form in wrong.items()
+    )
+    problems = problems_of(tiny(tmp_path, rules=rules))
+    assert [problem.place.line for problem in problems] == [6, 12, 17, 22]
+
+
+def test_what_is_refused_in_one_document_does_not_hide_what_is_in_another(spec: Spec) -> None:
+    wrong = [
+        replace(rule(name, requires="x"), documents=frozenset({document}))
+        for name, document in {"a": "static-oneapi", "b": "reshape-spec-v0.7"}.items()
+    ]
+    with pytest.raises(Malformed) as malformed:
+        contracts(replace(spec, rules={each.id: each for each in wrong}))
+    assert [problem.what[:9] for problem in malformed.value.problems] == ["rule 'a':", "rule 'b':"]
+
+
+def test_a_gives_is_refused_at_its_own_line(tmp_path: Path) -> None:
+    (problem,) = problems_of(tiny(tmp_path, rules=one_rule("where: d > 0", "gives: special_zero")))
+    assert str(problem) == (
+        "spec/rules.yaml:7: rule 'one-infer': 'special_zero' is true or false, where a number is wanted"
+    )
+
+
+@pytest.mark.parametrize("text", [
+    "product(dst) == product(dst)", "product(dst) == len(dst)", "product(dst) == product(src) * len(declared)",
+    "product(dst) == product(src) and agrees(dst, declared)", "product(dst) <= product(src)",
+    "product(src) == product(dst)", "dst == src", "agrees(declared, dst)", "agrees(dst, src)",
+    "not agrees(dst, declared)", "all(d > 0 for d in dst)", "product(dst) == 1 == 1", "all(n <= n for n in dst)",
+    "all(n <= len(dst) for n in dst)", "all(n <= 3 for n in dst if n > 1)", "all(n < 3 for n in dst)",
+    "all(n <= 3 for n in shape)", "any(n <= 3 for n in dst)", "all(n <= 3 <= 4 for n in dst)",
+])  # fmt: skip
+def test_a_condition_on_the_answer_without_closed_form_is_refused(text: str) -> None:
+    with pytest.raises(Malformed, match=r"spec/rules\.yaml:1: rule 'a': "):
+        Contract([rule("a", ensures=text)])
+
+
+@pytest.mark.parametrize("text", ["(agrees(dst, declared))", " agrees(dst, declared)"[1:], "agrees( dst,declared )"])
+def test_an_agreement_is_known_however_it_is_spaced(text: str) -> None:
+    contract = Contract([rule("a", ensures=text), literal()])
+    assert contract.meaning((2,), (2,), False, FORM._replace(declared=(3,))).rules == ("a",)
+    assert contract.meaning((2,), (2,), False, FORM._replace(declared=(2,))).kind == "legal"
+
+
+@pytest.mark.parametrize("text", [
+    "sum(d == -1 for d in shape) <= 1", "special_zero or not (0 in shape and -1 in shape)",
+    "any(d == 0 and i >= len(src) for i, d in enumerate(shape))",
+    "any(i < len(src) and src[i] == d for i, d in enumerate(shape))",
+    "any(src[i] == d for i, d in enumerate(shape) if i < len(src))", "all(src[k] > 0 for k in range(len(src)))",
+    "2 < len(src) and src[2] == 1 and src[0] == 1", "len(src) > 0 and (special_zero or src[0] == 1)",
+    "0 <= product(src) % 7 < 3 and product(src) // 2 != -4", "shape_rank == 1 and shape_type in ('s32', 's64')",
+    "not missing_attributes and src_type in types", "shape != () and extra_attributes == ()",
+    "any(t == src_type for t in shape_types)", "product(src) <= 9223372036854775808",
+    "special_zero == (len(shape) > 3)", "agrees(src, shape)", "shape == (2, -1) or product((2, 3)) == product(src)",
+    "product(src) < 3 and special_zero", "sum(i for i in range(len(src))) < 9",
+    "any((i < len(src) and d > 0) and src[i] == d for i, d in enumerate(shape))",
+])  # fmt: skip
+def test_an_expression_of_the_language_is_accepted(text: str) -> None:
+    contract = Contract([rule("a", requires=text)], ("f32",), ("s64",))
+    for src, shape, zero in calls(TINY):
+        assert contract.meaning(src, shape, zero, FORM).kind in ("illegal", "unspecified", "legal")
+
+
+def test_an_index_is_a_number_and_no_truth() -> None:
+    with pytest.raises(Malformed, match="'i' is an index, where true or false is wanted"):
+        Contract([rule("a", where="i", gives="d")])
+    contract = Contract([rule("a", where="shape == (d, i)", gives="i"), rule("b", where="i > 0", gives="d")])
+    assert contract.meaning((0,), (0, 0), False).dst == (0, 0)
+
+
+def test_a_loop_in_a_rule_does_not_mix_its_names_with_those_around_it() -> None:
+    contract = Contract([
+        rule("a", requires="all(volume != product(src) for volume in shape)"),
+        rule("b", requires="all(rank < 9 for rank in shape)"),
+        rule("c", requires="all(known + free < 99 for known, free in enumerate(shape))"),
+        literal(),
+    ])  # fmt: skip
+    assert contract.meaning((6,), (2, 3), False).kind == "legal"
+    assert contract.meaning((6,), (6,), False).rules == ("a",)
+
+
+def test_a_name_in_quotes_that_looks_like_an_expression_stays_text() -> None:
+    contract = Contract([rule("a", requires="src_type == 'product(src)'")])
+    assert contract.meaning((), (), False, FORM._replace(src_type="product(src)")).kind == "legal"
+
+
+WORDS = ["src", "shape", "special_zero", "d", "i", "dst", "declared", "types", "src_type", "missing_operands", "x"]
+WORDS += ["len(", "product(", "sum(", "all(", "any(", "enumerate(", "range(", "(", ")", ")", ")", "[", "]", ",", "."]
+WORDS += ["for", "in", "and", "or", "not", "==", "<", "+", "-", "*", "//", "%", "**", ":=", ":", "if", "else", "lambda"]
+WORDS += ["0", "1", "-1", "'f32'", "1.5"]
+
+
+def random_expression(rng: random.Random) -> str:
+    """A row of words of the language, mostly nonsense."""
+    return " ".join(rng.choice(WORDS) for _ in range(rng.randrange(1, 12)))
+
+
+@pytest.mark.parametrize("seed", some_slow(("1", "2", "3"), ("1",)))
+def test_whatever_is_written_is_refused_or_can_be_evaluated(seed: str) -> None:
+    rng = random.Random(seed)
+    accepted = 0
+    for _ in range(10_000):
+        text = random_expression(rng)
+        try:
+            contract = Contract([rule("a", requires=text)], ("f32",), ("s64",))
+        except Malformed:
+            continue
+        accepted += 1
+        for src, shape, zero in [((), (), True), ((2, 0), (-1,), False), ((1,), (0, 3, -2), True)]:
+            contract.meaning(src, shape, zero, FORM)
+    assert accepted > 10

@@ -1,0 +1,363 @@
+"""`check-adapter` names what is broken in an adapter; `new-adapter` writes one in which nothing is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.adapter import Bundled, bundled_backends, load_adapter
+from conformance.cli.main import main
+from conformance.isolate.process.launch import Limits
+from conformance.load.cases import load_suite
+from conformance.model import Adapter, Outcome
+from conformance.model.types import WIDTH
+from conformance.plan.memory import volume_of
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.plan.steps import RowStep
+from conformance.run.call import make_call
+from conformance.run.row import run
+from tests.processes import works
+from tests.small import Cli
+
+MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
+HEAD = """
+import numpy as np
+from conformance.adapter import FunctionAdapter
+class Mine(FunctionAdapter):
+    name, version = "mine", "1"
+    def reshape(self, src, shape, special_zero):
+        if special_zero:
+            shape = tuple(src.shape[i] if n == 0 else n for i, n in enumerate(shape))
+        return np.reshape(src, shape).copy()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To lower the suite again for each test would be most of the time."""
+    monkeypatch.setattr("conformance.cli.check_adapter.plan_of", lambda suite: _plan())
+    monkeypatch.setattr("conformance.cli.check_adapter.load_suite", lambda *folders: None)
+
+
+@cache
+def _plan() -> Plan:
+    return plan_of(load_suite())
+
+
+def _rows() -> list[Row]:
+    """Those of one type, and of few gigabytes."""
+    return [row for row in _plan().rows if row.type not in ("bf16", "f16") and "large" not in row.facets]
+
+
+def checks(backend: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[dict[str, str]]]:
+    capsys.readouterr()
+    code = main(["check-adapter", backend, "--json", "--isolation", "none", *options])
+    return code, json.loads(capsys.readouterr().out)["checks"]
+
+
+def mended(found: list[dict[str, str]]) -> str:
+    return "\n".join(f"{each['check']}: {each['text']}" for each in found if each["word"] == "mend")
+
+
+def adapter(folder: Path, changes: str) -> str:
+    path = folder / "mine.py"
+    path.write_text(HEAD + changes)
+    return f"{path}:Mine"
+
+
+def test_a_sound_adapter_is_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = checks(adapter(tmp_path, ""), capsys)
+    assert code == 0, mended(found)
+    assert {"identity", "claims", "answer", "rejection", "state", "round trip", "restart"} <= {
+        f["check"] for f in found
+    }
+
+
+@pytest.mark.parametrize("answer", ["np.resize(src, [n for n in shape if abs(n) < 9])", "np.exp('no number')"])
+def test_a_product_of_32_bits_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: str) -> None:
+    """A library may answer such a call or fail in it; the adapter is sound either way."""
+    wraps = (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        known = -np.prod(shape) if -1 in shape else np.prod(shape)\n"
+        f"        return {answer} if known != src.size and known % 2**32 == src.size else src.reshape(shape)\n"
+    )
+    code, found = checks(adapter(tmp_path, wraps), capsys, "--isolation", "worker")
+    assert code == 0, mended(found)
+    (note,) = (each for each in found if each["check"] == "volume")
+    assert note["word"] == "note"
+    assert note["text"].startswith("[2, 3] → [2, 2147483651] has 2^32 elements too many, and came back as ")
+    assert note["text"].endswith("does the library or the adapter count elements in 32 bits, where both volumes are 6?")
+
+
+BROKEN = {
+    "no version": ("    version = ''\n", "identity: mine has no version"),
+    "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
+    "refusals not named": ("    refusals = (OSError,)\n", "rejection: [2, 3] → [7] is illegal, and came back as error"),
+    "divides by a 0 in shape": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        6 % int(-np.prod(shape)) if -1 in shape else 0\n        return src.reshape(shape)\n",
+        "rejection: [2, 3] → [0, -1] is illegal, and came back as error: ZeroDivisionError"),
+    "everything answered": (
+        "    def reshape(self, src, shape, special_zero):\n        return np.resize(src, [abs(n) for n in shape])\n",
+        "rejection: none of 6 illegal calls was rejected"),
+    "no array": ("    def reshape(self, *call):\n        return [1, 2]\n", "answer: a legal call came back as error"),
+    "converts": (
+        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).astype('f8')\n",
+        "answer: the answer's type is f64, src's is f32"),
+    "bytes swapped": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)\n",
+        "the bytes of every element are in the wrong order",
+    ),
+    "wrong dims": (
+        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).ravel()\n",
+        "answer: the answer's dims are [6], due are [3, 2]"),
+    "changes src": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        out = src.reshape(shape).copy(); src[...] = 0; return out\n",
+        "src changed: hand the library a copy",
+    ),
+    "remembers": (
+        "    seen = None\n    def reshape(self, src, shape, special_zero):\n"
+        "        out = src.reshape(shape).copy()\n        Mine.seen, was = out, Mine.seen\n"
+        "        return out if was is None or was.shape != out.shape else was\n",
+        "state: ",
+    ),
+    "quiets NaNs": (
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out\n",
+        "round trip: f32, dense: the bytes are not src's",
+    ),
+    "claims what it does not support": (
+        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
+        "        if len(graph.nodes) > 1: raise Unsupported('chain')\n        return super().compile(graph)\n",
+        "claims: chain is claimed, and unsupported",
+    ),
+    "claims a rank that no array has": ("    leaves_out = ('declared', 'form')\n", "claims: rank:65 is claimed"),
+    "another version each time": (
+        "    import time\n    def __init__(self): self.version = str(self.time.time_ns())\n",
+        "restart: started again it says"),
+}  # fmt: skip
+
+
+def test_bytes_that_a_library_changes_are_no_fault_of_the_adapter_that_comes_along(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(bundled_backends(), "flushing", Bundled("broken", "FlushesSubnormals"))
+    said = cli("check-adapter", "flushing", "--isolation", "none").expect(0).text
+    assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said
+    assert "`conformance explain CASE --backend flushing` shows without the adapter" in said
+    cli("check-adapter", "broken:flushes-subnormals", "--isolation", "none").expect(1)
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change, words = BROKEN[what]
+    if "operations" in change:
+        words = "claims: no operation"
+    code, found = checks(adapter(tmp_path, change), capsys)
+    assert code == 1
+    assert words in mended(found)
+
+
+def test_of_ranks_that_are_not_supported_the_lowest_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = (
+        "    leaves_out = ('declared', 'form')\n"
+        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
+        "        if src.ndim > 6: raise Unsupported('rank:7')\n        return src.reshape(shape).copy()\n"
+    )
+    _, found = checks(adapter(tmp_path, change), capsys)
+    assert re.findall(r"rank:\d+ is claimed", mended(found)) == ["rank:7 is claimed"]
+
+
+def test_what_is_left_out_and_works_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left_out = ("declared", "form", "rank:65", "chain", "type:f16")
+    change = f"    leaves_out = {left_out}\n    operations = ('StaticReshape',)\n"
+    code, found = checks(adapter(tmp_path, change), capsys)
+    notes = " ".join(each["text"] for each in found if each["word"] == "note")
+    assert code == 0, mended(found)
+    assert "chain is left out, and works" in notes
+    assert "type:f16 is left out, and works" in notes
+    assert "Reshape-1 is not claimed, and works" in notes
+
+
+def test_strides_of_shape_need_no_mention_if_no_shape_arrives_with_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = (
+        "    leaves_out = ('declared', 'form', 'rank:65', 'runtime-shape')\n"
+        "    operations = ('StaticReshape', 'Reshape-1')\n"
+        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
+        "        if graph.nodes[0].shape.values is None: raise Unsupported('runtime-shape')\n"
+        "        return super().compile(graph)\n"
+    )
+    code, found = checks(adapter(tmp_path, change), capsys)
+    assert code == 0, mended(found)
+
+
+def test_a_rank_that_only_strided_rows_have_at_first_is_no_false_claim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = (
+        "    leaves_out = ('declared', 'form', 'rank:65', 'layout')\n"
+        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
+        "        if not src.flags.c_contiguous: raise Unsupported('layout')\n"
+        "        copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]\n"
+        "        return np.reshape(src, [src.shape[i] if c else shape[i] for i, c in enumerate(copied)]).copy()\n"
+    )
+    code, found = checks(adapter(tmp_path, change), capsys)
+    assert code == 0, mended(found)
+
+
+def test_a_bundled_library_that_ends_the_process_has_a_sound_adapter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ends(adapter: Adapter, task: RowStep, programs: Any) -> Any:
+        shape = task.graph.nodes[0].shape
+        if shape is not None and shape.values == (0, -1):
+            return Outcome("crash", message="the process died"), None
+        return make_call(adapter, task, programs)
+
+    monkeypatch.setattr("conformance.adapter_check.check_adapter.make_call", ends)
+    code, found = checks("numpy", capsys)
+    assert code == 0, mended(found)
+    assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)
+
+
+def test_a_backend_that_does_not_conform_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checks("numpy", capsys)[0] == 0
+
+
+def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
+    cli("check-adapter", "nmpy").expect(3, err="did you mean 'numpy'")
+    cli("check-adapter", "cmd:/nowhere/at-all").expect(3)
+
+
+@pytest.mark.parametrize(
+    ("fault", "phase", "words"),
+    [
+        pytest.param("silent", "stop", "stop: no answer", marks=pytest.mark.slow),
+        pytest.param("wrong-byte-order", "run", "wrong order", marks=pytest.mark.slow),  # fast: "bytes swapped" above
+        ("changed-input", "run", "src changed"),
+        (
+            "dies",
+            "close",
+            "protocol: does not hold: a close of an unknown program is survived; close: the process ended",
+        ),
+    ],
+)
+def test_a_program_that_misbehaves_is_named(
+    fault: str, phase: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if phase == "stop":
+        monkeypatch.setattr("conformance.cli.check_adapter.Limits", partial(Limits, stop_seconds=0.3))
+    program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
+    code, found = checks(program, capsys)
+    assert code == 1
+    assert words in mended(found)
+
+
+LANGUAGES = {"python": None, "c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
+
+
+NEW = [
+    pytest.param("python", ("--isolation", "none"), id="python in process"),
+    pytest.param("python", (), id="python", marks=pytest.mark.slow),
+    *(
+        pytest.param(name, (), id=name, marks=[pytest.mark.slow, *[pytest.mark.exhaustive] * (name != "c")])
+        for name in LANGUAGES if name != "python"
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "isolation"), NEW)
+def test_a_new_adapter_runs_as_it_stands(
+    cli: Cli, language: str, isolation: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = LANGUAGES[language]
+    if tool and not works(tool):
+        pytest.skip(f"there is no {tool} here")
+    monkeypatch.chdir(tmp_path)
+    said = cli("new-adapter", "my-lib", "--lang", language, "--json").expect(0).data
+    out = ""
+    for command in said["next"]:
+        words = shlex.split(command)
+        if words[0] == "conformance":
+            extra = ["-k", "copies-by-index"] if words[1] == "run" else []
+            out += cli(*words[1:], *isolation, *extra).expect(4 if words[1] == "run" else 0).out
+        else:
+            subprocess.run(words, check=True)
+    assert "my-lib" in out
+    cli("new-adapter", "my-lib", "--lang", language).expect(2, err="exists and is left as it is")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
+    cli: Cli, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = cli("new-adapter", "mine", "--lang", language, "--json").expect(0).data["file"]
+    before = sorted(tmp_path.rglob("*"))
+    cli("new-adapter", "mine", "--lang", language, "--out", f"no/{name}").expect(2, err="cannot be written", lines=1)
+    if language != "rust":
+        cli("new-adapter", "mine", "--lang", language, "--out", "mine.txt").expect(
+            2, err="does not end with .", lines=1
+        )
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("generated", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_new_adapter_fails_by_what_its_library_does_and_by_nothing_else(
+    generated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "mine"]) == 0
+    rows = [row for row in _rows() if generated or not row.case.generated]
+    results = list(run(rows, load_adapter("./mine.py:Mine")))
+    assert {result.diagnosis for result in results if "error" in result.verdicts.values()} == set()
+    assert {result.diagnosis for result in results if "fail" in result.verdicts.values()} == {
+        "answered an illegal call"
+    }
+
+
+def test_what_no_array_can_be_is_refused_before_the_library_only_where_no_document_forbids_the_call() -> None:
+    """Or such a refusal would pass for the library's own."""
+    for row in _rows():
+        for task in row.steps:
+            dims = task.source.dims
+            long = volume_of(tuple(length for length in dims if length)) * WIDTH[task.source.type] >> 63
+            if long or 32 < len(dims) <= 64:  # NumPy 1.26 stops at 32
+                for meaning in (judged.meaning for judged in task.meanings):
+                    assert meaning.kind == "unspecified" or (meaning.kind == "legal" and meaning.rules), row.id
+
+
+def test_a_new_adapter_never_hides_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("new-adapter", "numpy", "--json").expect(0).data["file"] == "numpy_adapter.py"
+
+
+@pytest.mark.parametrize("name", ["", "../evil", "1st", "a b", "x" * 99])
+def test_a_name_that_is_none_is_refused(name: str, cli: Cli) -> None:
+    cli("new-adapter", name).expect(2, err="is no name for a backend")
+
+
+@pytest.mark.parametrize("columns", ["40", "90"])
+def test_colours_take_no_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["check-adapter", adapter(tmp_path, ""), "--isolation", "none"])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "ok   identity: mine 1"

@@ -1,0 +1,58 @@
+"""docs/pytest.md shows what pytest prints, and lists the settings that there are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_plugin.done import ROOT, Done
+from tests.small import Cli
+
+PAGE = ROOT / "docs" / "pytest.md"
+WAIVERS = """waivers:
+  - breaks: lower-bound
+    reason: reads every negative entry as -1
+    link: https://tracker.example/1234
+    owner: the reshape team
+    expires: '{}'
+"""
+pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="the documentation stays in the clone")
+
+
+def pattern_of(shown: str) -> str:
+    """A regular expression for an output in which `…` stands for any text, and for any lines where it is alone."""
+    lines = [
+        r"(?:.*\n)*?" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + r"\n"
+        for line in shown.splitlines()
+    ]
+    return "^" + "".join(lines)
+
+
+@pytest.mark.slow
+def test_the_outputs_that_are_shown_are_printed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli("new-adapter", "mine").expect(0)
+    page = PAGE.read_text(encoding="utf-8")
+    sessions = re.findall(r"```console\n\$ (.*)\n((?:.*\n)*?)```", page)
+    assert len(sessions) == 3
+    for command, shown in sessions:
+        if "--conformance-out" in command:
+            (tmp_path / "pytest.ini").write_text(page.split("```ini\n")[1].split("```")[0], encoding="utf-8")
+            expires = date.today() + timedelta(days=30)
+            (tmp_path / "waivers.yaml").write_text(WAIVERS.format(expires), encoding="utf-8")
+        program, option, adapter, *words = shlex.split(command)
+        assert (program, option) == ("pytest", "--adapter")
+        done = Done(tmp_path, *words, adapter=adapter)
+        assert re.search(pattern_of(shown), done.text, re.MULTILINE), done.text
+
+
+def test_the_table_of_settings_has_all_of_them() -> None:
+    from reshape_conformance_pytest import INI, OPTIONS
+
+    rows = re.findall(r"^\| `(--conformance-\w+) [A-Z]+` \| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [(f"--conformance-{name}", f"conformance_{name}") for name in INI]
+    assert {option for option, _ in rows} <= OPTIONS.keys()

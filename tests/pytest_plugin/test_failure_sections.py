@@ -1,0 +1,100 @@
+"""Failing rows are shown by kind at the end of a session, and pytest's own sections keep the other tests."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_plugin.done import HERE, STATIC, Done
+from tests.small import Cli, cases
+from tests.some_slow import some_slow
+
+BACKEND = """from conformance.adapter import FunctionAdapter
+class Flat(FunctionAdapter):
+    name, version = 'flat', '1'
+    leaves_out = ('declared', 'form')
+    def reshape(self, src, shape, special_zero):
+        return src.reshape(-1).copy()
+"""
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", *STATIC, *HERE)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A folder with a few cases, a backend that fails in most of them, and a test that fails too."""
+    cases(tmp_path)
+    (tmp_path / "flat.py").write_text(BACKEND, encoding="utf-8")
+    (tmp_path / "test_theirs.py").write_text("def test_theirs(): raise ValueError('theirs')\n", encoding="utf-8")
+    return tmp_path
+
+
+def call(folder: Path, *words: str) -> Done:
+    return Done(folder, *OPTIONS, *words, adapter="flat.py:Flat")
+
+
+def kinds(text: str) -> list[str]:
+    """The lines of the kinds of failures."""
+    return re.findall(r"^  (\w.* · .* tests?)$", text, re.MULTILINE)
+
+
+def lines_of_rows(text: str) -> list[str]:
+    """The lines of pytest's short summary that name rows."""
+    return re.findall(r"^FAILED cases/.*$", text, re.MULTILINE)
+
+
+def test_failing_rows_are_grouped_as_a_run_groups_them(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())  # the command's own reports
+    words = ("--cases", "cases", *STATIC, "--hunt", "0", "--isolation", "none", "--out", "out")
+    said = cli("run", "flat.py:Flat", *words).expect(1)
+    done = call(here, "cases").expect(1, "failures:", never="= FAILURES =")
+    assert kinds(done.text) == kinds(said.out)
+    assert len(kinds(done.text)) > 3
+    assert not lines_of_rows(done.text)
+    tests = sum(int(kind.split(" · ")[-1].split()[0]) for kind in kinds(done.text))
+    done.says(f"\n{tests} of ")
+
+
+def test_the_command_of_a_kind_repeats_its_failure_in_full(here: Path) -> None:
+    done = call(here, "--conformance-timeout", "7", "cases")
+    command = next(line for line in done.text.splitlines() if line.startswith("      pytest --adapter flat.py:Flat"))
+    assert "--conformance-timeout 7 " in command
+    again = call(here, "--conformance-timeout", "7", command.split("'")[1])
+    again.expect(1, "= FAILURES =", "rule  ", "want  ", "got  ", "1 failed")
+
+
+@pytest.mark.parametrize("letters", some_slow(("-rf", "-ra", "-rfE"), ("-ra", "-rfE")))
+def test_who_asks_for_the_rows_in_the_short_summary_gets_them(here: Path, letters: str) -> None:
+    done = call(here, letters, "cases")
+    failed = int(done.text.split(" failed, ")[0].split()[-1])
+    assert len(lines_of_rows(done.text)) == failed > 3
+    assert "= FAILURES =" not in done.text
+
+
+def test_who_asks_for_more_words_gets_every_row_and_then_all_of_each(here: Path) -> None:
+    usual, every, full = (call(here, *words, "cases").text for words in ((), ("-vv",), ("-vvv",)))
+    commands = [text.count("\n      pytest --adapter") for text in (usual, every, full)]
+    assert commands[0] == len(kinds(usual)) < commands[1] == commands[2]
+    assert "= FAILURES =" not in every
+    assert full.count("\nrepeat     pytest --adapter") == commands[1]
+
+
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
+def test_a_failure_of_another_test_and_what_other_plugins_see_stay(here: Path, workers: str) -> None:
+    text = (
+        "def pytest_terminal_summary(terminalreporter):\n"
+        "    terminalreporter.write_line(f\"{len(terminalreporter.stats['failed'])} are seen\")\n"
+    )
+    (here / "conftest.py").write_text(text, encoding="utf-8")
+    if workers != "0" and find_spec("xdist") is None:
+        pytest.skip("needs pytest-xdist")
+    more = () if workers == "0" else ("-n", workers)
+    done = call(here, "test_theirs.py", "cases", *more).expect(1, "= FAILURES =", "ValueError: theirs")
+    done.says("FAILED test_theirs.py::test_theirs", "failures:")
+    failed = int(done.text.split(" failed, ")[0].split()[-1])
+    done.says(f"{failed} are seen")
+    assert not lines_of_rows(done.text)
+    assert "\nrepeat " not in done.text

@@ -1,0 +1,203 @@
+"""The settings of `pytest --adapter` are those of `conformance run`, and give the same evidence."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pytest_plugin.done import HERE, Done
+from tests.small import CASES, Cli, cases
+from tests.some_slow import some_slow
+
+BACKENDS = """import time
+from conformance.adapter import FunctionAdapter
+class Keeps(FunctionAdapter):
+    name, version = 'keeps', '1'
+    leaves_out = ('declared', 'form')
+    def reshape(self, src, shape, special_zero):
+        if -2 in shape:
+            return src.reshape(-1)
+        if special_zero:
+            shape = [src.shape[i] if entry == 0 else entry for i, entry in enumerate(shape)]
+        elif 0 in shape and -1 in shape:
+            raise ValueError('a 0 beside a -1')
+        if any(entry < -1 for entry in shape):
+            raise ValueError('a negative length')
+        return src.reshape(shape).copy()
+    refusals = (ValueError, IndexError)
+class Hangs(Keeps):
+    name = 'hangs'
+    def reshape(self, src, shape, special_zero):
+        time.sleep(6 * (tuple(shape) == (-2,)))
+        return super().reshape(src, shape, special_zero)
+"""
+MORE = """about: One more.
+cases:
+  - {id: minus-three, rule: lower-bound, src: "T[4]", shape: [-3], special_zero: false, expect: reject}
+"""
+WAIVERS = """waivers:
+  - case: minus-two
+    reason: known, see the ticket
+    link: https://example.com/1
+    owner: ours
+    expires: '{}'
+"""
+CLAIMS = (
+    "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
+    "leaves_out: [declared, form]\nanswers_special_zero: false\n"
+)
+QUIET = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases")
+F32 = ("--type", "f32")
+WAIVED = (*QUIET, "--conformance-waivers", "waivers.yaml", *HERE)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A folder with a few cases, backends, claims and a waiver of the one failure."""
+    cases(tmp_path)
+    (tmp_path / "mine.py").write_text(BACKENDS, encoding="utf-8")
+    (tmp_path / "claims.yaml").write_text(CLAIMS, encoding="utf-8")
+    write_waivers(tmp_path, date.today() + timedelta(days=30))
+    return tmp_path
+
+
+@pytest.fixture
+def complete(here: Path) -> Path:
+    """The same, with a case of the waived rule that passes, without which nothing conforms."""
+    cases(here, CASES, MORE)
+    return here
+
+
+def write_waivers(folder: Path, expires: date) -> None:
+    (folder / "waivers.yaml").write_text(WAIVERS.format(expires), encoding="utf-8")
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """The records of the evidence in a folder."""
+    return [json.loads(line) for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def comparable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records without what two runs never have in common: times, and the folders as they were given."""
+    header, *rows, footer = records
+    own = ("started", "environment", "folders", "seal", "header", "seconds", "milliseconds")
+    without = [{name: value for name, value in record.items() if name not in own} for record in (header, footer)]
+    return [without[0], *rows, without[1]]
+
+
+SAME = {"waivers": "waivers.yaml", "claims": "claims.yaml", "timeout": "7", "memory": "8192"}
+
+
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+@pytest.mark.parametrize("way", some_slow(("options", "configuration", "xdist", "jobs"), ("options", "configuration")))
+def test_the_evidence_equals_that_of_a_run_with_the_same_settings(
+    complete: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.chdir(complete)
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())  # the command's own reports
+    settings = SAME | ({"jobs": "2"} if way == "jobs" else {"isolation": "none"})
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    cli("run", "mine.py:Keeps", "--cases", "cases", "--hunt", "0", *F32, *words, "--out", "run").expect(0)
+    options = [word.replace("--", "--conformance-") for word in words]
+    if way == "configuration":
+        ini = "".join(f"conformance_{name} = {value}\n" for name, value in settings.items())
+        (complete / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-config\n{ini}", encoding="utf-8")
+        options = []
+    more = ["-n", "2", "--adapter", "mine.py:Keeps"] if way == "xdist" else []  # named twice
+    done = Done(complete, *QUIET, *F32, *options, *more, "--conformance-out", "session", adapter="mine.py:Keeps")
+    done.expect(0, "6 xfailed", "the whole target conforms", "tests waived")
+    run, session = lines_of(complete / "run"), lines_of(complete / "session")
+    assert comparable(session) == comparable(run)
+    assert [record["waiver"] for record in session if record.get("waiver")]
+
+
+def test_a_waived_row_is_an_expected_failure_whose_reason_is_shown(complete: Path) -> None:
+    done = Done(complete, *WAIVED, *F32, "-rx", adapter="mine.py:Keeps")
+    done.expect(0, "XFAIL cases/few0.yaml::minus-two", "known, see the ticket", "waivers.yaml:2", "with ")
+    Done(complete, *WAIVED, *F32, "--runxfail", adapter="mine.py:Keeps").expect(1, "6 failed", never="xfailed")
+
+
+def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: Path) -> None:
+    write_waivers(here, date.today() - timedelta(days=1))
+    Done(here, *WAIVED, *F32, adapter="mine.py:Keeps").expect(1, "expired on", never="xfailed")
+    Done(here, *WAIVED, adapter="reference").expect(6, "expired on")
+    write_waivers(here, date.today() + timedelta(days=1))
+    Done(here, *WAIVED, adapter="reference").expect(6, "is stale, nothing that it is for fails")
+
+
+def test_a_waiver_is_not_stale_if_rows_that_it_may_be_for_were_not_run(complete: Path) -> None:
+    waivers = complete / "waivers.yaml"
+    text = waivers.read_text(encoding="utf-8").replace("case: minus-two", "breaks: lower-bound")
+    waivers.write_text(text, encoding="utf-8")
+    Done(complete, *WAIVED, "cases/few0.yaml::minus-two", adapter="reference").expect(4, "incomplete", never="stale")
+
+
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
+    "an unknown case": (("--conformance-waivers", "typo.yaml"), "typo.yaml:2: unknown case 'minus-tow'; did you mean"),
+    "no such file": (("--conformance-waivers", "none.yaml"), "none.yaml' does not exist; name the file of waivers"),
+    "other claims": (("--conformance-claims", "more.yaml", *HERE), "operations: Reshape-1 is claimed and not pinned"),
+    "no number": (("--conformance-timeout", "soon"), "--conformance-timeout: 'soon' is not a number of seconds"),
+    "no memory": (("--conformance-memory", "0"), "'0' is not a whole number from 1; write --conformance-memory 2"),
+    "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),
+    "no processes": (
+        ("--conformance-jobs", "2", "--conformance-isolation", "none"),
+        "--conformance-jobs 2 needs processes, and mine.py:Keeps runs in this one",
+    ),
+    "processes twice": (("--conformance-jobs", "2", "-n", "2"), "-n of pytest-xdist both start processes"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
+    text = (here / "waivers.yaml").read_text(encoding="utf-8")
+    (here / "typo.yaml").write_text(text.replace("minus-two", "minus-tow"), encoding="utf-8")
+    (here / "more.yaml").write_text(CLAIMS.replace(", Reshape-1", ""), encoding="utf-8")
+    options, words = MISTAKES[mistake]
+    if "-n" in options and find_spec("xdist") is None:
+        pytest.skip("needs pytest-xdist")
+    Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
+
+
+def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
+    (here / "pytest.ini").write_text("[pytest]\nconformance_timeout = soon\n", encoding="utf-8")
+    wrong = f"ERROR: {here / 'pytest.ini'}: conformance_timeout: 'soon' is not a number of seconds"
+    Done(here, *QUIET, adapter="mine.py:Keeps").expect(4, wrong)
+    Done(here, *QUIET, "--conformance-timeout", "9", "cases/few0.yaml::stays", adapter="reference").expect(4, "passed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("operations", "types"),
+    [(["Reshape-1"], F32), (["DynamicReshape-1", "Reshape-1"], ())],
+    ids=["one operation", "two"],
+)
+def test_the_rows_after_three_hangs_of_a_case_and_operation_are_not_called_and_the_reason_says_so(
+    here: Path, operations: list[str], types: tuple[str, ...]
+) -> None:
+    part = [word for operation in operations for word in ("--operation", operation)]
+    named = "cases/few0.yaml::stays", "cases/few0.yaml::minus-two"  # the first call has more time than the next
+    options = "--conformance-timeout", "0.3", "--conformance-out", "out", "-rs"
+    done = Done(here, *QUIET, *types, *options, *part, *named, adapter="mine.py:Hangs")
+    done.expect(1, "not called: the rows before it of this case and operation hung; to call it: conformance run")
+    done.says("--maxhang 0 -k", "note: not called: ", " of minus-two, because 3 rows of the same case and operation")
+    rows = [record for record in lines_of(here / "out") if record["record"] == "row" and "minus-two" in record["row"]]
+    rows = [row for row in rows if any(f"[{operation}-" in row["row"] for operation in operations)]
+    hung = [row for row in rows if row["outcomes"][0]["kind"] == "timeout"]
+    uncalled = [row for row in rows if set(row["verdicts"].values()) == {"not run"}]
+    assert len(hung) + len(uncalled) == len(rows)
+    assert uncalled
+    assert all(sum(f"[{operation}-" in row["row"] for row in hung) == 3 for operation in operations)
+
+
+def test_a_row_that_is_run_again_with_jobs_is_called_again(here: Path) -> None:
+    again = "def pytest_collection_modifyitems(items):\n    items += items[:1]\n"
+    (here / "conftest.py").write_text(again, encoding="utf-8")
+    words = "cases/few0.yaml::stays", "--conformance-jobs", "2", "--type", "f32"
+    once, twice = (Done(here, *QUIET, *words, *more, adapter="mine.py:Keeps").text for more in (["--noconftest"], []))
+    passed = [int(text.split(" passed")[0].split()[-1]) for text in (once, twice)]
+    assert passed[1] == passed[0] + 1

@@ -1,0 +1,155 @@
+"""The numbers of tests that the reports of a run show, read from what they show."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from conformance.evidence.results import Evidence, Target
+from conformance.model import Claims
+from conformance.plan.rows import Plan
+from conformance.verdict.standing import FAILED, in_target
+
+COUNTED = ("pass", "fail", "observed", "error", "waived", "not run")
+"""The verdicts that a test can have."""
+BAD = ("fail", "error")
+_MARKS = {"✓": "pass", "✗": "fail", "◆": "observed", "▲": "error", "◐": "waived", "□": "not run"}
+_TALLY = re.compile(rf'<span class="v \w+">([{"".join(_MARKS)}○]) ([\d,]+)(?: ([a-z ]+))?</span>')
+_FAIL = re.compile(r"([\d,]+) of ([\d,]+) tests? fails?\b")
+
+
+class Shown(NamedTuple):
+    """The failing tests and all tests, by place and document, and the tests by verdict."""
+
+    failing: dict[str, int]
+    tests: dict[str, int]
+    verdicts: dict[str, Counter[str]]
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def count_by_hand(plan: Plan, evidence: Evidence) -> dict[str, Counter[str]]:
+    """Count the tests of each document from the rows of the evidence, one by one."""
+    claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
+    results = {result.row: result.verdicts for result in evidence.results}
+    counts: dict[str, Counter[str]] = {}
+    for row in plan.rows:
+        for document in row.documents:
+            verdict = results.get(row.id, {}).get(document, "not run")
+            claimed = not any(claims.leaves(facet) for facet in row.facets)
+            listed = claims.offers_type(row.type) and row.type in row.signature.types
+            if listed and in_target(row, document, target, claims) and (claimed or verdict in FAILED):
+                counts.setdefault(document, Counter())[verdict] += 1
+    return counts
+
+
+def failing(counts: Mapping[Any, int]) -> int:
+    return sum(counts.get(verdict, 0) for verdict in BAD)
+
+
+def read_page(html: str) -> Shown:
+    """Read the head, the cards of the documents, their bars, the kinds of failures, the rules and the matrix."""
+    shown = Shown({}, {}, {})
+    head, *cards = html[: html.index('<nav aria-label="Parts of this report">')].split('<li id="document-')
+    if found := re.search(r"<strong>([\d,]+) of ([\d,]+) tests? fails?\.", head):
+        shown.failing["head"], shown.tests["head"] = map(number, found.groups())
+        assert _FAIL.search(head[found.end() :]) or "in " in head[found.end() :]
+    elif found := re.search(r"<strong>All ([\d,]+) tests? of the claimed scope are right:", head):
+        shown.failing["head"], shown.tests["head"] = 0, number(found[1])
+    shown.verdicts["bar of the head"] = _read_bar(head)
+    for each in cards:
+        name, _, rest = each.partition('"')
+        card = rest.partition("<ul class=kinds>")[0]
+        if found := re.search(r"</b>: ([\d,]+) of ([\d,]+) tests? fail", card):
+            shown.failing[name], shown.tests[name] = map(number, found.groups())
+            shown.verdicts[name] = _read_tally(card.split('<span class="sub">')[1])
+            shown.verdicts[f"bar of {name}"] = _read_bar(card)
+    titles = re.findall(r'<h3 id="wrong-\d+">(.*?)</h3>', html)
+    kinds = [re.search(r"</bdi>: ([\d,]+) tests?\b", title) for title in titles]
+    shown.failing["kinds"] = sum(number(kind[1]) for kind in kinds if kind)
+    matrix = html.partition('<h2 id="matrix">')[2].partition("</section>")[0].partition("<tbody>")[2]
+    shown.failing["matrix"] = sum(number(each) for each in re.findall(r"[✗▲] ([\d,]+)", matrix))
+    (scope,) = re.findall(r"([\d,]+) tests? = ([^.<]*)\.", html.partition('<h2 id="scope">')[2])
+    shown.tests["scope"], shown.verdicts["scope"] = number(scope[0]), _read_sum(scope[1])
+    return shown
+
+
+def _read_tally(markup: str) -> Counter[str]:
+    return Counter({word or _MARKS[mark]: number(text) for mark, text, word in _TALLY.findall(markup)})
+
+
+def _read_sum(text: str) -> Counter[str]:
+    terms = (term.split(" ", 1) for term in text.split(" + ") if " " in term)
+    return Counter({verdict: number(text) for text, verdict in terms})
+
+
+def _read_bar(markup: str) -> Counter[str]:
+    """Read the widths of the first bar by the colours of verdicts; those of two verdicts are added."""
+    bar = re.search(r"<svg class=bar.*?</svg>", markup)
+    widths: Counter[str] = Counter()
+    for colour, width in re.findall(r"<rect class=(\w+) x=\d+ width=(\d+)", bar[0] if bar else ""):
+        widths[colour] += int(width)
+    return widths
+
+
+def read_summary(text: str) -> Shown:
+    """Read summary.md: the exit code, the kinds, the table and the sum of all."""
+    shown = Shown({}, {}, {})
+    (total,) = re.findall(r"^([\d,]+) tests? = ([^.]*)\.", text, re.MULTILINE)
+    shown.tests["sum"], shown.verdicts["sum"] = number(total[0]), _read_sum(total[1])
+    kinds = re.findall(r"^## ✗ .*: ([\d,]+) tests?\b", text, re.MULTILINE)
+    shown.failing["kinds"] = sum(map(number, kinds))
+    lines = [line.split(" | ") for line in text.splitlines() if re.match(r"\| \S+ \| ", line) and " | ---" not in line]
+    cells = [line for line in lines if line[0] != "| document"]
+    shown.tests["table"] = sum(number(line[3]) for line in cells)
+    shown.verdicts["table"] = sum((_read_sum(line[4]) for line in cells), Counter())
+    return shown
+
+
+def read_terminal(text: str) -> Shown:
+    """Read the numbers and the last line of `conformance run`."""
+    shown = Shown({}, {}, {})
+    lines = text.splitlines()
+    place = next(k for k, line in enumerate(lines) if "each a row judged in a document" in line)
+    shown.tests["facts"] = number(lines[place].split()[0])
+    shown.verdicts["facts"] = _read_sum(lines[place - 1].strip().replace(" · ", " + "))
+    if found := re.search(r"^exit 1: ([\d,]+) of ([\d,]+) tests? fail", text, re.MULTILINE):
+        shown.failing["exit"], shown.tests["exit"] = map(number, found.groups())
+    return shown
+
+
+def read_json(data: Mapping[str, object]) -> Shown:
+    """Read the output of --json."""
+    shown = Shown({}, {}, {})
+    shown.tests["all"] = data["tests"]  # type: ignore[assignment]
+    shown.verdicts["all"] = +Counter(data["verdicts"])  # type: ignore[call-overload]
+    standings: list[dict[str, object]] = data["standings"]  # type: ignore[assignment]
+    shown.tests["standings"] = sum(each["tests"] for each in standings)  # type: ignore[misc]
+    shown.verdicts["standings"] = sum((Counter(each["counts"]) for each in standings), Counter())  # type: ignore[call-overload]
+    return shown
+
+
+def read_first_failures(html: str, summary: str, terminal: str) -> dict[str, str]:
+    """Read the row of the first failure in each report; of a drawn row, for which no report has a -k, its case."""
+    card = html.partition("<details class=entry ")[2].partition("</details>")[0]
+    terminal = terminal.partition("\nfailures")[2]
+    rows = {
+        "page": re.search(r"conformance run [^<]* -k (?:&#39;)?([^&\s]+)", card),
+        "summary.md": re.search(r"^- `([^`]+)`", summary, re.MULTILINE),
+        "terminal": re.search(
+            r" -k '?([^'\s]+)", terminal.partition("\n  and ")[0].partition("conformance explain")[0]
+        ),
+    }
+    drawn = re.search(r'id="failure-(drawn-[\d-]+)"', card)
+    return {place: found[1] for place, found in rows.items() if found} if not drawn else {"page": drawn[1]}
+
+
+def read_badge(text: str) -> Shown:
+    """Read the denominator of badge.json."""
+    found = re.search(r"of ([\d,]+) tests?", json.loads(text)["message"])
+    return Shown({}, {"badge": number(found[1])} if found else {}, {})

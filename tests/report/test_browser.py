@@ -1,0 +1,373 @@
+"""The pages in a real browser: filters, links, keyboard, colours, print, and without any script.
+
+Wants a Chromium and Playwright (`pip install playwright`), and for the check of accessibility axe-core: a file that
+AXE_CORE names, or node_modules/axe-core/axe.min.js. What is missing is said, and its tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.model import IDLE, Result
+from conformance.plan.rows import Plan
+from conformance.report import diff_report
+from conformance.report.diff import difference
+from conformance.site import compare_page
+from conformance.site.publish import index, publish
+
+from ..runs import Right, Wrong, few, finished
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PUBLISHED = ("landing", "rules", "cases", "unspecified", "brief", "brief-well", "all-cases", "rulebook")
+PAGES = ("report", "well", "part", "compare", "many", "diff", *PUBLISHED)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium: apt-get install chromium, or name one in CHROMIUM")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def one_case(results: list[Result]) -> list[Result]:
+    """The results of a run that was to make one case only."""
+    return [
+        each if each.row.startswith("flattens[") else Result(each.row, dict.fromkeys(each.verdicts, "not run"), IDLE)
+        for each in results
+    ]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of each sort."""
+    folder = tmp_path_factory.mktemp("pages")
+    plan: Plan = few(folder)
+    right, wrong = finished(plan, Right(), folder / "right"), finished(plan, Wrong(), folder / "wrong")
+    (folder / "compare.html").write_text(compare_page.render([right, wrong]), encoding="utf-8")
+    links = ["right/report.html", "wrong/report.html"]
+    (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
+    (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
+    target = {**right.evidence.header["target"], "select": "flattens"}
+    finished(plan, Right(), folder / "part", one_case, target=target)
+    reports = folder / "reports"
+    for name in ("right", "wrong"):
+        publish(folder / name / "results.jsonl", plan, reports)
+    index(reports, plan)
+    found = difference(right.evidence, wrong.evidence, plan)
+    (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
+    return {
+        "report": folder / "wrong" / "report.html",
+        "well": folder / "right" / "report.html",
+        "part": folder / "part" / "report.html",
+        "compare": folder / "compare.html",
+        "published": folder / "published.html",
+        "many": folder / "many.html",
+        "diff": folder / "diff.html",
+        "landing": reports / "index.html",
+        "rules": reports / "rules.html",
+        "cases": reports / "compare.html",
+        "unspecified": reports / "unspecified.html",
+        "brief": reports / "wrong-1" / "report.html",
+        "brief-well": reports / "right-1" / "report.html",
+        "all-cases": reports / "spec" / "cases.html",
+        "rulebook": reports / "spec" / "static-graph-v0.9.html",
+    }
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(chromium: Any, pages: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page; whatever it complains of, or asks of the network, fails the test."""
+    contexts, complaints = [], []
+
+    def open_(name: str, fragment: str = "", **options: Any) -> Any:
+        context = chromium.new_context(viewport={"width": 1200, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request", lambda request: complaints.append(request.url) if not request.url.startswith("file:") else None
+        )
+        page.goto(f"{pages[name].as_uri()}{fragment}")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def shown_cases(page: Any) -> list[str]:
+    found: list[str] = page.eval_on_selector_all(
+        "details.case[data-block]", "all => all.filter(e => e.offsetParent !== null).map(e => e.id)"
+    )
+    return found
+
+
+# ── filters and links ─────────────────────────────────────────────────────────────────────────────
+def test_filters_leave_what_fits_and_make_a_link(opened: Open, pages: dict[str, Path]) -> None:
+    page = opened("report")
+    assert len(shown_cases(page)) == 4
+    page.select_option("[name=verdict]", "pass")
+    assert shown_cases(page) == ["case-flattens"]
+    assert "1 of 4 cases shown" in page.inner_text("output")
+    assert page.evaluate("location.hash") == "#filter:verdict=pass"
+    page.click("text=Show all")
+    page.wait_for_url("**/*#cases")  # to wait for a function is to evaluate text, which the page forbids
+    assert len(shown_cases(page)) == 4
+
+
+@pytest.mark.parametrize(
+    ("filters", "cases"),
+    [
+        ("verdict=fail&rule=same-volume", ["turns"]),
+        ("diagnosis=answered%20an%20illegal%20call", ["zero-beside-infer"]),
+        ("operation=Reshape-1&type=f32", ["flattens", "turns", "zero-beside-infer", "copies-past-rank"]),
+        ("document=static-oneapi&verdict=pass", ["flattens"]),
+        ("text=turns", ["turns"]),
+        ("text=no%20such%20thing", []),
+        ("nonsense=1", ["flattens", "turns", "zero-beside-infer", "copies-past-rank"]),
+    ],
+)
+def test_a_link_to_a_filtered_view_shows_it(opened: Open, filters: str, cases: list[str]) -> None:
+    page = opened("report", f"#filter:{filters}")
+    assert sorted(shown_cases(page)) == sorted(f"case-{case}" for case in cases)
+
+
+def test_a_link_to_a_case_opens_it_even_where_a_filter_hides_it(opened: Open) -> None:
+    page = opened("report", "#case-turns")
+    assert page.locator("#case-turns").get_attribute("open") is not None
+    page.select_option("[name=verdict]", "pass")
+    page.evaluate("location.hash = '#case-zero-beside-infer'")
+    page.wait_for_selector("#case-zero-beside-infer[open]")
+    assert page.locator("#case-zero-beside-infer").bounding_box()["y"] < 900
+
+
+def test_cases_that_were_not_run_are_there_and_give_way_to_a_filter(opened: Open) -> None:
+    page = opened("part", "#case-turns")
+    assert page.locator("#case-turns").is_visible()
+    page.select_option("[name=verdict]", "pass")
+    assert not page.locator("#case-turns").is_visible()
+    assert shown_cases(page) == ["case-flattens"]
+    page.evaluate("location.hash = '#case-zero-beside-infer'")
+    page.wait_for_selector("#case-zero-beside-infer", state="visible")
+
+
+def test_three_clicks_lead_from_the_top_to_clause_reason_and_command(opened: Open) -> None:
+    page = opened("report")
+    page.click("header .kinds a >> nth=0")
+    block = page.locator("details.entry[open]").first
+    assert block.is_visible()
+    text = block.inner_text()
+    assert "conformance run" in text
+    assert "line" in text or "our ruling" in text
+    assert "want" in text.lower()
+
+
+def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> None:
+    page = opened("compare")
+    page.select_option("[name=show]", "one-fails")
+    shown = "all => all.filter(e => e.offsetParent !== null).map(e => e.textContent)"
+    cases = page.eval_on_selector_all("[data-s] [id^=case-]", shown)
+    assert any(text.startswith("turns") for text in cases)
+    assert not any(text.startswith("flattens") for text in cases)
+    assert page.evaluate("location.hash") == "#filter:show=one-fails"
+
+
+def test_chosen_backends_stand_side_by_side_and_what_differs_comes_first(opened: Open) -> None:
+    page = opened("compare")
+    page.select_option("[name=b0]", "wrong 1")
+    assert not page.locator(".chosen").is_visible(), "one backend is compared with nothing"
+    page.select_option("[name=b1]", "right 1")
+    rows = page.eval_on_selector_all(".chosen tr", "all => all.map(e => [...e.cells].map(c => c.textContent))")
+    assert rows[0] == ["Case", "wrong 1", "right 1"]
+    assert rows[1][0].startswith("turns")
+    assert [cell[:6] for cell in rows[1][1:]] == ["✗ fail", "✓ pass"]
+    assert len(rows) == 5
+    assert not page.locator(".pairs").first.is_visible()
+    page.select_option("[name=show]", "disagreements")
+    shown = page.eval_on_selector_all(".chosen tbody tr", "all => all.filter(e => !e.hidden).length")
+    assert 0 < shown < 4
+    again = opened("compare", page.evaluate("location.hash"))
+    assert again.locator(".chosen tbody tr").first.is_visible(), "a choice can be sent as a link"
+    again.evaluate("location.hash = '#case-flattens'")
+    again.wait_for_selector("#case-flattens", state="visible")
+
+
+def test_a_chosen_cell_leads_to_the_case_in_the_report(opened: Open) -> None:
+    page = opened("published", "#filter:b0=wrong 1&b1=right 1")
+    links = page.eval_on_selector_all(".chosen tbody td", "all => all.map(e => e.firstChild.getAttribute('href'))")
+    assert len(links) == 8
+    assert {"wrong/report.html#case-turns", "right/report.html#rule-same-volume"} <= set(links)
+    page.click(".chosen td a")
+    page.wait_for_url("**/report.html#case-*")
+    assert page.locator(":target").is_visible()
+
+
+def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
+    page = opened("cases", "#filter:show=one-fails")
+    assert "of 4 lines shown" in page.inner_text("output")
+    page.click("a[href='wrong-1/report.html#case-turns']")
+    page.wait_for_url("**/wrong-1/report.html#case-turns")
+    assert page.locator("details.entry:has(#case-turns) table").first.is_visible()
+    page.fill("[name=text]", "no such thing")
+    assert page.inner_text("output").startswith("0 of ")
+    assert "failures shown" in page.inner_text("output")
+    page.click("text=Show all")
+    page.click("details.entry:has(#case-turns) a[href='../spec/cases.html#case-turns']")
+    page.wait_for_url("**/spec/cases.html#case-turns")
+    assert page.locator("#case-turns").is_visible()
+    rules = opened("rules", "#filter:rule=same-volume")
+    assert rules.inner_text("output").startswith("1 of ")
+
+
+def test_the_landing_of_forty_backends_is_no_taller_than_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
+    folder = pages["report"].parents[1] / "forty"
+    plan = few(folder)
+    runs = [finished(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
+    links = [f"{number}/report.html" for number in range(40)]
+    text = compare_page.render_parts(runs, links, {}, {})["index.html"]
+    (folder / "forty.html").write_text(text, encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.goto((folder / "forty.html").as_uri())
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.close()
+    assert 1000 < height < 6000
+
+
+# ── keyboard and accessibility ────────────────────────────────────────────────────────────────────
+def test_everything_is_reached_and_worked_by_keyboard(opened: Open) -> None:
+    page = opened("report")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    reached = set()
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.name || document.activeElement.tagName"))
+    assert {"verdict", "rule", "text", "SUMMARY", "A"} <= reached
+    page.focus("#case-turns summary")
+    page.keyboard.press("Enter")
+    assert page.locator("#case-turns").get_attribute("open") is not None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_to_complain_of(opened: Open, name: str, scheme: str) -> None:
+    axe = Path(os.environ.get("AXE_CORE") or ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    if not axe.is_file():
+        pytest.skip("no axe-core: npm install axe-core, or name its axe.min.js in AXE_CORE")
+    page = opened(name, color_scheme=scheme, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    page.add_script_tag(path=str(axe))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found["violations"]] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_narrow_window_scrolls_in_one_direction_only(opened: Open, name: str) -> None:
+    page = opened(name)
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_dark_is_dark_and_light_is_light(opened: Open) -> None:
+    colours = [
+        opened("report", color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    ]
+    assert colours[0] == "rgb(255, 255, 255)"
+    assert colours[1] == "rgb(13, 17, 23)"
+
+
+# ── no script, print, size ────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", PAGES)
+def test_without_scripts_all_is_there_and_nothing_pretends_to_work(opened: Open, name: str) -> None:
+    page = opened(name, java_script_enabled=False)
+    assert not page.locator("#filters").first.is_visible()
+    if name == "report":
+        page.click("#case-turns summary")
+        assert page.locator("#case-turns table").is_visible()
+
+
+def test_print_opens_what_is_folded_and_begins_with_a_summary(opened: Open, tmp_path: Path) -> None:
+    page = opened("report")
+    page.emulate_media(media="print")
+    assert not page.locator("#filters").is_visible()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#failure-turns table").first.is_visible()
+    assert not page.locator("#cases").is_visible(), "every case is printed only if that is asked for"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.evaluate("document.getElementById('print-all').checked = true")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#case-turns table").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#case-turns").get_attribute("open") is None
+    page.pdf(path=str(tmp_path / "report.pdf"), format="A4")
+    assert (tmp_path / "report.pdf").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_off_on_paper(opened: Open, name: str) -> None:
+    page = opened(name)
+    page.set_viewport_size({"width": round(186 / 25.4 * 96), "height": 900})  # A4 upright, within its margins
+    page.emulate_media(media="print")
+    page.evaluate("if (document.getElementById('print-all')) document.getElementById('print-all').checked = true")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    beyond = """across => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
+        Boolean(e.closest('.across')) === across && e.getBoundingClientRect().right > innerWidth + 1)
+        .map(e => e.outerHTML)"""
+    assert page.evaluate(beyond, False) == []
+    page.set_viewport_size({"width": round((279.4 - 24) / 25.4 * 96), "height": 900})  # Letter, turned
+    assert page.evaluate(beyond, True) == []
+
+
+KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), began = performance.now();
+    field.value = word; field.dispatchEvent(new Event('input'));
+    document.body.offsetHeight; return performance.now() - began; }"""
+
+
+def test_a_report_of_ten_thousand_rows_paints_and_filters_at_once(chromium: Any, whole: Path) -> None:
+    page = chromium.new_page()
+    page.goto((whole / "report.html").as_uri())
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    page.evaluate(KEYSTROKE, "zero")
+    again = page.evaluate(KEYSTROKE, "copies")
+    page.close()
+    assert paint < 3000, "milliseconds; the budget is 1000 on a quiet machine"
+    assert again < 500, "milliseconds; the budget is 100 on a quiet machine"
+
+
+def test_a_filter_of_the_whole_comparison_is_cleared_at_once(chromium: Any, whole: Path) -> None:
+    page = chromium.new_page()
+    page.goto((whole / "compare.html").as_uri())
+    page.evaluate(KEYSTROKE, "no such thing")
+    cleared = page.evaluate(KEYSTROKE, "")
+    page.close()
+    assert cleared < 500, "milliseconds; the budget is 100 on a quiet machine"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_link_within_the_whole_comparison_leads_there(chromium: Any, whole: Path, width: int) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    page.goto((whole / "compare.html").as_uri())
+    page.click("nav a[href='#observed']")
+    page.wait_for_timeout(500)
+    place = page.locator("#observed").bounding_box()["y"]
+    page.close()
+    assert 0 <= place < 200

@@ -1,0 +1,387 @@
+"""Certificates: the way from commitment to audit, and what is refused along it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pytest
+
+from conformance.adapter import digest_of_adapter
+from conformance.certificate.check import Trust, check_certificate
+from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
+from conformance.certificate.signature import ISSUER, sign, signatures_of
+from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT
+from conformance.cli import audit, certify
+from conformance.evidence.folder import RESULTS
+from conformance.evidence.results import Refused, read
+from conformance.site.publish import folders
+from conformance.system import files
+from tests import small
+from tests.forged import Records, rewrite
+from tests.small import Cli
+from tests.vendor_and_issuer import BACKEND, Lab, as_it_is
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+
+
+# ── the way of a certificate ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_a_certificate_that_was_run_again_is_at_level_three(lab: Lab) -> None:
+    checked = check_certificate(lab.folder, lab.plan, lab.trust())
+    assert (checked.level, checked.signer, checked.issuer) == ("re-run", "vendor@example.com", "lab@example.com")
+
+
+def test_without_the_issuers_word_it_is_challenged_and_without_a_challenge_self_tested(lab: Lab) -> None:
+    (lab.folder / AUDIT).unlink()
+    lab.finish()
+    assert check_certificate(lab.folder, lab.plan, lab.trust()).level == "challenged"
+    out = lab.home / "alone"
+    assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--out", out) == 0
+    checked = check_certificate(out, lab.plan, Trust())
+    assert (checked.level, checked.signer) == ("self-tested", None)
+    assert "Not signed: anybody can have written this page" in " ".join((out / PAGE).read_text().split())
+
+
+def test_envelopes_sign_the_whole_way_in_place_of_ssh_keygen(
+    lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.make_pem("maker")
+    lab.make_pem("auditor", ISSUER)
+    backend, out, few = f"{lab.home / 'mine.py'}:Mine", ("--out", lab.folder), ("--cases", lab.cases)
+    other = lab.home / "other.json"
+    issuer = ("--key", lab.key("auditor.pem"))
+    said = cli("challenge", lab.folder / COMMITMENT, *issuer, "--out", other, *few).expect(0)
+    assert "signed by the key ssh-ed25519 AAAA" in said.out
+    shutil.copy(lab.challenge, other)  # the challenge that was answered
+    sign(as_it_is(other), lab.key("auditor.pem"), ISSUER)
+    evidence = read(lab.folder / RESULTS)
+    for name in (STATEMENT, CHALLENGE):
+        signatures_of(lab.folder / name)[0].unlink()
+    (lab.folder / AUDIT).unlink()
+    monkeypatch.setattr(certify, "_certify", lambda *_: evidence)
+    vendor = ("--key", lab.key("maker.pem"), "--challenge", other)
+    data = cli("certify", backend, *vendor, *out, *few, "--by", "Mine Ltd", "--json").expect(0).data
+    assert data["public_key"] in (lab.home / "allowed").read_text()
+    keys = ("--allowed", lab.home / "allowed")
+    cli("audit", lab.folder, backend, *issuer, *keys, "--rows", 1, *few).expect(0, out="signed by the key ssh-ed25519")
+    data = cli("verify", lab.folder, "--certificate", *keys, "--json", *few).expect(0).data
+    assert (data["signer"], data["issuer"], data["level"]) == ("maker@example.com", "auditor@example.com", "challenged")
+    assert not list(lab.folder.glob("*.sig"))
+    cli("register", lab.home, *keys, *few).expect(0)
+    (entry,) = json.loads((lab.home / "register.json").read_text())
+    assert (entry["by"], entry["issuer"]) == ("maker@example.com", "auditor@example.com")
+
+
+def test_nothing_of_a_private_key_is_in_what_is_written(lab: Lab, cli: Cli) -> None:
+    lab.make_pem("maker")
+    lab.change(lambda statement: None, key="maker.pem")
+    secret = lab.key("maker.pem").read_text().splitlines()[1]
+    raw = base64.b64decode(secret)[-32:]
+    for path in lab.folder.iterdir():
+        content = path.read_bytes()
+        assert secret.encode() not in content
+        assert raw not in content
+        assert raw.hex().encode() not in content
+
+
+def test_a_key_in_pem_without_the_package_is_refused_before_anything_runs(
+    lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.make_pem("maker")
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    words = ("--key", lab.key("maker.pem"), "--out", lab.home / "new", "--cases", lab.cases)
+    cli("certify", f"{lab.home / 'mine.py'}:Mine", *words).expect(2, err="pip install 'reshape-conformance[sign]'")
+    assert not (lab.home / "new").exists()
+
+
+def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise somebody could swap it between the check and the use."""
+    opened: Counter[Path] = Counter()
+    before = files.open_regular
+
+    def count(path: Path) -> BinaryIO:
+        opened[path] += 1
+        return before(path)
+
+    monkeypatch.setattr(files, "open_regular", count)
+    check_certificate(lab.folder, lab.plan, lab.trust())
+    assert opened[lab.folder / STATEMENT] == 1
+    assert {path.name for path in opened} >= {STATEMENT, AUDIT, COMMITMENT, CHALLENGE, RESULTS, PAGE, BADGE}
+    assert set(opened.values()) == {1}
+
+
+def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) -> None:
+    small.cases(lab.home, small.CASES, small.IN_PLACE)
+    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    said = cli(*words).expect(1, lines=1)
+    started = read(lab.folder / RESULTS).header["started"][:10]
+    scope = "static-oneapi (f32), static-graph-v0.9 (f32), static-spec-v0.9 (f32)"
+    assert f"was certified, as it says, for {scope} (challenged {started}, suite" in said.err
+    assert "; 1 case was added since; verify it with that version, or ask for a new run" in said.err
+    data = cli(*words, "--json").expect(1).data
+    assert (data["good"], data["cases_added"], data["cases_missing"]) == (False, 1, 0)
+    cli("register", lab.home, "--cases", lab.cases).expect(1)
+    (entry,) = json.loads((lab.home / "register.json").read_text())
+    assert "1 case was added since" in entry["why"]
+
+
+def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> None:
+    small.cases(lab.home, small.CASES.partition("  - id: without-special-zero")[0])
+    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    cli(*words).expect(1, err="0 cases were added since, and 1 case of it is not in this suite")
+
+
+def test_whoever_says_certified_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
+    cli("register", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(0)
+    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    header = read(lab.folder / RESULTS).header
+    version, digest = header["suite"]["version"], header["suite"]["digest"]
+    texts = {"verify": cli(*words).out, "register.html": (lab.home / "register.html").read_text()}
+    texts |= {name: (lab.folder / name).read_text() for name in (PAGE, BADGE)}
+    for name, text in texts.items():
+        for due in ("re-run", "static-oneapi", version, digest[:8], header["started"][:10]):
+            assert due in text, name
+    badge = json.loads((lab.folder / "badge.json").read_text())["message"]
+    assert badge.endswith(f"; self-tested {header['started'][:10]}, suite {version} ({digest[:8]})")
+
+
+def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
+    def forget(records: Records) -> None:
+        del records[-1]["subject"]
+        records[-1]["unnamed_code"] = True
+
+    assert "No file of the library is named" not in (lab.folder / PAGE).read_text()
+    rewrite(lab.folder / RESULTS, forget)
+    lab.state_anew()
+    page = " ".join((lab.folder / PAGE).read_text().split())
+    assert "No file of the library is named: this system, unlike Linux" in page
+    assert "code that is in no file, as a compiler at run time (JIT) makes it. No digest covers that code." in page
+
+
+def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
+    lab.change_record(AUDIT, lambda record: record["predicate"][EXTENSION].update(rows=50))
+    lab.sign(AUDIT, "issuer")
+    statement, audit = as_it_is(lab.folder / STATEMENT), as_it_is(lab.folder / AUDIT)
+    page = render_certificate(statement, audit, True)
+    assert "50 of " in page
+    (lab.folder / PAGE).write_text(page)
+    (lab.folder / BADGE).write_text(render_badge(statement, audit))
+    checked = check_certificate(lab.folder, lab.plan, lab.trust())
+    assert (checked.level, checked.issuer, checked.audited_rows) == ("challenged", "lab@example.com", 50)
+
+
+def test_the_signed_challenge_beside_it_serves_those_who_did_not_give_it(lab: Lab) -> None:
+    assert check_certificate(lab.folder, lab.plan, lab.trust(challenge=None)).level == "re-run"
+
+
+def test_the_files_under_test_are_the_subject(lab: Lab) -> None:
+    numpy = next(name for name in read(lab.folder / RESULTS).footer["subject"] if "_multiarray_umath" in name)
+    file = Path(np.__file__).parent.parent / numpy
+    assert check_certificate(lab.folder, lab.plan, lab.trust(subject=file)).level == "re-run"
+
+
+@pytest.mark.parametrize("name", [STATEMENT, AUDIT, COMMITMENT, CHALLENGE])
+def test_each_record_is_small(lab: Lab, name: str) -> None:
+    assert (lab.folder / name).stat().st_size < 3072
+
+
+def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None:
+    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    cli(*words).expect(0, out=(": re-run", "rows run again by lab@example.com", "the certificate is true"))
+    cli(*words, "--conforms", "static-oneapi").expect(1, out="not shown: static-oneapi/")
+
+
+def test_a_register_lists_every_certificate_and_why_one_is_refused(lab: Lab, cli: Cli) -> None:
+    shutil.copytree(lab.folder, lab.home / "other")
+    (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
+    said = cli("register", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
+    entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
+    assert entries["certificate"]["level"] == "re-run"
+    assert entries["other"].keys() == entries["certificate"].keys()
+    assert entries["other"]["why"] == "certificate.html: does not say what statement.json says"
+    assert "refused" in said.out
+    assert 'href="certificate/certificate.html"' in (lab.home / "register.html").read_text()
+
+
+def forget_the_challenge(lab: Lab) -> None:
+    """Make the certificate a self-tested one."""
+    for name in (COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"):
+        (lab.folder / name).unlink()
+    lab.change(lambda statement: statement["predicate"][EXTENSION].update(level="self-tested", challenge=None))
+
+
+def publish(lab: Lab, *words: object) -> int:
+    return lab.command("publish", *words, "--out", lab.home / "reports")
+
+
+def test_a_published_certificate_is_verified_from_the_packed_evidence(lab: Lab, cli: Cli) -> None:
+    out, keys = lab.folder, ("--allowed", lab.home / "allowed")
+    forget_the_challenge(lab)
+    assert lab.command("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer")) == 0
+    assert publish(lab, "--results", out) == 0
+    (folder,) = folders(lab.home / "reports")
+    assert {path.name for path in folder.iterdir()} == {
+        "results.jsonl.xz", "report.html", "statement.json", "statement.json.sig", "audit.json", "audit.json.sig",
+        "certificate.html", "certificate.svg",
+    }  # fmt: skip
+    cli("verify", folder, "--certificate", *keys, "--cases", lab.cases).expect(0, out=": re-run ")
+    assert "register.html" not in (lab.home / "reports" / "index.html").read_text()
+    assert lab.command("register", lab.home / "reports", *keys) == 0
+    assert publish(lab, "--index") == 0
+    assert '<a href="register.html">Certificates</a>' in (lab.home / "reports" / "index.html").read_text()
+    (out / PAGE).write_text("<p>We conform.</p>")
+    said = cli("publish", "--results", out, "--out", lab.home / "reports", "--cases", lab.cases)
+    said.expect(2, err="certificate.html: does not say what statement.json says")
+    for path in (out / STATEMENT, out / f"{STATEMENT}.sig"):
+        path.unlink()
+    assert publish(lab, "--results", out) == 0
+    assert {path.name for path in folder.iterdir()} == {"results.jsonl.xz", "report.html"}, "the older one is gone"
+
+
+def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -> None:
+    (lab.home / "wrong.py").write_text(BACKEND + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    out = lab.home / "certificates" / "wrong"
+    assert lab.command("certify", f"{lab.home / 'wrong.py'}:Mine", "--out", out) == 1
+    badge = (out / BADGE).read_text()
+    assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
+    assert "; with limits; self-tested " in badge
+    cli("register", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
+    (entry,) = json.loads((out.parent / "register.json").read_text())
+    assert entry["level"] == "self-tested"
+    assert entry["why"].startswith("does not conform: ")
+    assert '<b class="FAILED">does not conform: ' in (out.parent / "register.html").read_text()
+
+
+def test_an_audit_of_another_file_under_the_same_name_is_refused(lab: Lab, cli: Cli) -> None:
+    def swap(records: Records) -> None:
+        name = next(iter(records[-1]["subject"]))
+        records[-1]["subject"][name] = "0" * 64
+
+    rewrite(lab.folder / RESULTS, swap)
+    forget_the_challenge(lab)
+    lab.state_anew()
+    backend = f"{lab.home / 'mine.py'}:Mine"
+    assert lab.command("report", lab.folder) == 0
+    cli("audit", lab.folder, backend, "--rows", 1, "--cases", lab.cases).expect(1, err="is another file here")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        (lambda subject, loaded, unloaded: subject.pop(loaded), 0, ""),
+        (lambda subject, loaded, unloaded: subject.update({unloaded: "0" * 64}), 1, "was not used here"),
+        pytest.param(
+            lambda subject, loaded, unloaded: subject.update({"libother.so": "0" * 64}), 1, "was not used here",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["loaded on one side", "loaded on one side, and another", "in no package"],
+)  # fmt: skip
+def test_a_package_may_load_a_file_on_one_side_only(
+    lab: Lab, cli: Cli, change: Callable[..., Any], code: int, says: str
+) -> None:
+    folder = Path(np.__file__).parent
+    loaded = f"numpy/linalg/{next((folder / 'linalg').glob('_umath_linalg*')).name}"
+    unloaded = f"numpy/_core/{next((folder / '_core').glob('_simd.*')).name}"
+    rewrite(lab.folder / RESULTS, lambda records: change(records[-1]["subject"], loaded, unloaded) and None)
+    forget_the_challenge(lab)
+    lab.state_anew()
+    assert lab.command("report", lab.folder) == 0
+    words = ("--rows", 1, "--cases", lab.cases)
+    cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(code, err=says)
+
+
+def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
+    (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
+    words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err="is another adapter than the one")
+
+
+def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (lab.home / "mine.py").read_text()
+    (lab.home / "mine.py").write_text(source + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    due = read(lab.folder / RESULTS).header["backend"]["digest"]
+    monkeypatch.setattr(audit, "digest_of_adapter", lambda backend: due)
+    (lab.folder / AUDIT).unlink()
+    trust = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    said = cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *trust).expect(1)
+    assert "gave other answers here; nothing is signed" in said.out
+    assert not (lab.folder / AUDIT).exists()
+
+
+@pytest.mark.parametrize("name", [STATEMENT, RESULTS, PAGE, CHALLENGE, COMMITMENT])
+def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) -> None:
+    (lab.folder / name).unlink()
+    (lab.folder / name).mkdir()
+    words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    cli("verify", lab.folder, "--certificate", *words).expect(1, lines=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--certificate", "--claims", "claims.yaml"), "--claims does not go with --certificate"),
+        (("--certificate", "--require", "large"), "--require does not go with --certificate"),
+        (("--allowed", "signers"), "--allowed is about a certificate; add --certificate"),
+        (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
+    ],
+)
+def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:
+    cli("verify", lab.folder, *words, "--cases", lab.cases).expect(2, err=said)
+
+
+def test_revoked_keys_need_those_that_are_allowed(lab: Lab) -> None:
+    with pytest.raises(Refused, match="no signature is checked without --allowed"):
+        check_certificate(lab.folder, lab.plan, Trust(challenge=lab.challenge, revoked=lab.key("vendor.pub")))
+
+
+def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> None:
+    (lab.home / "wrong.py").write_text(BACKEND + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    waivers = lab.home / "waivers.yaml"
+    waivers.write_text(
+        "waivers:\n  - {case: '*[a-z]*', reason: All., link: 'https://e.example', owner: me, expires: '2027-01-01'}\n"
+    )
+    out = lab.home / "waived"
+    words = (f"{lab.home / 'wrong.py'}:Mine", "--waivers", waivers, "--out", out)
+    lab.command("certify", *words)
+    said = cli("verify", out, "--certificate", "--cases", lab.cases).expect(1)
+    assert "the certificate is true" in said.out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the map of memory of Linux")
+def test_a_library_that_was_unlinked_is_refused(lab: Lab, cli: Cli) -> None:
+    import numpy.linalg._umath_linalg as library
+
+    hidden = str(lab.home / "libhidden.so")
+    hides = f"""
+import ctypes, os, shutil
+shutil.copy({library.__file__!r}, {hidden!r})
+ctypes.CDLL({hidden!r})
+os.unlink({hidden!r})
+"""
+    (lab.home / "hides.py").write_text(hides + BACKEND)
+    words = (f"{lab.home / 'hides.py'}:Mine", "--commit", "--cases", lab.cases, "--out", lab.home / "hides")
+    cli("certify", *words).expect(1, err="libhidden.so")
+
+
+def test_the_digest_of_an_adapter_covers_the_files_beside_it_that_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import helper\nfrom more import thing\n")
+    (tmp_path / "helper.py").write_text("one = 1\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "__init__.py").write_text("from .inner import thing\n")
+    (tmp_path / "more" / "inner.py").write_text("thing = 1\n")
+    digests = [digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine")]
+    for name in ("helper.py", "more/__init__.py", "more/inner.py"):
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "# other\n")
+        digests.append(digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine"))
+    assert len(set(digests)) == 4

@@ -1,0 +1,36 @@
+"""docs/certify.md: its commands, run to the letter."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.small import ROOT
+
+DOC = ROOT / "docs" / "certify.md"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+def test_the_conversation_of_vendor_and_issuer_can_be_pasted(tmp_path: Path) -> None:
+    commands = re.findall(r"(?m)^    (\S.*)$", DOC.read_text(encoding="utf-8"))
+    assert len(commands) == 10
+    (tmp_path / "mine.py").write_text(
+        "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n", encoding="utf-8"
+    )
+    script = "\n".join(["set -e", f'conformance() {{ {shlex.quote(sys.executable)} -m conformance "$@"; }}', *commands])
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not shown" not in done.stdout
+    (entry,) = json.loads((tmp_path / "register.json").read_text())
+    assert (entry["level"], entry["by"], entry["issuer"]) == ("re-run", "vendor@example.com", "lab@example.com")

@@ -1,0 +1,223 @@
+"""Text of others does nothing but show: no terminal, no CI service and no reader takes it for something of ours."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.cli.arguments import emit
+from conformance.cli.main import main
+from conformance.load.cases import load_suite
+from conformance.model import Array, Identity
+from conformance.plan.rows import plan_of
+from conformance.system import terminal
+from tests.pytest_plugin.done import Done
+from tests.runs import Right, few, finished
+
+HOSTILE = "x\n✓ the whole target conforms!\n::error::x\n::stop-commands::tok\n##[group]g\n##vso[task.complete]\n\x1b[2J"
+PACKAGE = Path(conformance.__file__).parent
+OURS = [path for path in PACKAGE.rglob("*.py") if not {"tests", "adapters"} & set(path.relative_to(PACKAGE).parts)]
+_OBEYED = re.compile(r"^\s*(::|✓ the whole target conforms!)|##\w*\[|[\0-\x08\x0b-\x1f]", re.MULTILINE)
+
+
+def obeyed(text: str) -> list[str]:
+    """What a terminal, a CI service or a reader would take for something of ours."""
+    return [match[0] for match in _OBEYED.finditer(text)]
+
+
+class Hostile(Right):
+    """Right, under a name that poses as our output."""
+
+    name = HOSTILE
+
+
+class Turned(Right):
+    """Wrong, with details and messages of the same kind."""
+
+    name = "turned"
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.name, "1", ((HOSTILE, HOSTILE),))
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        print(HOSTILE)
+        raise RuntimeError(HOSTILE)
+
+
+class Both(Turned):
+    """Wrong under a hostile name."""
+
+    name = HOSTILE
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a suite of four cases, and two finished runs whose evidence holds hostile text."""
+    folder = tmp_path_factory.mktemp("runs")
+    few(folder)
+    plan = plan_of(load_suite(None, folder / "cases"))
+    for name, adapter in (("a", Hostile()), ("b", Both())):
+        with contextlib.redirect_stdout(io.StringIO()):
+            finished(plan, adapter, folder / name)
+    return folder
+
+
+F32, ALONE = ("--type", "f32"), ("--isolation", "none")
+COMMANDS = {
+    "verify": ("verify", "{a}", "--cases", "{cases}"),
+    "verify of what fails": ("verify", "{b}", "--cases", "{cases}"),
+    "verify --json": ("verify", "{b}", "--cases", "{cases}", "--json"),
+    "compare": ("compare", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/page.html"),
+    "compare --json": ("compare", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/page.html", "--json"),
+    "diff": ("diff", "{a}", "{b}", "--cases", "{cases}"),
+    "diff --json": ("diff", "{a}", "{b}", "--cases", "{cases}", "--json"),
+    "diff in Markdown": ("diff", "{a}", "{b}", "--cases", "{cases}", "--format", "markdown"),
+    "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
+    "merge": ("merge", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
+    "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
+    "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
+    "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),
+    "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/run3"),
+    "sweep under that name": (
+        "sweep", f"{__file__}:Hostile", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+    ),
+    "hunt under that name": ("hunt", f"{__file__}:Hostile", *ALONE, "--examples", "20"),
+    "check-adapter under that name": ("check-adapter", f"{__file__}:Hostile", *ALONE),
+    "check-adapter": ("check-adapter", f"{__file__}:Turned", *ALONE),
+    "sweep": (
+        "sweep", f"{__file__}:Turned", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+    ),
+    "sweep in processes": ("sweep", f"{__file__}:Turned", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
+    "hunt": ("hunt", f"{__file__}:Turned", *ALONE, "--examples", "20"),
+    "hunt in a process": ("hunt", f"{__file__}:Turned", "--examples", "20"),
+    "explain": ("explain", HOSTILE),
+    "list": ("list", HOSTILE),
+    "an option": ("list", "rules", f"--{HOSTILE}"),
+    "a folder": ("list", "rules", "--spec", HOSTILE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(words, id=name, marks=[pytest.mark.slow] * (name in ("sweep in processes", "hunt in a process")))
+        for name, words in COMMANDS.items()
+    ],
+)
+def test_no_command_lets_a_name_pose_as_its_own_output(
+    words: tuple[str, ...], runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"a": runs / "a", "b": runs / "b", "cases": runs / "cases", "out": tmp_path}
+    main([re.sub(r"\{(\w+)\}", lambda match: str(places[match[1]]), word) for word in words])
+    said = capsys.readouterr()
+    assert said.out + said.err
+    assert obeyed(said.out) == obeyed(said.err) == []
+
+
+def test_the_reports_hold_no_command_and_no_control_character(runs: Path) -> None:
+    for path in (runs / "b").iterdir():
+        if path.suffix in (".html", ".svg"):
+            assert not re.search(r"[\0-\x08\x0b-\x1f]", path.read_text(encoding="utf-8")), path
+        elif path.suffix in (".json", ".jsonl", ".xml", ".md"):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"^\s*::|[\0-\x08\x0b-\x1f]", text, re.MULTILINE), path
+
+
+@pytest.mark.slow
+def test_pytest_prints_no_name_message_output_or_warning_of_a_backend_as_it_is(tmp_path: Path, runs: Path) -> None:
+    adapter = tmp_path / "mine.py"
+    adapter.write_text(
+        f"import warnings\nfrom conformance.adapter import FunctionAdapter\nHOSTILE = {HOSTILE!r}\n"
+        "class It(FunctionAdapter):\n    name, version = 'mine', '1'\n"
+        "    def reshape(self, src, shape, special_zero):\n"
+        "        print(HOSTILE)\n        warnings.warn(HOSTILE)\n        raise ValueError(HOSTILE)\n"
+        "class Named(It):\n    name = HOSTILE\n",
+        encoding="utf-8",
+    )
+    for manner in (("-v",), ("--junitxml", "x.xml", "-rA", "--show-capture=all")):
+        done = Done(tmp_path, *manner, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:It")
+        assert done.code == 1, done.text
+        done.says("flattens", "::stop-commands::tok")
+        assert obeyed(done.text) == [], done.text
+    done = Done(tmp_path, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:Named")
+    assert obeyed(done.text) == [], done.text
+    done = Done(tmp_path, f"--conformance-cases={HOSTILE}", adapter=f"{adapter}:It")
+    assert obeyed(done.text) == [], done.text
+
+
+# ── the one way out ───────────────────────────────────────────────────────────────────────────────
+def said(text: str) -> str:
+    stream = io.StringIO()
+    terminal.say(text, stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    {
+        "a\n::error::b": "a\\n::error::b",
+        "  ::error::b": "  \\::error::b",
+        "✓ conforms": "\\✓ conforms",
+        "a ##[group]b": "a #\\x23[group]b",
+        "##vso[task.complete]": "#\\x23vso[task.complete]",
+        "##TeamCity[x]": "#\\x23TeamCity[x]",
+        "a :: b ✓ ## c": "a :: b ✓ ## c",
+        terminal.lines(("a", "::b")): "a\n\\::b",
+        terminal.with_sign(True, "yes"): "✓ yes",
+        terminal.paint("red", "::b"): "\\::b",
+        terminal.paint("red", "##") + "[b]": "#\\x23[b]",
+    }.items(),
+    ids=range(11),  # our own marks differ from process to process
+)
+def test_a_line_is_shown_and_never_obeyed(text: str, shown: str) -> None:
+    assert said(text) == f"{shown}\n" == f"{terminal.plain(text)}\n"
+
+
+def test_folding_a_paragraph_puts_no_command_and_no_verdict_of_others_at_the_start_of_a_line() -> None:
+    for padding in range(90, 104):
+        text = f"{'x' * padding} ::error::b {'y' * padding} ✓ conforms"
+        assert not re.search(r"^\s*(::|✓)", said(terminal.wrap(text, 2, 4)), re.MULTILINE)
+
+
+def test_cells_of_a_table_stay_on_their_line() -> None:
+    assert len(said(terminal.table([("a\nb", "c"), ("d", "e\n::f")])).splitlines()) == 2
+
+
+def test_json_holds_no_command_and_reads_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    emit({"##[group]": HOSTILE})
+    out = capsys.readouterr().out
+    assert obeyed(out) == []
+    assert json.loads(out) == {"##[group]": HOSTILE}
+
+
+def writes(path: Path) -> Iterator[str]:
+    """The calls by which a module prints."""
+    text = path.read_text(encoding="utf-8")
+    if not re.search(r"\bprint\b|std(out|err)|write_line", text):
+        return
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name == "print" or re.search(r"std(out|err)(\.buffer)?\.write(lines)?$|write_line$", name):
+            yield name
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_nothing_is_printed_but_through_the_terminal(path: Path) -> None:
+    allowed = {
+        "system/terminal.py": {"print", "sys.stdout.write"},  # `say`, and `say_raw` for scripts and JSON
+        "pytest_plugin/conclusion.py": {"terminalreporter.write_line"},  # where the text is made plain
+        "isolate/protocol/worker.py": {"self.stdout.write", "stdout.write"},  # the protocol
+        "graphs/onnx_run.py": {"sys.stdout.write"},  # the answer of a process to the one that started it
+    }
+    assert set(writes(path)) == allowed.get(path.relative_to(PACKAGE).as_posix(), set())

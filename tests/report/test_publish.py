@@ -1,0 +1,294 @@
+"""What is published: packed the same each time, only whole runs of this suite, and current."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import re
+import shlex
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
+from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, read
+from conformance.load.cases import load_suite
+from conformance.report.rows import count_verdicts
+from conformance.site.publish import folders, index, publish, size
+from tests.report.test_site import list_broken_links
+from tests.runs import Right, Wrong, few, finished
+from tests.small import ROOT, Command, Said, command, reporting
+
+__all__ = ["command", "reporting"]
+REPORTS = ROOT / "reports"
+RIGHT = "broken:eight-buffers-in-turn"
+"""A planted backend that answers the few cases rightly."""
+HERE = pytest.mark.skipif(
+    not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
+)
+
+
+def published_evidence(folder: Path) -> Evidence:
+    """Evidence that is published here; the test is skipped while that is of an older suite."""
+    try:
+        return read(find_published_results(folder) or folder / PUBLISHED)
+    except OtherFormat:
+        pytest.skip("reports/ is of an older suite, whose evidence had another format; publish it again")
+
+
+MOST = 16_000_000
+
+
+def told_in_words() -> list[tuple[str, str]]:
+    """The backend and the case or row of each command in reports/README.md."""
+    text = (REPORTS / "README.md").read_text(encoding="utf-8") if (REPORTS / "README.md").is_file() else ""
+    commands = [
+        shlex.split(line, comments=True) for line in text.splitlines() if line.startswith("    conformance run ")
+    ]
+    return [(words[2], words[words.index("-k") + 1]) for words in commands]
+
+
+def published(command: Command, *words: object) -> Said:
+    return command("publish", "--cases", command.cases, "--out", command.folder / "reports", *words)
+
+
+def of(command: Command, backend: str) -> Path:
+    """The folder of a backend that was run and published."""
+    command.run(backend)
+    assert published(command, "--results", command.out).code == 0
+    (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
+    return folder
+
+
+_MADE: dict[str, dict[str, bytes]] = {}
+
+
+def copy_of(command: Command, backend: str) -> Path:
+    """The same, made once in a process: a copy of all its files."""
+    if backend not in _MADE:
+        folder = of(command, backend)
+        files = [path for path in command.folder.rglob("*") if path.is_file()]
+        _MADE[backend] = {path.relative_to(command.folder).as_posix(): path.read_bytes() for path in files}
+        return folder
+    for name, content in _MADE[backend].items():
+        (command.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (command.folder / name).write_bytes(content)
+    (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
+    return folder
+
+
+def test_the_folder_says_backend_and_version(command: Command) -> None:
+    assert copy_of(command, RIGHT).name == "broken-eight-buffers-in-turn-1"
+
+
+def test_the_same_data_is_packed_the_same() -> None:
+    data = b"one\ntwo\n" * 1000
+    assert pack(data) == pack(data)
+    assert lzma.decompress(pack(data)) == data
+
+
+def test_results_are_published_as_they_are(command: Command) -> None:
+    folder = copy_of(command, RIGHT)
+    assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
+
+
+def test_results_that_were_packed_with_gzip_are_still_read_and_are_published_anew_as_xz(command: Command) -> None:
+    folder = copy_of(command, "broken:zero-flag-ignored")
+    packed, before = folder / PUBLISHED, folder / "results.jsonl.gz"
+    before.write_bytes(gzip.compress(lzma.decompress(packed.read_bytes())))
+    packed.unlink()
+    for words in (
+        ["verify", folder],
+        ["verify", folder / PAGE],
+        ["diff", folder, command.out],
+        ["compare", folder, "--out", command.folder / "compared.html"],
+    ):
+        command(*words[:1], "--cases", command.cases, *words[1:]).expect(0)
+    page = (folder.parent / "index.html").read_bytes()
+    published(command, "--index").expect(0)
+    assert (folder.parent / "index.html").read_bytes() == page
+    published(command, "--results", folder).expect(0)
+    assert find_published_results(folder) == packed
+    assert not before.exists()
+
+
+def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
+    folder = copy_of(command, "broken:zero-flag-ignored")
+    command("verify", "--cases", command.cases, folder).expect(0, out=PAGE)
+    page = folder / PAGE
+    page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
+    assert command("verify", "--cases", command.cases, folder).code == 1
+
+
+def test_packed_results_can_be_compared(command: Command) -> None:
+    folder = copy_of(command, RIGHT)
+    command("diff", "--cases", command.cases, folder, command.out).expect(0)
+
+
+def test_what_fails_is_told_and_what_passes_stands_on_other_pages(reporting: Command) -> None:
+    page = (of(reporting, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
+    whole = (reporting.out / PAGE).read_text(encoding="utf-8")
+    for case in ("stays", "flattens", "copies", "empties"):
+        assert f'id="case-{case}"' in whole
+    assert 'id="case-copies"' in page
+    assert 'id="failure-copies"' in page
+    assert 'id="case-stays"' not in page
+    assert "Answers to stays" in whole
+    assert "Answers to copies" not in page
+    assert len(page) < len(whole)
+
+
+def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
+    folder = copy_of(command, RIGHT)
+    page = (folder.parent / "index.html").read_text(encoding="utf-8")
+    assert f'href="{folder.name}/{PAGE}"' in page
+
+
+def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> None:
+    text = command.folder / "reports" / "README.md"
+    text.parent.mkdir()
+    text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
+    folder = of(command, RIGHT)
+    lines = text.read_text(encoding="utf-8").splitlines()
+    assert (lines[0], lines[-1]) == ("# Ours", "the end")
+    assert "old" not in lines
+    assert any(line.startswith(f"| [{folder.name}]({folder.name}/{PAGE})") for line in lines)
+
+
+def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_verified(command: Command) -> None:
+    copy_of(command, RIGHT)
+    folder = next(path for path in (of_all(command, "broken:zero-flag-ignored")) if "zero-flag" in path.name)
+    page = (folder / PAGE).read_text(encoding="utf-8")
+    assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
+    assert 'id="case-copies"' in (folder.parent / "compare.html").read_text(encoding="utf-8")
+    assert list_broken_links(folder.parent) == []
+    command("verify", "--cases", command.cases, folder).expect(0)
+    (folder / PAGE).write_text(page.replace("here: 0 of 1", "here: all"), encoding="utf-8")
+    command("verify", "--cases", command.cases, folder).expect(1, out="Other backends that")
+
+
+def of_all(command: Command, backend: str) -> list[Path]:
+    """The folders of all that is published, with a backend that is run first."""
+    command.run(backend)
+    assert published(command, "--results", command.out).code == 0
+    return [path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}")]
+
+
+class Older(Wrong):
+    """An older version of what is right now."""
+
+    name, version = "right", "0.9"
+
+
+def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tmp_path: Path) -> None:
+    plan, reports = few(tmp_path), tmp_path / "reports"
+    for backend in (Older(), Right()):
+        finished(plan, backend, tmp_path / backend.version)
+        publish(tmp_path / backend.version / "results.jsonl", plan, reports)
+    index(reports, plan)
+    page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
+    assert '<a href="../right-0.9/report.html#document-static-oneapi">' in page
+    assert '<a href="../right-0.9/report.html#case-turns">' in page, "it fails no longer, so the older page has it"
+    assert list_broken_links(reports) == []
+    assert 'href="right-1/since-right-0.9.html"' in (reports / "index.html").read_text(encoding="utf-8")
+    shutil.rmtree(reports / "right-0.9")
+    index(reports, plan)
+    assert list_broken_links(reports) == []
+    assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
+
+
+def test_the_reference_is_not_published(command: Command) -> None:
+    command.run("reference").expect(0)
+    published(command, "--results", command.out).expect(2, err="the suite's own reference, which is no library")
+    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
+
+
+def test_a_part_of_a_run_is_not_published(command: Command) -> None:
+    command.run("reference", "-k", "flattens")
+    published(command, "--results", command.out).expect(2, err="only whole runs are published")
+
+
+def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
+    folder = of(command, RIGHT)
+    before = (folder.parent / "index.html").read_bytes()
+    command("publish", "--index", "--out", folder.parent).expect(1, out="not on the page", text="run again")
+    assert (folder.parent / "index.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" + data[41:], lambda _: b"text"]
+)
+def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: object) -> None:
+    path = tmp_path / PUBLISHED
+    assert callable(damage)
+    path.write_bytes(damage(pack(b"".join(b'{"record":"row","row":"%d"}\n' % number for number in range(1000)))))
+    with pytest.raises(Refused, match=r"cannot be unpacked.*damaged") as refused:
+        read(path)
+    assert "\n" not in str(refused.value)
+
+
+# ── what is published here ────────────────────────────────────────────────────────────────────────
+class Seen(NamedTuple):
+    """What is asked of published evidence; it takes a third of a second to read."""
+
+    is_whole: bool
+    failing: frozenset[str]
+
+
+@cache
+def seen(folder: Path) -> Seen:
+    evidence = published_evidence(folder)
+    verdicts = count_verdicts(verdict for result in evidence.results for verdict in result.verdicts.values())
+    all_counted = sum(verdicts.values()) == sum(evidence.footer["verdicts"].values())
+    is_whole = evidence.header["target"]["select"] is None and all_counted
+    bad = {"fail", "error"}
+    failing = (r.row for r in evidence.results if r.diagnosis and bad & {*r.verdicts.values()})
+    return Seen(is_whole, frozenset(failing))
+
+
+@HERE
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", folders(REPORTS) if REPORTS.is_dir() else [], ids=lambda folder: folder.name)
+def test_what_is_published_of_a_backend_is_whole(folder: Path) -> None:
+    assert seen(folder).is_whole
+    assert (folder / PAGE).is_file()
+
+
+@HERE
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
+def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
+    versions = [path for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published_results(path)]
+    failing = {each for folder in versions for each in seen(folder).failing}
+    assert any(each == row or each.startswith(f"{row}[") for each in failing)
+
+
+@HERE
+def test_what_is_published_stays_small() -> None:
+    if not list(REPORTS.glob(f"*/{PUBLISHED}")):
+        pytest.skip("reports/ is packed as it was before; publish it again")
+    assert size(REPORTS) < MOST
+
+
+def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
+    said = command("publish", "--index", "--out", tmp_path / "reprots").expect(2)
+    assert "does not exist; give the folder that holds what is published" in said.err
+    assert not (tmp_path / "reprots").exists()
+
+
+def test_the_table_of_rules_has_those_with_a_failing_test_and_each_other_rule_stands_once_below_it(
+    command: Command,
+) -> None:
+    folder = of(command, "broken:zero-flag-ignored")
+    text = (folder / PAGE).read_text(encoding="utf-8")
+    section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="matrix"')]
+    table, below = section.split("</table>")
+    in_table, in_short = (re.findall(r"id=rule-([\w-]+)", part) for part in (table, below))
+    failing = re.findall(r"<tr id=rule-([\w-]+)>(?:(?!<tr).)*?✗ [\d,]+ fail", table)
+    assert failing == in_table, "a rule stands in the table although no test of it fails"
+    assert "✗" not in below
+    suite = load_suite(cases=command.cases)
+    assert sorted([*in_table, *in_short]) == sorted(suite.spec.rules)

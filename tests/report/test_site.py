@@ -1,0 +1,135 @@
+"""The annotated specification: each rule of a document in the order of its lines, and links that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from conformance.load.cases import load_suite
+from conformance.load.spec import load_spec
+from conformance.plan.rows import plan_of
+from conformance.site.documents import CASES, DIFFERENCES, INDEX, write_site
+from tests import small
+from tests.small import Cli
+
+DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
+
+
+class Links(HTMLParser):
+    """The links and the names of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.names: set[str] = set()
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.tags.add(tag)
+        self.links += [found["href"] or ""] if tag == "a" and "href" in found else []
+        self.names |= {found["id"] or ""} if "id" in found else set()
+
+
+def list_broken_links(folder: Path) -> list[str]:
+    """List the links in the pages of a folder that lead to no page or to no place on it."""
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    assert sum(len(page.links) for page in pages.values()) > 50
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            target, _, place = link.partition("#")
+            to = (path.parent / target).resolve() if target else path
+            found = place in pages[to].names if place and to in pages else to.is_file()
+            broken += [] if "://" in link or found else [f"{path.name}: {link}"]
+    return broken
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    write_site(folder, plan_of(load_suite()), [])
+    return folder
+
+
+def test_every_document_has_a_page_without_scripts(site: Path) -> None:
+    assert {path.name for path in site.iterdir()} == {
+        INDEX,
+        DIFFERENCES,
+        CASES,
+        *(f"{name}.html" for name in DOCUMENTS),
+    }
+    for path in site.iterdir():
+        assert "script" not in Links(path.read_text()).tags
+
+
+def test_every_link_within_the_site_leads_to_a_page_and_a_place(site: Path) -> None:
+    assert list_broken_links(site) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_rules_stand_in_the_order_of_the_lines_that_state_them(site: Path, document: str) -> None:
+    text = (site / f"{document}.html").read_text().partition('<section id="findings">')[0]
+    sections = re.split(r'<section id="rule-', text)[1:]
+    lines = [int(found[1]) for section in sections if (found := re.search(r"line (\d+): “", section))]
+    assert len(lines) > 8
+    assert lines == sorted(lines)
+    names = {section.partition('"')[0] for section in sections}
+    assert names >= {rule.id for rule in load_spec().rules.values() if document in rule.documents}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_page_of_a_document_says_where_it_is_published(site: Path, document: str) -> None:
+    edition, origin = load_spec().documents[document].edition, load_spec().documents[document].origin
+    assert origin is not None
+    text = (site / f"{document}.html").read_text()
+    heading = re.search(r"<h1>(.*?)</h1>", text)
+    assert heading is not None
+    assert heading[1].endswith(f", {edition}")
+    assert all(fact in text for fact in (origin.repository, origin.path, origin.added, *origin.releases))
+    assert ("in force" in text.partition("<main>")[0]) == (origin.in_force is not None)
+    assert edition in (site / INDEX).read_text()
+
+
+def test_the_page_of_differences_begins_with_a_rule_on_which_they_differ(site: Path) -> None:
+    first = re.search(r"<tbody><tr[^>]*>(.*?)<tr", (site / DIFFERENCES).read_text(), re.DOTALL)
+    assert first is not None
+    words = re.findall(r"<td>(?:<a[^>]*>)?([^<]*)", first[1])
+    assert len(words) == len(DOCUMENTS)
+    assert len(set(words)) > 1
+
+
+def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: Cli) -> None:
+    cases = small.cases(tmp_path)
+    run = ("run", "broken:first-infer-wins", "--hunt", 0, "--cases", cases, "--out", tmp_path / "run")
+    cli(*run).expect(1)
+    reports = tmp_path / "reports"
+    cli("publish", "--results", tmp_path / "run", "--cases", cases, "--out", reports)
+    folder = next(reports.glob("*/results.jsonl.xz")).parent
+    page = (reports / "spec" / CASES).read_text()
+    assert re.search(r'fails on <a href="../compare.html#case-two-infers">1 backend</a>', page)
+    (reports / "compare.html").unlink()
+    said = cli("site", "--results", reports, "--cases", cases, "--out", tmp_path / "site")
+    said.expect(0, out="with the failures of 1 run")
+    page = (tmp_path / "site" / CASES).read_text()
+    link = f"../reports/{folder.name}/report.html#case-two-infers"
+    assert f'fails on <a href="{link}">broken:first-infer-wins 1</a>' in page
+    assert 'id="case-two-infers"' in (folder / "report.html").read_text()
+    assert page.count("fails on") == 1, "the others pass"
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+@pytest.mark.parametrize("name", [INDEX, DIFFERENCES, CASES, "static-graph-v0.9.html"])
+def test_a_page_fits_a_phone(site: Path, name: str) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 320, "height": 800})
+        page.goto((site / name).as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        browser.close()

@@ -1,0 +1,151 @@
+"""`--lf` and `--maxfail` choose rows by what failed; `-q`, `-v` and `--json` choose what is printed of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.evidence.results import read
+from conformance.model import Result, fails
+from tests.small import Command, command, mini, spare_planted
+
+__all__ = ["command"]
+FLUSHES = mini("Flushes")
+HERE = ("--isolation", "none")
+
+
+def failed_rows(folder: Path) -> list[str]:
+    return [r.row for r in read(folder / "results.jsonl").results if fails(r.verdicts.values())]
+
+
+def rows_run(folder: Path) -> list[Result]:
+    return [r for r in read(folder / "results.jsonl").results if set(r.verdicts.values()) != {"not run"}]
+
+
+# ── --lf ──────────────────────────────────────────────────────────────────────────────────────────
+def test_lf_runs_the_rows_that_failed_and_no_other(command: Command) -> None:
+    command.run(FLUSHES)
+    failed = failed_rows(command.out)
+    assert failed
+    again = command.folder / "again"
+    assert command.run(FLUSHES, "--lf", command.out, out=again).code == 1
+    assert [result.row for result in rows_run(again)] == failed == failed_rows(again)
+
+
+def test_lf_takes_the_file_of_the_results_too(command: Command) -> None:
+    command.run(FLUSHES)
+    said = command("run", FLUSHES, *HERE, "--cases", command.cases, "--lf", command.out / "results.jsonl")
+    assert said.code == 1
+
+
+def test_lf_on_a_backend_that_is_mended_shows_nothing_whole(command: Command) -> None:
+    command.run(FLUSHES)
+    before = (command.out / "results.jsonl").read_bytes()
+    said = command("run", "reference", "--cases", command.cases, "--lf", command.out)
+    assert said.code == 4
+    assert f"--lf {command.out} chose some cases, and only the whole suite shows conformity" in said.out
+    assert (command.out / "results.jsonl").read_bytes() == before
+
+
+def test_lf_and_k_run_what_both_choose(command: Command) -> None:
+    command.run(FLUSHES)
+    first, *others = failed_rows(command.out)
+    assert others
+    again = command.folder / "again"
+    command.run(FLUSHES, "--lf", command.out, "-k", first, out=again)
+    assert [result.row for result in rows_run(again)] == [first]
+
+
+def test_lf_says_when_no_row_failed(command: Command) -> None:
+    command.run("reference")
+    said = command("run", "reference", "--cases", command.cases, "--lf", command.out)
+    assert said.code == 4
+    assert f"--lf {command.out}: no row failed in that run; drop --lf to run all rows" in said.err
+
+
+def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
+    said = command("run", "reference", "--cases", command.cases, "--lf", command.folder / "none")
+    assert said.code == 2
+    assert (
+        said.err.strip() == f"conformance: --lf: {command.folder / 'none'}: cannot be read: No such file or directory"
+    )
+
+
+# ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("jobs", "isolation"), [("1", "none"), pytest.param("1", "worker", marks=pytest.mark.slow), ("2", "worker")]
+)
+def test_no_row_is_called_after_maxfail_rows_failed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, jobs: str, isolation: str
+) -> None:
+    spare_planted(monkeypatch)
+    command.run(FLUSHES)
+    whole = [result.row for result in rows_run(command.out)]
+    second = failed_rows(command.out)[1]
+    stopped = command.folder / "stopped"
+    said = command.run(FLUSHES, "--maxfail", "2", "--jobs", jobs, "--isolation", isolation, out=stopped)
+    assert said.code == 1
+    assert [result.row for result in rows_run(stopped)] == whole[: whole.index(second) + 1]
+    assert len(read(stopped / "results.jsonl").results) > len(rows_run(stopped))
+    assert "note: no row was called after 2 failed, as --maxfail asks" in said.out
+
+
+def test_maxfail_changes_nothing_where_fewer_rows_fail(command: Command) -> None:
+    assert command.run("reference", "--maxfail", "1").code == 0
+    assert rows_run(command.out)
+
+
+# ── what is printed ───────────────────────────────────────────────────────────────────────────────
+def test_q_prints_the_answer_alone(command: Command) -> None:
+    whole, short = command.run(FLUSHES), command.run(FLUSHES, "-q")
+    assert short.out.splitlines()[-2:] == whole.out.splitlines()[-2:]
+    assert "does not conform" in short.out
+    assert "failures" not in short.out
+    assert len(short.out.splitlines()) < len(whole.out.splitlines())
+
+
+def test_v_prints_every_row_that_failed(command: Command) -> None:
+    usual, full = command.run(FLUSHES), command.run(FLUSHES, "-v")
+    failed = failed_rows(command.out)
+    assert len(failed) > 1
+    assert all(f" {row}:" in full.out for row in failed)
+    assert not all(f" {row}:" in usual.out for row in failed)
+
+
+def test_q_and_v_exclude_each_other(command: Command) -> None:
+    said = command.run(FLUSHES, "-q", "-v")
+    assert said.code == 2
+    assert "not allowed with" in said.err
+
+
+def test_json_has_every_row_that_failed_with_its_blame_and_command(command: Command) -> None:
+    failures = json.loads(command.run(FLUSHES, "--json").out)["failures"]
+    assert sorted(failure["row"] for failure in failures) == sorted(failed_rows(command.out))
+    for failure in failures:
+        assert failure["blames"]
+        assert failure["detail"]
+        assert failure["repeat"].endswith(f"-k '{failure['row']}'")
+    assert json.loads(command.run("reference", "--json").out)["failures"] == []
+
+
+# ── -k with the id of a case ──────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("select", ["patterns", "there-and-back[StaticReshape-f32]", "cases/few.yaml::two-calls"])
+def test_one_case_prints_what_it_prints_beside_all_others(
+    command: Command, monkeypatch: pytest.MonkeyPatch, select: str
+) -> None:
+    """Neither the other cases nor their rows are looked at, which nobody may notice."""
+    asked = ("run", FLUSHES, *HERE, "--cases", command.cases, "-k", select)
+    alone = command(*asked)
+    with monkeypatch.context() as patch:
+        patch.setattr("conformance.cli.run.plan_of", None)  # nobody calls it
+        assert command(*asked).out == alone.out
+    monkeypatch.setattr("conformance.cli.run.case_of", lambda *_: None)
+    whole = command(*asked)
+    assert (alone.code, alone.out) == (whole.code, whole.out)
+
+
+def test_a_case_of_which_nothing_can_run_is_still_compared_with_all_names(command: Command) -> None:
+    said = command("run", "reference", "--cases", command.cases, "-k", "patterns[StaticReshape-f33]").expect(4)
+    assert "nothing ran" in said.last or "nothing ran" in said.out

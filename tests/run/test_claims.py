@@ -1,0 +1,216 @@
+"""What a backend does not claim counts nowhere, and is named as not claimed in every place."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance.certificate.statement import statement_of
+from conformance.evidence.results import read
+from conformance.model import NOT_RUN, Claims, Graph, Program, Rejected, Tensor, Unsupported
+from conformance.verdict.conclude import conclude_evidence
+
+from .. import miniatures, small
+from ..certify.test_waive import waivers
+from ..small import Command, command, mini, reporting
+from .run_output import sentences
+
+__all__ = ["command", "reporting"]
+
+
+# ── element types ─────────────────────────────────────────────────────────────────────────────────
+def test_a_type_that_is_not_claimed_is_in_no_sentence_or_count(command: Command) -> None:
+    said = command.run(mini("LeavesOutHalf"), "--json").expect(0)
+    for sentence in sentences(said).values():
+        assert re.search(r"^conforms to \S+ for f32 .*; not claimed: type:bf16, type:f16;", sentence)
+    for standing in said.data["standings"]:
+        if standing["type"] != "f32":
+            assert (standing["verdict"], standing["counts"], standing["left_out"]) == ("not claimed", {}, {})
+            assert not standing["tests"] + sum(standing["blames"].values())
+    assert said.data["verdicts"]["fail"] == 0
+    assert said.data["failures"] == []
+
+
+def test_no_report_counts_a_type_that_is_not_claimed(reporting: Command) -> None:
+    reporting.run(mini("LeavesOutHalf")).expect(0)
+    page, summary, badge = (
+        (reporting.out / name).read_text(encoding="utf-8") for name in ("report.html", "summary.md", "badge.json")
+    )
+    assert "<b>Not claimed:</b> element type bf16, element type f16." in page
+    assert "| static-oneapi | f16 | ○ not claimed | 0 | 0 |  | 0 |" in summary
+    assert json.loads(badge)["message"].startswith("conforms to all of the 5 documents")
+    suites = ElementTree.parse(reporting.out / "junit.xml").getroot()
+    assert (suites.get("failures"), suites.get("errors")) == ("0", "0")
+    skipped = {case.get("name") or "" for case in suites.iter("testcase") if case.find("skipped") is not None}
+    assert "stays[StaticReshape-f16]" in skipped
+    assert not any("f32" in name.partition("[")[2].split("-")[-1] for name in skipped)
+
+
+def test_no_certificate_names_a_type_that_is_not_claimed(command: Command) -> None:
+    command.run(mini("LeavesOutHalf"))
+    tests = _statement(command)
+    assert {name.partition("/")[2] for name in tests["passedTests"]} == {"f32"}
+    assert tests["warnedTests"] == tests["failedTests"] == []
+
+
+def _statement(command: Command) -> Any:
+    evidence = read(command.out / "results.jsonl")
+    plan = small.plan_once(small.suite(None, command.cases))
+    return statement_of(evidence, "0" * 64, conclude_evidence(plan, evidence), 1, None)["predicate"]
+
+
+def test_a_crash_in_a_type_that_is_not_claimed_fails_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
+    said = command.run(mini("LeavesOutHalf"), "--json").expect(1)
+    assert re.fullmatch(r"\d+ rows in f16, which is not claimed, crash, hang or damage memory", said.data["why"])
+    assert not any("crash" in note for note in said.data["notes"]), "it is said once"
+    assert all(sentence.startswith("conforms to") for sentence in sentences(said).values())
+    assert {each["diagnosis"] for each in said.data["failures"]} == {"crash where nothing is claimed"}
+    assert _statement(command)["result"] == "FAILED"
+
+
+def test_a_crash_in_a_type_that_is_not_claimed_is_noted_beside_failures(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
+    monkeypatch.setattr(miniatures.LeavesOutHalf, "claims", Claims(miniatures.ALL, ("type:f16",)))
+    said = command.run(mini("LeavesOutHalf"), "--json").expect(1)
+    assert said.data["why"].endswith("tests fail")
+    assert len([note for note in said.data["notes"] if "in f16, which is not claimed, crash" in note]) == 1
+    assert "does not conform to static-oneapi for bf16 (" in sentences(said)["static-oneapi"]
+
+
+def test_a_waived_crash_in_a_type_that_is_not_claimed_is_said(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
+    path = waivers(command.folder, {"case": None, "row": "*f16*"})
+    said = command.run(mini("LeavesOutHalf"), "--waivers", path, "--json").expect(0)
+    assert re.search(r"; waived: \d+ rows in f16, which is not claimed, crash", said.data["why"])
+    statement = _statement(command)
+    assert statement["result"] == "WARNED"
+
+
+def test_a_report_says_once_that_a_crash_fails_everywhere(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
+    reporting.run(mini("LeavesOutHalf")).expect(1)
+    page = (reporting.out / "report.html").read_text(encoding="utf-8")
+    assert "Fails where nothing is claimed" in page
+    assert page.count("A crash, a hang or damaged memory fails there too") == 1
+    assert "ot tested" not in page
+    assert "fails where nothing is claimed" in (reporting.out / "badge.json").read_text(encoding="utf-8")
+
+
+# ── operations ────────────────────────────────────────────────────────────────────────────────────
+def test_an_operation_that_is_not_claimed_is_noted(command: Command) -> None:
+    said = command.run(mini("ClaimsOne"), "--json").expect(0)
+    assert "not claimed, and so not called: DynamicReshape-1 and Reshape-1" in said.data["notes"]
+
+
+def test_an_operation_that_is_asked_for_and_not_claimed_counts_nothing(command: Command) -> None:
+    said = command.run(mini("ClaimsOne"), "--operation", "Reshape-1", "--json").expect(4)
+    assert sentences(said)["reshape-spec-v0.7"].startswith("reshape-spec-v0.7: not claimed ")
+    assert {(standing["verdict"], standing["tests"]) for standing in said.data["standings"]} == {("not claimed", 0)}
+    assert said.data["why"] == "incomplete: required and not shown: Reshape-1"
+
+
+def test_a_report_says_that_an_operation_is_not_claimed(reporting: Command) -> None:
+    reporting.run(mini("ClaimsOne")).expect(0)
+    text = (reporting.out / "summary.md").read_text(encoding="utf-8")
+    assert "Reshape-1 is not claimed, and so not called" in text
+    assert "nothing of it was in the target" not in text
+
+
+# ── limits ────────────────────────────────────────────────────────────────────────────────────────
+class FewDims(miniatures.Bent):
+    """Takes two dims at most."""
+
+    claims, most = Claims(miniatures.ALL, ("rank:3",)), 2
+
+    def compile(self, graph: Graph) -> Program:
+        declared = [graph.src.dims, *(node.result.dims for node in graph.nodes if node.result)]
+        self.refuse_more(dims for dims in declared if dims)
+        self.refuse_more(node.shape.values for node in graph.nodes if node.shape and node.shape.values)
+        program = super().compile(graph)
+
+        def run(src: Tensor, shapes: tuple[Tensor, ...], over: bool) -> Any:
+            self.refuse_more([src.dims, *(shape.array().tolist() for shape in shapes)])
+            return program.run(src, shapes, over)
+
+        return miniatures.Ran(run)
+
+    def refuse_more(self, tensors: Any) -> None:
+        for dims in tensors:
+            if len(dims) > self.most:
+                raise Unsupported(f"rank:{len(dims)}")
+
+
+class TwelveDims(FewDims):
+    """Takes 12 dims at most, as oneDNN does."""
+
+    claims, most = Claims(miniatures.ALL, ("rank:13",)), 12
+
+
+def test_a_limit_of_rank_leaves_out_every_call_past_it(command: Command) -> None:
+    said = command.run(f"{__name__}:FewDims", "--json").expect(0)
+    results = read(command.out / "results.jsonl").results
+    not_claimed = [result.row for result in results if "not claimed" in result.verdicts.values()]
+    assert not_claimed
+    assert all(row.startswith("copies[") for row in not_claimed)
+    assert all("; not claimed: rank:3; " in sentence for sentence in sentences(said).values())
+
+
+def test_a_report_names_a_limit_in_plain_words(reporting: Command) -> None:
+    reporting.run(f"{__name__}:FewDims").expect(0)
+    page = (reporting.out / "report.html").read_text(encoding="utf-8")
+    assert "<b>Not claimed:</b> more than 2 dimensions. <b>Not run:</b>" in page
+
+
+def test_no_call_past_a_limit_is_drawn(command: Command) -> None:
+    """Number 271 declares dst with 13 dims."""
+    said = command.run(f"{__name__}:TwelveDims", "--hunt", "272", "--json").expect(0)
+    assert read(command.out / "results.jsonl").footer["drawn"] == {"calls": 272, "failures": 0}, said
+
+
+@pytest.mark.parametrize("demand", ["rank:2", "rank:3"])
+def test_a_limit_that_overlaps_what_is_required_is_not_shown(command: Command, demand: str) -> None:
+    said = command.run(f"{__name__}:FewDims", "--require", demand).expect(4)
+    assert said.last == f"exit 4: incomplete: required and not shown: {demand}"
+
+
+# ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────
+class InfersBesideZero(miniatures.Instead):
+    """Answers a call with a 0 beside a -1, which static-oneapi leaves unspecified and others forbid."""
+
+    def instead(self, src: Tensor | None) -> Any:
+        if src is None:
+            return lambda src, shapes, over: self.instead(src)
+        if src.dims == (0, 3):
+            return src.array().copy()
+        raise Rejected("run", "no")
+
+
+@pytest.mark.parametrize(
+    ("backend", "words", "code"),
+    [
+        (f"{__name__}:InfersBesideZero", ("--document", "static-oneapi"), 0),
+        (f"{__name__}:InfersBesideZero", (), 1),
+        (mini("LeavesOutHalf"), (), 1),
+    ],
+)
+def test_maxfail_and_progress_count_failures_in_the_target(
+    command: Command, monkeypatch: pytest.MonkeyPatch, backend: str, words: tuple[str, ...], code: int
+) -> None:
+    """A crash in a type that is not claimed is none."""
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
+    monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
+    said = command.run(backend, *words, "--maxfail", "1").expect(code)
+    stops = code == 1 and backend != mini("LeavesOutHalf")
+    assert ("1 failed" in said.err) == stops
+    assert ("note: no row was called after 1 failed" in said.out) == stops
+    last = read(command.out / "results.jsonl").results[-1]
+    assert (set(last.verdicts.values()) == {NOT_RUN}) == bool(stops or words)

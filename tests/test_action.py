@@ -1,0 +1,363 @@
+"""What others' CI runs: the shell steps of action.yml and of docs/ci.md, run here as a runner would."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+import conformance
+from tests import small
+
+ROOT = Path(conformance.__file__).parents[1]
+ACTION = ROOT / "action.yml"
+pytestmark = pytest.mark.skipif(not ACTION.is_file(), reason="the action stays in the clone")
+UNTRUE = """
+from conformance.adapters.reference import Reference
+
+
+class Mine(Reference):
+    def check(self, node, type_):
+        pass
+"""
+
+
+def action() -> dict[str, Any]:
+    return dict(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
+
+
+def steps() -> dict[str, dict[str, Any]]:
+    return {step["id"]: step for step in action()["runs"]["steps"]}
+
+
+class Done(NamedTuple):
+    """What a step came to."""
+
+    code: int
+    out: str
+    summary: str
+    outputs: dict[str, str]
+
+
+class Runner:
+    """Runs single shell steps in a folder, with inputs for the expressions in their environment.
+
+    `conformance` is the real command, until `rehearse` puts one in its place that knows the words that were rehearsed.
+    """
+
+    def __init__(self, folder: Path, **inputs: str) -> None:
+        self.folder = folder
+        given: dict[str, str] = {name: value.get("default", "") for name, value in action()["inputs"].items()}
+        self.inputs: dict[str, str] = given | {"python": sys.executable} | inputs
+        self.outputs: dict[str, str] = {}
+        self.rehearsed: dict[str, str] = {}
+        commands = folder / "bin"
+        commands.mkdir(exist_ok=True)
+        self.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@"')
+        python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        self.environment = os.environ | {
+            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": python_path,
+            "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+        }  # fmt: skip
+
+    def stand_in(self, command: str, script: str = "") -> None:
+        """Put a command of that name in front of all others."""
+        path = self.folder / "bin" / command
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def rehearse(self, words: str, said: small.Said) -> None:
+        """From now on `conformance` says what it said in this process, where it left its files, if the words agree."""
+        out = self.folder / f"said-{len(self.rehearsed)}"
+        out.write_text(said.out, encoding="utf-8")
+        self.rehearsed[words] = f"{shlex.quote(words)}) cat {shlex.quote(str(out))}; exit {said.code};;"
+        self.stand_in("conformance", "\n".join(['case "$*" in', *self.rehearsed.values(), "*) exit 99;;", "esac"]))
+
+    def expression(self, text: str) -> str:
+        """The few expressions that the action uses."""
+        match re.fullmatch(r"\$\{\{ (.+) \}\}", text):
+            case None:
+                return text
+            case found if found[1].startswith("inputs.") and " || " in found[1]:
+                name, _, other = found[1].partition(" || ")
+                return self.inputs[name.removeprefix("inputs.")] or other.strip("'")
+            case found if found[1].startswith("inputs."):
+                return self.inputs[found[1].removeprefix("inputs.")]
+            case found if found[1].startswith("steps.run.outputs."):
+                return self.outputs[found[1].removeprefix("steps.run.outputs.")]
+            case found:
+                assert found[1] == "github.action_path"
+                return str(ROOT)
+
+    def run(self, step: str) -> Done:
+        for name in ("output", "summary"):
+            (self.folder / name).write_text("", encoding="utf-8")
+        entry = steps()[step]
+        given = {name: self.expression(text) for name, text in entry.get("env", {}).items()}
+        script = self.folder / f"{step}.sh"
+        script.write_text(entry["run"], encoding="utf-8")
+        done = self.bash(["--noprofile", "--norc", "-eo", "pipefail", str(script)], given)
+        lines = (self.folder / "output").read_text(encoding="utf-8").splitlines()
+        outputs = dict(line.split("=", 1) for line in lines)
+        self.outputs |= outputs
+        return Done(done.returncode, done.stdout, (self.folder / "summary").read_text(encoding="utf-8"), outputs)
+
+    def bash(self, words: list[str], given: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", *words], cwd=self.folder, env=self.environment | dict(given), capture_output=True, text=True,
+            check=False, timeout=300,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> str:
+    return f"--cases {small.cases(tmp_path)} --isolation none --hunt 0"
+
+
+Rehearse = Callable[[Runner, str], small.Said]
+
+
+@pytest.fixture
+def rehearse(tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch) -> Rehearse:
+    """Runs a command in this process, in the folder of the runner, for a step that gives the very same words."""
+    monkeypatch.chdir(tmp_path)
+
+    def rehearse(runner: Runner, words: str) -> small.Said:
+        said = cli(*shlex.split(words))
+        runner.rehearse(words, said)
+        return said
+
+    return rehearse
+
+
+def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
+    runner = Runner(tmp_path, backend="reference", arguments=few)
+    rehearse(runner, f"run reference --out conformance-report {few}")
+    assert_every_step_passes(runner)
+    kept = (tmp_path / ".reshape-conformance-last" / "results.jsonl").read_bytes()
+    assert kept == (tmp_path / "conformance-report" / "results.jsonl").read_bytes()
+    rehearse(runner, "diff .reshape-conformance-last conformance-report --format markdown").expect(0)
+    compared = runner.run("compare")
+    assert compared.code == 0
+    assert compared.summary
+    assert "::warning" not in compared.out
+
+
+@pytest.mark.slow
+def test_a_real_run_passes_through_every_step_and_is_compared_with_the_one_that_was_kept(
+    tmp_path: Path, few: str
+) -> None:
+    runner = Runner(tmp_path, backend="reference", arguments=few)
+    assert_every_step_passes(runner)
+    compared = runner.run("compare")
+    assert compared.code == 0
+    assert compared.summary
+
+
+def assert_every_step_passes(runner: Runner) -> None:
+    ran = runner.run("run")
+    assert ran.code == 0
+    assert ran.outputs["report"] == "conformance-report/report.html"
+    assert ran.summary.startswith("# Reshape conformance")
+    assert "::error" not in runner.run("annotate").out
+    assert runner.run("compare").summary == ""  # there was no run before
+    assert runner.run("keep").code == 0
+    assert runner.run("conclude").code == int(ran.outputs["exit-code"]) == 0
+
+
+def test_a_backend_that_fails_is_annotated_and_ends_with_its_code(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
+    (tmp_path / "mine.py").write_text(UNTRUE, encoding="utf-8")
+    runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
+    rehearse(runner, f"run mine.py:Mine --out conformance-report {few}")
+    assert_annotated(runner, runner.run("run"))
+
+
+def assert_annotated(runner: Runner, ran: Done) -> None:
+    assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
+    said = [line for line in runner.run("annotate").out.splitlines() if line]
+    assert 1 <= len(said) <= 10
+    assert all(line.startswith("::error title=reshape conformance, rule ") for line in said)
+    assert runner.run("conclude").code == 1
+
+
+def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: Path, rehearse: Rehearse) -> None:
+    runner = Runner(tmp_path, backend="reference")
+    for folder in ("conformance-report", ".reshape-conformance-last"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "results.jsonl").touch()
+    words = "diff .reshape-conformance-last conformance-report --format markdown"
+    runner.rehearse(words, small.Said(1, "some rows are worse\n", ""))
+    compared = runner.run("compare")
+    assert (compared.code, compared.summary) == (0, "some rows are worse\n")
+    assert compared.out.startswith("::warning title=reshape conformance::worse than the run before")
+
+
+def test_nothing_that_a_run_prints_is_a_command_of_the_workflow(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, backend="mine.py:Mine")
+    runner.rehearse("run mine.py:Mine --out conformance-report", small.Said(1, PRINTED, ""))
+    assert_no_commands(runner.run("run"))
+
+
+@pytest.mark.slow
+def test_nothing_that_a_library_prints_is_a_command_of_the_workflow(tmp_path: Path, few: str) -> None:
+    prints = f"        import os\n        os.write(1, {PRINTED.encode()!r})\n"
+    (tmp_path / "mine.py").write_text(UNTRUE.replace("        pass\n", prints), encoding="utf-8")
+    runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
+    ran = runner.run("run")
+    assert_no_commands(ran)
+    assert_annotated(runner, ran)
+
+
+PRINTED = "\n::error::x\n::stop-commands::y\n"
+
+
+def assert_no_commands(ran: Done) -> None:
+    assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
+    first, *between = (line for line in ran.out.splitlines() if line)
+    token = first.removeprefix("::stop-commands::")
+    assert re.fullmatch("[0-9a-f]{32}", token)
+    assert "::error::x" in between, "the library did print"
+    assert [line for line in between if token in line] == between[-1:] == [f"::{token}::"]
+
+
+def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Path, rehearse: Rehearse) -> None:
+    runner = Runner(tmp_path, backend="nunpy")
+    rehearse(runner, "run nunpy --out conformance-report")
+    code = runner.run("run").outputs["exit-code"]
+    assert code == "3"
+    for step in ("annotate", "compare", "keep"):
+        assert runner.run(step).code == 0
+    assert runner.run("conclude").code == int(code)
+
+
+def assert_attested(runner: Runner) -> None:
+    assert runner.run("run").outputs["exit-code"] == "0"
+    out = runner.folder / "conformance-report"
+    statement = json.loads((out / "statement.json").read_text(encoding="utf-8"))
+    assert runner.run("predicate").outputs == {"type": statement["predicateType"]}
+    assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == statement["predicate"]
+    lines = (out / "subjects.sha256").read_text(encoding="utf-8").splitlines()
+    assert lines
+    assert all(re.fullmatch(r"[0-9a-f]{64}  \S.*", line) for line in lines)
+    named = [f"{file['digest']['sha256']}  {file['name']}" for file in statement["subject"]]
+    assert set(named) <= set(lines) or len(lines) > 6
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["few files", "many files"])
+def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Path, many: bool) -> None:
+    """A statement names each of a few files; it has one digest for many, which the evidence names."""
+    digests = {"mine.py": "a" * 64, "lib\nmine.so": "b" * 64}
+    named = {"mine.py and 1 more": "c" * 64} if many else digests
+    subject = [{"name": name, "digest": {"sha256": digest}} for name, digest in named.items()]
+    statement = {"predicateType": "https://type.example/v1", "predicate": {"result": "PASSED"}, "subject": subject}
+    out = tmp_path / "conformance-report"
+    out.mkdir()
+    (out / "statement.json").write_text(json.dumps(statement), encoding="utf-8")
+    footer = {"rows": 1, **({"subject": digests} if many else {})}
+    (out / "results.jsonl").write_text(f'{{"rows": 0}}\n{json.dumps(footer)}\n', encoding="utf-8")
+    assert Runner(tmp_path, backend="reference", attest="true").run("predicate").outputs == {
+        "type": "https://type.example/v1"
+    }
+    assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == {"result": "PASSED"}
+    lines = (out / "subjects.sha256").read_text(encoding="utf-8").splitlines()
+    assert lines == [f"{'a' * 64}  mine.py", f"{'b' * 64}  lib mine.so"]
+
+
+@pytest.mark.slow
+def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
+    assert_attested(Runner(tmp_path, backend="reference", arguments=f"--cases {small.cases(tmp_path)}", attest="true"))
+
+
+def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehearse) -> None:
+    runner = Runner(tmp_path, backend="nunpy", attest="true")
+    rehearse(runner, "certify nunpy --out conformance-report")
+    assert runner.run("run").outputs["exit-code"] == "3"
+    assert runner.run("predicate").outputs == {}
+
+
+def test_the_attestation_gets_what_the_step_before_wrote_and_only_if_asked() -> None:
+    attest, predicate = steps()["attest"], steps()["predicate"]
+    assert attest["uses"] == "actions/attest@v4"
+    assert attest["if"] == "steps.predicate.outputs.type != ''"
+    assert predicate["if"] == "inputs.attest == 'true'"
+    assert action()["inputs"]["attest"]["default"] == "false"
+    given = attest["with"]
+    assert given["predicate-type"] == "${{ steps.predicate.outputs.type }}"
+    for name, file in (("predicate-path", "predicate.json"), ("subject-checksums", "subjects.sha256")):
+        assert given[name] == f"${{{{ inputs.out }}}}/{file}"
+        assert file in predicate["run"]
+    workflow = yaml.safe_load(snippet("Attested by GitHub", "yaml"))
+    assert workflow["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
+    assert set(workflow["jobs"]["reshape"]["steps"][-1]["with"]) <= set(action()["inputs"])
+
+
+def test_an_output_folder_of_two_lines_adds_no_output(tmp_path: Path, few: str) -> None:
+    ran = Runner(tmp_path, backend="reference", arguments=few, out="out\nexit-code=0").run("run")
+    assert ran.code != 0
+    assert ran.outputs == {}
+    assert ran.out.count("::error") == 1
+
+
+def test_no_step_pastes_an_input_into_its_script() -> None:
+    """An expression inside a script would let an input write shell."""
+    assert all("${{" not in step.get("run", "") for step in steps().values())
+
+
+def test_the_last_step_concludes_and_every_shell_is_named() -> None:
+    assert list(steps())[-1] == "conclude"
+    assert all(("uses" in step) != (step.get("shell") == "bash") for step in steps().values())
+
+
+def test_the_install_step_installs_the_folder_of_the_action() -> None:
+    assert steps()["install"]["env"]["SUITE"] == "${{ github.action_path }}"
+
+
+# ── docs/ci.md ────────────────────────────────────────────────────────────────────────────────────
+def snippet(title: str, language: str) -> str:
+    part = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"# {title}\n")[2]
+    found = re.search(rf"```{language}\n(.*?)```", part, re.DOTALL)
+    assert found
+    return found[1]
+
+
+def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has() -> None:
+    workflow = yaml.safe_load(snippet("GitHub Actions", "yaml"))
+    used = workflow["jobs"]["reshape"]["steps"][-1]["with"]
+    assert set(used) <= set(action()["inputs"])
+    assert "backend" in used
+
+
+SCRIPTS = {
+    "GitLab": lambda: "\n".join(yaml.safe_load(snippet("GitLab CI", "yaml"))["reshape"]["script"]),
+    "Jenkins": lambda: textwrap.dedent(re.search(r"'''(.*?)'''", snippet("Jenkins", "groovy"), re.DOTALL)[1]),  # type: ignore[index]
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) -> None:
+    """But for installing, which needs an index: pip and the environment are stood in for. And of few cases."""
+    runner = Runner(tmp_path)
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "mine.py").write_text(
+        UNTRUE.replace("def check(self, node, type_):\n        pass", "pass"), "utf-8"
+    )
+    few = shlex.quote(str(small.cases(tmp_path)))
+    runner.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --hunt 0')
+    for command in ("pip", "python3"):
+        runner.stand_in(command)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "activate").write_text("", encoding="utf-8")
+    done = runner.bash(["-e", "-c", SCRIPTS[name]()])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "conformance-report" / "junit.xml").is_file()

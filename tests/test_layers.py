@@ -1,0 +1,130 @@
+"""The ladder of rooms: a module imports only rooms below its own, and there are no circles."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import conformance
+
+PACKAGE = Path(conformance.__file__).parent
+LADDER = (
+    ("system",),
+    ("model",),
+    ("load", "meaning", "adapter"),
+    ("plan",),
+    ("draw",),
+    ("run",),
+    ("isolate",),
+    ("evidence", "adapter_check", "selfcheck"),
+    ("verdict", "hunt"),
+    ("runner", "sweep"),
+    ("report",),
+    ("certificate",),
+    ("site",),
+    ("graphs", "lab"),
+    ("exchange",),
+    ("cli",),
+    ("pytest_plugin",),
+)
+"""Rooms, the lowest first; rooms of one line do not import one another."""
+RANK = {room: rank for rank, rooms in enumerate(LADDER) for room in rooms}
+FACE = ("__init__", "__main__", "adapters")
+"""Modules beside the rooms: the public face, the command, and the way to adapters/."""
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""The nodes below which an import may stand."""
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
+    for path in PACKAGE.rglob("*.py")
+    if path.relative_to(PACKAGE).parts[0] not in ("adapters", "cases", "spec")
+}
+
+
+@cache
+def imports_of(module: str, text: str) -> frozenset[str]:
+    """Every module or name of the suite that a module imports, also inside functions; TYPE_CHECKING apart."""
+    return frozenset(_imports_of(module, text))
+
+
+def _imports_of(module: str, text: str) -> Iterator[str]:
+    here = ["conformance", *module.split(".")]
+    nodes: list[ast.AST] = [ast.parse(text)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in map(name_of, ast.walk(node.test)):
+            nodes += node.orelse
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("conformance."))
+        elif isinstance(node, ast.ImportFrom):
+            source = ".".join([*(here[: -node.level] if node.level else []), *filter(None, [node.module])])
+            if source.partition(".")[0] == "conformance":
+                yield from (f"{source}.{alias.name}".partition(".")[2] for alias in node.names)
+        else:
+            nodes += (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
+
+
+def name_of(node: ast.AST) -> str | None:
+    """The last name of a reference to an object."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def misplaced(module: str, text: str) -> list[str]:
+    """The imports of a module that climb the ladder or leave it."""
+    room = module.partition(".")[0]
+    rooms = {name: name.partition(".")[0] for name in imports_of(module, text)}
+    return sorted(
+        name
+        for name, other in rooms.items()
+        if other != room and not (other in RANK and RANK[other] < RANK[room]) and name != "__version__"
+    )
+
+
+@pytest.mark.parametrize("room", RANK)
+def test_a_module_imports_only_rooms_below_its_own(room: str) -> None:
+    texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name.split(".")[0] == room}
+    assert texts
+    assert {name: wrong for name, text in texts.items() if (wrong := misplaced(name, text))} == {}
+
+
+def test_every_module_is_in_a_room() -> None:
+    assert {name.partition(".")[0] for name in MODULES} - {*FACE} == RANK.keys()
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    graph = {
+        name.removesuffix(".__init__"): {
+            part
+            for imported in imports_of(name, path.read_text(encoding="utf-8"))
+            for part in (imported, imported.rpartition(".")[0])
+            if part in MODULES and part != name
+        }
+        for name, path in MODULES.items()
+        if name.partition(".")[0] in RANK
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("run.judge", "from ..report import pages"),
+        ("run.judge", "from ..evidence.results import read"),
+        ("run.judge", "def f():\n    from ..system import terminal\n    import conformance.report.page"),
+        ("run.row", "from conformance.report import page"),
+        ("load.spec", "from ..meaning.contract import contracts"),
+        ("model.calls", "from conformance.adapters import reference"),
+        ("runner.run_suite", "from .. import report"),
+        ("plan.rows", "from .. import DISTRIBUTION"),
+    ],
+)
+def test_an_import_that_climbs_the_ladder_is_seen(module: str, line: str) -> None:
+    assert misplaced(module, line)
+
+
+def test_imports_for_the_type_checker_alone_are_free() -> None:
+    assert not misplaced("run.judge", "if TYPE_CHECKING:\n    from ..report import pages")

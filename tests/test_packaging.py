@@ -1,0 +1,401 @@
+"""What is installed is what lies in the repository, and every way to install it finds the data."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import conformance
+from conformance.load.cases import load_suite
+
+ROOT = Path(conformance.__file__).parents[1]
+INSIDE = {"adapters": "conformance/adapters", "cases": "conformance/cases", "spec": "conformance/spec"}
+OURS = ("conformance", "reshape_conformance", "__editable__")
+NOT_CARRIED = {"__pycache__", ".venv", "build", "dist", ".git"}
+PROBE = """
+import conformance, contextlib, io, json
+from conformance.cli.main import main
+from importlib.resources import files
+def below(folder, ending):
+    return sorted(str(path.name) for path in folder.iterdir() if path.name.endswith(ending))
+def said(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(words) == 0
+    return out.getvalue()
+print(json.dumps({
+    "package": conformance.__file__,
+    "said": said("--version"),
+    "listed": json.loads(said("list", "cases", "--json")),
+    "spec": below(files("conformance.spec"), ".yaml"),
+    "schema": below(files("conformance.spec") / "schema", ".json"),
+    "cases": below(files("conformance.cases"), ".yaml"),
+    "adapters": below(files("conformance.adapters"), ".py"),
+}))
+"""
+
+
+def can_build() -> bool:
+    have = find_spec("build") and find_spec("setuptools")
+    return bool(have) and int(version("setuptools").partition(".")[0]) >= 77
+
+
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="only a clone can be built"),
+    pytest.mark.skipif(not can_build(), reason="needs build and setuptools>=77, as the extra [test] installs them"),
+]
+
+
+def run(*command: str | Path, cwd: Path, code: int = 0, timeout: int = 120, **environment: str) -> str:
+    """What a command prints; nothing of this process's own Python settings reaches it."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    done = subprocess.run(
+        command, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False, timeout=timeout
+    )
+    assert done.returncode == code, f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def carried() -> list[str]:
+    """The files of the checkout that belong to the repository, committed or not."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0 and listed.stdout:
+        names = listed.stdout.decode().rstrip("\0").split("\0")
+    else:
+        names = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*")]
+    return [name for name in names if (ROOT / name).is_file() and not NOT_CARRIED & set(Path(name).parts)]
+
+
+def copy_of_the_clone(target: Path) -> Path:
+    """The repository's files alone, so that nothing is left in the checkout; of the reports only the README."""
+    names = [name for name in carried() if not name.startswith("reports/") or name == "reports/README.md"]
+    for folder in {(target / name).parent for name in names}:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copy2(ROOT / name, target / name)
+    return target
+
+
+class Archives(NamedTuple):
+    """A source distribution and a wheel."""
+
+    sdist: Path
+    wheel: Path
+
+    @classmethod
+    def below(cls, folder: Path) -> Archives:
+        return cls(*(next(folder.glob(ending)) for ending in ("*.tar.gz", "*.whl")))
+
+    def names(self) -> set[str]:
+        with zipfile.ZipFile(self.wheel) as archive:
+            return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_clone(tmp_path_factory.mktemp("clone"))
+
+
+BUILD_BOTH = (
+    "from setuptools.build_meta import build_sdist as sdist, build_wheel as wheel; wheel('dist'), sdist('dist')"
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Archives:
+    """Both archives of the clone, by one process of setuptools."""
+    tree = copy_of_the_clone(tmp_path_factory.mktemp("tree") / "and" / "deeper")
+    run(sys.executable, "-c", BUILD_BOTH, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="1")
+    return Archives.below(tree / "dist")
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that is installed here but the suite, so that clean environments need no network."""
+    folder = tmp_path_factory.mktemp("libraries")
+    for site in [Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]:
+        for found in site.iterdir() if site.is_dir() else ():
+            ours = found.suffix == ".pth" or found.name.startswith(OURS)
+            if not ours and not (folder / found.name).exists():
+                (folder / found.name).symlink_to(found)
+    return folder
+
+
+class Environment:
+    """A clean virtual environment with the libraries and, once installed, the suite."""
+
+    def __init__(self, home: Path, libraries: Path) -> None:
+        venv.create(home, with_pip=False, symlinks=True)
+        self.python = home / "bin" / "python"
+        self.empty = home / "elsewhere"
+        self.empty.mkdir()
+        self.site = next((home / "lib").glob("python*/site-packages"))
+        (self.site / "libraries.pth").write_text(f"{libraries}\n", encoding="utf-8")
+
+    def unpack(self, wheel: Path) -> None:
+        """Put the files of a wheel where an installer puts them, in a fraction of pip's time."""
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(self.site)
+
+    def install(self, *what: str | Path) -> None:
+        quiet = ["--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation"]
+        run(self.python, "-m", "pip", "install", *quiet, "--no-compile", "--ignore-installed", *what, cwd=self.empty)
+
+    def finds_everything(self, cwd: Path) -> Path:
+        """Read the data from one working directory; return where the package came from."""
+        found = json.loads(run(self.python, "-c", PROBE, cwd=cwd))
+        for folder, ending in (("spec", ".yaml"), ("cases", ".yaml"), ("adapters", ".py")):
+            assert found[folder] == sorted(path.name for path in (ROOT / folder).glob(f"*{ending}"))
+        assert found["schema"] == sorted(path.name for path in (ROOT / "spec" / "schema").glob("*.json"))
+        assert found["said"] == f"conformance {conformance.__version__}, suite {load_suite().digest}\n"
+        listed = {case["case"] for case in found["listed"]["cases"]}
+        assert listed == set((ROOT / "cases" / "ids.lock").read_text("utf-8").split())
+        return Path(found["package"]).parent
+
+    def checks_everything(self, cwd: Path) -> None:
+        """Check the specification and the cases that are found from one working directory."""
+        run(self.python, "-m", "conformance", "check", cwd=cwd)
+
+
+@pytest.fixture
+def environment(tmp_path: Path, libraries: Path) -> Iterator[Environment]:
+    home = tmp_path / "environment"
+    yield Environment(home, libraries)
+    shutil.rmtree(home)
+
+
+# ── archives ──────────────────────────────────────────────────────────────────────────────────────
+def test_the_wheel_adds_no_name_but_ours(built: Archives) -> None:
+    top = {name.split("/")[0] for name in built.names()}
+    info = f"reshape_conformance-{conformance.__version__}.dist-info"
+    assert top == {"conformance", "reshape_conformance_pytest.py", info}
+
+
+def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Archives) -> None:
+    """A new kind of data file that pyproject.toml forgets is named here."""
+    parts = [name.split("/", 1) for name in carried() if "/" in name]
+    wanted = {f"{INSIDE.get(top, top)}/{rest}" for top, rest in parts if top in (*INSIDE, "conformance")}
+    assert wanted - built.names() == set()
+
+
+def test_the_wheel_is_small(built: Archives) -> None:
+    assert built.wheel.stat().st_size < 950_000
+
+
+def test_the_wheel_holds_no_tests(built: Archives) -> None:
+    assert [name for name in built.names() if re.search(r"(^|/)tests?(/|_|$)", name)] == []
+
+
+@pytest.mark.slow
+def test_the_wheel_of_one_source_is_the_same_bytes_wherever_whenever_and_from_whatever_it_is_built(
+    built: Archives, tmp_path: Path
+) -> None:
+    """The command of CONTRIBUTING makes the wheel from the unpacked sdist, as an index does."""
+    tree = copy_of_the_clone(tmp_path / "tree")
+    for path in tree.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_200_000_000))
+    build = [sys.executable, "-m", "build", "--no-isolation"]
+    run(*build, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="0")
+    again = Archives.below(tree / "dist")
+    assert again.wheel.name == built.wheel.name
+    assert again.names() == built.names()
+    assert again.wheel.read_bytes() == built.wheel.read_bytes()
+
+
+def test_every_dependency_has_its_reason_on_a_line_of_contributing() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    needed = re.search(r"^dependencies = \[(.*?)^\]", project, re.DOTALL | re.MULTILINE)
+    assert needed
+    for name in re.findall(r'"([A-Za-z0-9_-]+)', needed[1]):
+        assert re.search(rf"^\| {name} \| \S", text, re.MULTILINE), name
+
+
+def test_the_sdist_carries_what_a_contributor_needs(built: Archives) -> None:
+    with tarfile.open(built.sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    unneeded = {name for name in carried() if name.startswith(("reports/", ".")) and name != ".ci/run"}
+    assert set(carried()) - names <= unneeded | {"MANIFEST.in"}
+
+
+def test_one_file_states_the_version(built: Archives) -> None:
+    assert conformance.__version__ in built.wheel.name
+    assert conformance.__version__ in built.sdist.name
+    assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+# ── ways to install ───────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Archives) -> Environment:
+    """An environment that holds what the wheel holds."""
+    environment = Environment(tmp_path_factory.mktemp("guest"), libraries)
+    environment.unpack(built.wheel)
+    return environment
+
+
+def test_an_unpacked_wheel_finds_its_data(guest: Environment) -> None:
+    assert guest.finds_everything(guest.empty) == guest.site / "conformance"
+
+
+def test_a_clone_runs_without_being_installed(environment: Environment, clone: Path) -> None:
+    assert environment.finds_everything(clone) == clone / "conformance"
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_finds_its_data_and_so_does_a_clone_where_one_stands(
+    environment: Environment, built: Archives, clone: Path
+) -> None:
+    environment.install(built.wheel)
+    assert environment.finds_everything(environment.empty) == environment.site / "conformance"
+    assert environment.finds_everything(clone) == clone / "conformance"
+    environment.checks_everything(environment.empty)
+
+
+@pytest.mark.slow
+def test_pip_install_from_the_folder_installs_what_is_in_the_wheel(
+    environment: Environment, built: Archives, tmp_path: Path
+) -> None:
+    tree = copy_of_the_clone(tmp_path / "tree")
+    environment.install(tree)
+    shutil.rmtree(tree)
+    assert environment.finds_everything(environment.empty) == environment.site / "conformance"
+    with zipfile.ZipFile(built.wheel) as archive:
+        for name in (name for name in archive.namelist() if ".dist-info/" not in name):
+            assert (environment.site / name).read_bytes() == archive.read(name), name
+
+
+@pytest.mark.slow
+def test_an_editable_install_finds_the_data_in_the_clone(environment: Environment, tmp_path: Path) -> None:
+    tree = copy_of_the_clone(tmp_path / "tree")
+    environment.install("--editable", tree)
+    assert environment.finds_everything(environment.empty) == tree / "conformance"
+    assert environment.finds_everything(tree) == tree / "conformance"
+    environment.checks_everything(environment.empty)
+
+
+# ── guests in a stranger's repository ─────────────────────────────────────────────────────────────
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
+    """A repository that has a package `conformance` of its own, and uses our option names."""
+    (tmp_path / "conformance").mkdir()
+    (tmp_path / "conformance" / "__init__.py").write_text("theirs = True\n", encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--type', default='tank')\n"
+        "    parser.addoption('--operation', default='pump')\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "test_theirs.py").write_text(
+        "def test_theirs(pytestconfig):\n"
+        "    import conformance\n"
+        "    assert conformance.theirs and pytestconfig.getoption('--type') == 'tank'\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def test_a_stranger_with_a_folder_of_that_name_notices_nothing(guest: Environment, stranger: Path) -> None:
+    """The test that runs first sees that nothing of the suite was imported."""
+    (stranger / "test_quiet.py").write_text(
+        "import sys\n\n\ndef test_quiet():\n    assert 'conformance' not in sys.modules\n", encoding="utf-8"
+    )
+    printed = run(guest.python, "-m", "pytest", "-q", "test_quiet.py", "test_theirs.py", cwd=stranger)
+    assert "2 passed" in printed
+
+
+def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, stranger: Path) -> None:
+    theirs = stranger / "conftest.py"
+    theirs.write_text(theirs.read_text(encoding="utf-8").replace("--operation", "--adapter"), encoding="utf-8")
+    printed = run(guest.python, "-m", "pytest", "-q", "--adapter", "hose", cwd=stranger)
+    assert "1 passed" in printed
+
+
+@pytest.mark.slow
+def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
+    guest: Environment, stranger: Path
+) -> None:
+    (stranger / "conftest.py").unlink()
+    words = ("-m", "pytest", "-q", "--adapter", "reference", "cases/zero.yaml::copied-zero-keeps-three")
+    printed = run(guest.python, *words, cwd=stranger, code=4)
+    assert "passed" in printed
+    assert "incomplete" in printed
+
+
+@pytest.mark.slow
+def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Environment, stranger: Path) -> None:
+    (stranger / "conftest.py").unlink()
+    words = "--type", "f32", "--operation", "StaticReshape", "-q"
+    assert "the whole target conforms" in run(
+        guest.python, "-m", "pytest", "--adapter", "reference", *words, cwd=stranger
+    )
+    printed = run(guest.python, "-m", "pytest", "--adapter", "reference", "test_theirs.py", cwd=stranger, code=4)
+    assert [line for line in printed.splitlines() if line] == [
+        f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
+        "test_theirs.py in a session of their own, without --adapter"
+    ]
+
+
+@pytest.mark.slow
+def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
+    printed = run(guest.python, "-m", "pytest", "--help", cwd=tmp_path)
+    for option in ("--adapter", "--operation", "--document", "--type", "--conformance-out"):
+        assert f"{option} " in printed or f"{option}=" in printed
+
+
+# ── the product, away from the clone ──────────────────────────────────────────────────────────────
+@pytest.mark.slow
+def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict(
+    guest: Environment, tmp_path: Path
+) -> None:
+    words = ("run", "reference", "--operation", "StaticReshape", "--type", "f32")
+    printed = run(guest.python, "-m", "conformance", *words, cwd=tmp_path)
+    assert "\nexit 0: the whole target conforms\n" in printed
+    (report,) = re.findall("(?m)^report: (.*)", printed)
+    assert (tmp_path / report).is_file()
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_readme_says(
+    guest: Environment, tmp_path: Path
+) -> None:
+    run(guest.python, "-m", "conformance", "new-adapter", "mine", cwd=tmp_path)
+    words = ("run", "./mine.py:Mine", "--isolation", "none", "-k")
+    assert "exit 4" in run(guest.python, "-m", "conformance", *words, "copied-zero-keeps-three", cwd=tmp_path, code=4)
+    printed = run(guest.python, "-m", "conformance", *words, "minus-two-in-front-is-no-infer", cwd=tmp_path, code=1)
+    shown = (ROOT / "README.md").read_text(encoding="utf-8")
+    for said in (
+        "answered an illegal call · accepts what the text forbids: lower-bound",
+        "minus-two-in-front-is-no-infer[StaticReshape-f32]: answered",
+    ):
+        assert said in printed
+        assert said in shown
+
+
+@pytest.mark.slow
+def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(tmp_path: Path) -> None:
+    """Needs an index for pip, as the command does."""
+    home = tmp_path / "home"
+    home.mkdir()
+    tree = copy_of_the_clone(tmp_path / "clone")
+    assert "python3 make.py report" in (ROOT / "README.md").read_text(encoding="utf-8")
+    printed = run(sys.executable, "make.py", "report", cwd=tree, timeout=900, HOME=str(home))
+    assert "\nexit 0: the whole target conforms\nreport: build/reference/report.html\n" in printed
+    assert (tree / "build" / "reference" / "report.html").is_file()

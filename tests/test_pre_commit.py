@@ -1,0 +1,55 @@
+"""The hook of pre-commit checks the folders that docs/ci.md names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import small
+from tests.folders import tiny
+from tests.small import ROOT
+
+HOOKS = ROOT / ".pre-commit-hooks.yaml"
+pytestmark = pytest.mark.skipif(not HOOKS.is_file(), reason="the hook stays in the clone")
+
+
+def hook(dialect: Path) -> list[str]:
+    """The words after `conformance` that the hook gives, for a dialect in place of the folder that the docs name."""
+    (hook,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))
+    (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+    (used,) = yaml.safe_load(block)["repos"][0]["hooks"]
+    assert used["id"] == hook["id"]
+    assert re.search(hook["files"], "my/cases/a.yaml")
+    words = [word.replace("my/", f"{dialect}/") for word in (*shlex.split(hook["entry"]), *used["args"])]
+    assert words[0] == "conformance"
+    return words[1:]
+
+
+def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: small.Cli) -> None:
+    """The cases and the specification stand alone, so that the bundled ones are not checked again."""
+    tiny(tmp_path)
+    cases = small.cases(tmp_path, TWO_INFERS)
+    cli(*hook(tmp_path)).expect(1, out="few0.yaml:3: two-infers: the id is not in cases/ids.lock")
+    (cases / "ids.lock").write_text("two-infers\n", encoding="utf-8")
+    cli(*hook(tmp_path)).expect(0, text="cases 1")
+
+
+TWO_INFERS = """about: One.
+cases:
+  - {id: two-infers, rule: one-infer, src: "T[4]", shape: [-1, -1], special_zero: false, expect: reject}
+"""
+
+
+@pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/acme.yaml"])
+def test_the_hook_of_pre_commit_names_a_slip_in_the_folders_that_the_docs_name(
+    file: str, tmp_path: Path, cli: small.Cli
+) -> None:
+    shutil.copytree(ROOT / "examples" / "dialect", tmp_path / "mine")
+    slip = tmp_path / "mine" / file
+    slip.write_text(slip.read_text(encoding="utf-8").replace("  - id: ", "  - idd: ", 1), encoding="utf-8")
+    cli(*hook(tmp_path / "mine")).expect(1, text="'idd'", out=f"{slip.name}:")

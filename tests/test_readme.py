@@ -1,0 +1,54 @@
+"""README is short, and its links and commands exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conformance.cli.options import commands_and_options
+from conformance.load.spec import load_spec
+from conformance.model import BLAMES
+from tests.small import ROOT
+
+pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="README stays in the clone")
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 250
+    local = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in local if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_shows_commands_that_there_are() -> None:
+    known = commands_and_options()
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    shown = re.findall(r"(?:^ {4,6}(?:\$ )?|`|run: )conformance ([a-z][a-z-]+)([^\n`]*)", text, re.MULTILINE)
+    assert len(shown) > 10
+    for command, rest in shown:
+        assert command in known, command
+        for option in re.findall(r" (--[a-z-]+)", rest.partition("#")[0]):
+            assert option in known[command][1], f"conformance {command} {option}"
+
+
+def test_how_we_read_names_every_document_and_no_other() -> None:
+    spec = load_spec()
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:static|dynamic|reshape)-[a-z0-9]+(?:[.-][a-z0-9]+)*", text)) - {"reshape-conformance"}
+    assert named >= set(spec.documents)
+    assert named - {*spec.documents, *spec.rules, *spec.findings} == set()
+
+
+def test_how_we_read_names_findings_that_there_are() -> None:
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    named = re.findall(r"\*\*([a-z]+(?:-[a-z]+)+)\.?\*\*", text)
+    assert len(named) >= 10
+    assert set(named) <= set(load_spec().findings)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reading.md"])
+def test_pages_define_blame_in_the_words_of_the_legend(page: str) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    table = [line for line in lines if line.startswith(tuple(f"| {blame} |" for blame in BLAMES))]
+    assert table == [f"| {blame} | {meaning} |" for blame, meaning in BLAMES.items()]

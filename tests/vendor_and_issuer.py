@@ -1,0 +1,250 @@
+"""A vendor, an issuer and a stranger with their keys, and a certificate that went the whole way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conformance.certificate import check as certificate
+from conformance.certificate import signature
+from conformance.certificate import statement as records
+from conformance.certificate.allowed import encode_key
+from conformance.certificate.check import Trust
+from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
+from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign
+from conformance.certificate.statement import (
+    AUDIT,
+    CHALLENGE,
+    COMMITMENT,
+    EXTENSION,
+    STATEMENT,
+    RecordFile,
+    digest_of_file,
+    write_record,
+)
+from conformance.cli.main import main
+from conformance.evidence import subject
+from conformance.evidence.folder import RESULTS
+from conformance.evidence.results import read
+from conformance.isolate.backend import Isolation
+from conformance.plan.rows import Plan
+from conformance.report.verify import FolderContent, Verified, verify_content
+from conformance.runner import planted_backends as canary
+from conformance.system.files import sha256_of
+from conformance.verdict import planted
+from conformance.verdict.conclude import conclude_evidence
+from tests import small
+
+BACKEND = """
+from adapters.reference import Reference
+from conformance.model import Claims
+
+class Mine(Reference):
+    claims = Claims(operations=("StaticReshape",), leaves_out=("type:f16", "type:bf16", "chain", "in-place"))
+"""
+Json = dict[str, Any]
+
+
+class Lab(NamedTuple):
+    """A folder of keys, and the certificate of a vendor that an issuer challenged and ran again."""
+
+    home: Path
+
+    @property
+    def plan(self) -> Plan:
+        return small.plan_once(small.suite(None, self.cases))
+
+    @property
+    def cases(self) -> Path:
+        return self.home / "cases"
+
+    def command(self, *words: object) -> int:
+        return main([*map(str, words), "--cases", str(self.cases)])
+
+    @property
+    def folder(self) -> Path:
+        return self.home / "certificate"
+
+    @property
+    def challenge(self) -> Path:
+        return self.home / CHALLENGE
+
+    def key(self, name: str) -> Path:
+        return self.home / name
+
+    def trust(self, **more: Any) -> Trust:
+        return replace(Trust(self.home / "allowed", challenge=self.challenge), **more)
+
+    def change(self, act: Callable[[Json], object], key: str | None = "vendor") -> None:
+        """Change the statement as somebody with the vendor's key can: sign it again, and make its page again."""
+        self.change_record(STATEMENT, act)
+        self.finish(key)
+
+    def finish(self, key: str | None = "vendor") -> None:
+        """Drop the audit, sign the statement, and make its page and badge anew."""
+        (self.folder / AUDIT).unlink(missing_ok=True)
+        statement = as_it_is(self.folder / STATEMENT)
+        if key:
+            sign(statement, self.key(key), TESTER)
+        (self.folder / PAGE).write_text(render_certificate(statement, None, is_signed(statement.path)))
+        (self.folder / BADGE).write_text(render_badge(statement, None))
+
+    def sign(self, name: str, key: str, role: str = ISSUER) -> None:
+        """Sign a file of the folder as it is."""
+        sign(as_it_is(self.folder / name), self.key(key), role)
+
+    def state_anew(self) -> None:
+        """Make the statement that follows from the evidence as it is now, as a forger can."""
+        old = json.loads((self.folder / STATEMENT).read_text())["predicate"][EXTENSION]
+        path = self.folder / RESULTS
+        evidence = read(path)
+        conclusion = conclude_evidence(self.plan, evidence)
+        new = records.statement_of(evidence, digest_of_file(path), conclusion, 365, old["challenge"])
+        write_record(self.folder / STATEMENT, new)
+        self.finish()
+
+    def change_challenge(self, **values: str) -> None:
+        """Change the challenge as an issuer can who errs: sign it, and state its digest."""
+        self.change_record(CHALLENGE, lambda record: record.update(values))
+        shutil.copy(self.folder / CHALLENGE, self.challenge)
+        self.sign(CHALLENGE, "issuer")
+        self.change(put_own("challenge", digest_of_file(self.challenge)))
+
+    def make_pem(self, name: str, role: str = TESTER, options: str = "") -> str:
+        """Make an ed25519 key in PEM that may sign, for envelopes; return its public key."""
+        pytest.importorskip("cryptography")
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        private = Ed25519PrivateKey.generate()
+        pem = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        self.key(f"{name}.pem").write_bytes(private.private_bytes(*pem))
+        public = encode_key(private.public_key().public_bytes_raw())
+        with (self.home / "allowed").open("a") as allowed:
+            allowed.write(f'{name}@example.com {options}namespaces="{role}" {public}\n')
+        return public
+
+    def allow_the_vendor_everything(self) -> None:
+        allowed = self.home / "allowed"
+        allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
+
+    def change_record(self, name: str, act: Callable[[Json], object]) -> None:
+        path = self.folder / name
+        content = json.loads(path.read_text())
+        act(content)
+        path.write_text(json.dumps(content, separators=(",", ":")) + "\n")
+
+
+def as_it_is(path: Path) -> RecordFile:
+    """Read a record as a forger reads it, who checks nothing."""
+    content = path.read_bytes()
+    return RecordFile(path, content, json.loads(content.decode(errors="replace")))
+
+
+def make_key(home: Path, name: str) -> str:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", home / name], check=True)
+    return (home / f"{name}.pub").read_text().strip()
+
+
+def put_own(key: str, value: Any) -> Callable[[Json], None]:
+    """Return an act that changes one of our own fields of a statement or audit."""
+
+    def act(record: Json) -> None:
+        record["predicate"][EXTENSION][key] = value
+
+    return act
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    home = tmp_path_factory.mktemp("lab")
+    lab = Lab(home)
+    (home / "mine.py").write_text(BACKEND)
+    vendor, issuer, _ = (make_key(home, name) for name in ("vendor", "issuer", "stranger"))
+    (home / "allowed").write_text(
+        f'vendor@example.com namespaces="{TESTER}" {vendor}\nlab@example.com namespaces="{ISSUER}" {issuer}\n'
+    )
+    small.cases(home)
+    backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / "allowed", "--challenge", lab.challenge)
+    issuer_key, out = ("--key", lab.key("issuer")), ("--out", lab.folder)
+    more = ("--key", lab.key("vendor"), "--by", "Mine Ltd", "--challenge", lab.challenge)
+    with few_calls():
+        assert lab.command("certify", backend, "--commit", *out) == 0
+        assert lab.command("challenge", lab.folder / COMMITMENT, *issuer_key, "--out", lab.challenge) == 0
+        assert lab.command("certify", backend, *more, *out) == 0
+        assert lab.command("audit", lab.folder, backend, *trust, *issuer_key) == 0
+    return lab
+
+
+@pytest.fixture
+def lab(original: Lab, tmp_path: Path) -> Iterator[Lab]:
+    """A copy of the lab, in which the same evidence is verified once, and the same signature too."""
+    with few_calls() as patch:
+        patch.setattr(certificate, "verify_content", verify_once)
+        patch.setattr(signature, "_signer_by_ssh", find_signer_once)
+        yield Lab(Path(shutil.copytree(original.home, tmp_path / "lab", copy_function=shutil.copy)))
+
+
+@contextmanager
+def few_calls() -> Iterator[pytest.MonkeyPatch]:
+    """Let runs draw few calls, and run no planted backends: these are the matter of other tests.
+
+    The digest of a library is remembered too, for each state of its file.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canary, "count_failures", _count_nothing)
+        patch.setattr(subject, "sha256_of", _digest_once)
+        patch.setattr("conformance.cli.run._DRAWN", 5)
+        patch.setattr("conformance.draw.challenge._EACH", 1)
+        patch.setattr("conformance.draw.challenge._DRAWS", 2000)
+        yield patch
+
+
+def _count_nothing(plan: Plan, isolation: Isolation, *_: Any) -> dict[str, int]:
+    """Say of each planted backend that it failed, and run none."""
+    return dict.fromkeys(planted.names(isolation), 1)
+
+
+_SIGNERS: dict[tuple[object, ...], str] = {}
+_signer_by_ssh = signature._signer_by_ssh
+
+
+def find_signer_once(file: RecordFile, beside: Path, role: str, allowed: Path, revoked: Path | None) -> str:
+    """Ask ssh-keygen who signed a file; of an equal file, signature and list of keys, once. A refusal is asked anew."""
+    keys = allowed.read_bytes(), revoked and revoked.read_bytes()
+    key = file.content, beside.read_bytes(), role, *keys
+    if key not in _SIGNERS:
+        _SIGNERS[key] = _signer_by_ssh(file, beside, role, allowed, revoked)
+    return _SIGNERS[key]
+
+
+_DIGESTS: dict[tuple[Path, int, int], str] = {}
+
+
+def _digest_once(path: Path) -> str:
+    state = path.stat()
+    key = path, state.st_size, state.st_mtime_ns
+    if key not in _DIGESTS:
+        _DIGESTS[key] = sha256_of(path)
+    return _DIGESTS[key]
+
+
+_VERIFIED: dict[str, Verified] = {}
+
+
+def verify_once(content: FolderContent, plan: Plan) -> Verified:
+    """Verify a folder; of folders with the same evidence and reports, one for each suite."""
+    reports = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in content.reports.values())
+    key = plan.suite.digest + content.sha256 + hashlib.sha256(reports).hexdigest()
+    if key not in _VERIFIED:
+        _VERIFIED[key] = verify_content(content, plan)
+    return _VERIFIED[key]
