@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.certificate import check as certificate
-from conformance.certificate import signature
 from conformance.certificate import statement as records
-from conformance.certificate.allowed import encode_key
 from conformance.certificate.check import Trust
 from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
-from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign
+from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign, signature_of, signer_of
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
@@ -119,20 +117,6 @@ class Lab(NamedTuple):
         self.sign(CHALLENGE, "issuer")
         self.change(put_own("challenge", digest_of_file(self.challenge)))
 
-    def make_pem(self, name: str, role: str = TESTER, options: str = "") -> str:
-        """Make an ed25519 key in PEM that may sign, for envelopes; return its public key."""
-        pytest.importorskip("cryptography")
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        private = Ed25519PrivateKey.generate()
-        pem = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        self.key(f"{name}.pem").write_bytes(private.private_bytes(*pem))
-        public = encode_key(private.public_key().public_bytes_raw())
-        with (self.home / "allowed").open("a") as allowed:
-            allowed.write(f'{name}@example.com {options}namespaces="{role}" {public}\n')
-        return public
-
     def allow_the_vendor_everything(self) -> None:
         allowed = self.home / "allowed"
         allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
@@ -190,7 +174,7 @@ def lab(original: Lab, tmp_path: Path) -> Iterator[Lab]:
     """A copy of the lab, in which the same evidence is verified once, and the same signature too."""
     with few_calls() as patch:
         patch.setattr(certificate, "verify_content", verify_once)
-        patch.setattr(signature, "_signer_by_ssh", find_signer_once)
+        patch.setattr(certificate, "signer_of", find_signer_once)
         yield Lab(Path(shutil.copytree(original.home, tmp_path / "lab", copy_function=shutil.copy)))
 
 
@@ -215,15 +199,14 @@ def _count_nothing(plan: Plan, isolation: Isolation, *_: Any) -> dict[str, int]:
 
 
 _SIGNERS: dict[tuple[object, ...], str] = {}
-_signer_by_ssh = signature._signer_by_ssh
 
 
-def find_signer_once(file: RecordFile, beside: Path, role: str, allowed: Path, revoked: Path | None) -> str:
+def find_signer_once(file: RecordFile, role: str, allowed: Path, revoked: Path | None) -> str:
     """Ask ssh-keygen who signed a file; of an equal file, signature and list of keys, once. A refusal is asked anew."""
-    keys = allowed.read_bytes(), revoked and revoked.read_bytes()
-    key = file.content, beside.read_bytes(), role, *keys
+    beside, keys = signature_of(file.path), (allowed.read_bytes(), revoked and revoked.read_bytes())
+    key = file.content, beside.is_file() and beside.read_bytes(), role, *keys
     if key not in _SIGNERS:
-        _SIGNERS[key] = _signer_by_ssh(file, beside, role, allowed, revoked)
+        _SIGNERS[key] = signer_of(file, role, allowed, revoked)
     return _SIGNERS[key]
 
 

@@ -1,4 +1,4 @@
-"""Signatures of records: by `ssh-keygen -Y`, or with an ed25519 key in PEM as a DSSE envelope."""
+"""Signatures of records, by `ssh-keygen -Y`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..evidence.journal import Refused
-from . import dsse
 from .statement import RecordFile
 
 TESTER, ISSUER = "reshape-conformance", "reshape-conformance-issuer"
@@ -16,30 +15,21 @@ line of allowed_signers with `namespaces="reshape-conformance"` lets a key sign 
 _SECONDS = 60
 
 
-def signatures_of(path: Path) -> tuple[Path, Path]:
-    """Return the two places where a file's signature can be: that of ssh-keygen, and the envelope."""
-    return Path(f"{path}.sig"), path.with_suffix(".dsse.json")
+def signature_of(path: Path) -> Path:
+    """Return the place of a file's signature, where ssh-keygen writes it."""
+    return Path(f"{path}.sig")
 
 
 def is_signed(path: Path) -> bool:
     """True if a signature lies beside a file, whatever it is worth."""
-    return any(place.is_file() for place in signatures_of(path))
+    return signature_of(path).is_file()
 
 
-def sign(file: RecordFile, key: Path, role: str) -> str | None:
-    """Sign a record with a private key, or a public one whose private key an agent holds.
-
-    A key in PEM makes an envelope; then return its public key as a file of allowed_signers has it. ssh-keygen reads
-    any other key.
-    """
-    signature, envelope = signatures_of(file.path)
-    for place in (signature, envelope):
-        place.unlink(missing_ok=True)
-    if dsse.is_pem(key):
-        return dsse.sign_envelope(envelope, file.payload_type, file.content, key)
+def sign(file: RecordFile, key: Path, role: str) -> None:
+    """Sign a record with a private key, or with a public one if an agent holds the private one."""
+    signature_of(file.path).unlink(missing_ok=True)
     words = ["-f", str(key), "-n", role, str(file.path)]
-    _run("sign", words, f"{key}: cannot sign with it", asks=True)
-    return None
+    _run("sign", words, f"{key}: ssh-keygen cannot sign with it", asks=True)
 
 
 def signer_of(file: RecordFile, role: str, allowed: Path, revoked: Path | None = None) -> str:
@@ -48,21 +38,9 @@ def signer_of(file: RecordFile, role: str, allowed: Path, revoked: Path | None =
     `allowed` has the form of allowed_signers in ssh-keygen(1), which can also say when a key is valid. `revoked` is a
     revocation list or a file of public keys.
     """
-    signature, envelope = signatures_of(file.path)
-    _refuse_two(signature, envelope)
-    if envelope.is_file():
-        return dsse.signer_of_envelope(envelope, file.payload_type, file.content, allowed, role, revoked)
+    signature = signature_of(file.path)
     if not signature.is_file():
-        raise Refused(f"{file.path}: is not signed; neither {signature.name} nor {envelope.name} is beside it")
-    return _signer_by_ssh(file, signature, role, allowed, revoked)
-
-
-def _refuse_two(signature: Path, envelope: Path) -> None:
-    if signature.is_file() and envelope.is_file():
-        raise Refused(f"{signature}: is a second signature beside {envelope.name}; remove one of them")
-
-
-def _signer_by_ssh(file: RecordFile, signature: Path, role: str, allowed: Path, revoked: Path | None) -> str:
+        raise Refused(f"{file.path}: is not signed; {signature.name} is not beside it")
     found = ["-s", str(signature), "-f", str(allowed)]
     said = _run("find-principals", found, f"{signature}: is not by a key that {allowed} allows")
     names = list(dict.fromkeys(name for line in said.splitlines() for name in line.split(",")))

@@ -49,7 +49,6 @@ LEVELS: Mapping[str, str] = {
 DAYS = 365
 """Days for which a certificate may be relied on."""
 _STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
-_IN_TOTO, _OF_OURS = "application/vnd.in-toto+json", "application/vnd.reshape-conformance+json"
 _TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 _SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
 Record = Mapping[str, Any]
@@ -103,11 +102,6 @@ class RecordFile(NamedTuple):
     def sha256(self) -> str:
         """The SHA-256 of the file."""
         return hashlib.sha256(self.content).hexdigest()
-
-    @property
-    def payload_type(self) -> str:
-        """The type of an envelope that signs it."""
-        return _IN_TOTO if "_type" in self.record else _OF_OURS
 
 
 # ── reading and writing ───────────────────────────────────────────────────────────────────────────

@@ -39,21 +39,7 @@ def check_key(path: Path | None) -> None:
     """Raise Usage if a key is no file, before any work is done for a signature."""
     if path is not None and not path.is_file():
         what = "is no file" if path.exists() else "does not exist"
-        raise Usage(f"--key {str(path)!r} {what}; name a key of ssh-keygen, or an ed25519 key in PEM")
-    if path is not None:
-        from ..certificate.dsse import require_package
-        from ..evidence.results import Refused
-
-        try:
-            require_package(path)
-        except Refused as refused:
-            raise Usage(f"--key {refused}") from None
-
-
-def say_public_key(line: str | None) -> None:
-    """Print the public key of an envelope, if one was signed, for a line of --allowed."""
-    if line is not None:
-        say(f"signed by the key {line}; --allowed takes it as a public key of OpenSSH")
+        raise Usage(f"--key {str(path)!r} {what}; name a key of ssh-keygen")
 
 
 def load_spec_of(args: argparse.Namespace) -> Spec:

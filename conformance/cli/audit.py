@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..adapter import CannotStart, digest_of_adapter
 from ..certificate.check import Certificate, Trust, called_rows, check_certificate
 from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
-from ..certificate.signature import ISSUER, is_signed, sign, signatures_of
+from ..certificate.signature import ISSUER, is_signed, sign, signature_of
 from ..certificate.statement import AUDIT, audit_of, write_record
 from ..evidence.results import Refused
 from ..evidence.subject import Subject, in_record
@@ -17,7 +17,7 @@ from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
-from .arguments import Usage, check_key, emit, load_plan, say_public_key
+from .arguments import Usage, check_key, emit, load_plan
 
 _MOST_SHOWN = 10
 
@@ -38,12 +38,12 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(str(refused), code=FAILS) from None
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
-    public_key = None if repetition.differences else _write(args, certificate, repetition)
+    if not repetition.differences:
+        _write(args, certificate, repetition)
     if args.json:
         emit(repetition.record())
     else:
         _show(args, repetition, called_rows(certificate.evidence))
-        say_public_key(public_key)
     return FAILS if repetition.differences else 0
 
 
@@ -74,20 +74,19 @@ def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subje
     return same and (name not in certified or in_record(certified[name]) == digest)
 
 
-def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> str | None:
-    """Write the audit, and page and badge anew; return the public key if an envelope was signed."""
+def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> None:
+    """Write the audit, and page and badge again."""
     suite = certificate.evidence.header["suite"]["digest"]
     called, statement = called_rows(certificate.evidence), certificate.statement
-    for place in signatures_of(args.folder / AUDIT):
-        place.unlink(missing_ok=True)
+    signature_of(args.folder / AUDIT).unlink(missing_ok=True)
     audit = write_record(args.folder / AUDIT, audit_of(statement, suite, repetition.rows, called, args.by))
     try:
-        public_key = sign(audit, args.key, ISSUER) if args.key is not None else None
+        if args.key is not None:
+            sign(audit, args.key, ISSUER)
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
     replace_text(args.folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
     replace_text(args.folder / BADGE, render_badge(statement, audit))
-    return public_key
 
 
 def _show(args: argparse.Namespace, repetition: Repetition, called: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..adapter import REFERENCE
 from ..certificate.check import refuse_uncommitted
 from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
-from ..certificate.signature import TESTER, sign, signatures_of
+from ..certificate.signature import TESTER, sign, signature_of
 from ..certificate.statement import (
     AUDIT,
     CHALLENGE,
@@ -37,7 +37,7 @@ from ..system.progress import Progress
 from ..system.terminal import paint, say, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, check_key, emit, load_plan, say_error, say_public_key
+from .arguments import Usage, check_key, emit, load_plan, say_error
 from .run import make_order, report_mistakes, write_reports
 from .run_summary import relative
 
@@ -74,12 +74,11 @@ def _run_in(args: argparse.Namespace, out: Path) -> int:
         refuse_uncommitted(commitment, evidence)
     conclusion = conclude_evidence(plan, evidence)
     write_reports(out, plan, evidence, conclusion)
-    public_key = None
     if args.commit:
         write_record(out / COMMITMENT, commitment_of(evidence))
     else:
-        public_key = _write_statement(args, evidence, conclusion, asked, out)
-    _show(args, evidence, conclusion, public_key, out)
+        _write_statement(args, evidence, conclusion, asked, out)
+    _show(args, evidence, conclusion, out)
     return conclusion.exit_code
 
 
@@ -98,12 +97,12 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[RecordFile | N
 
 def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
-    kept = [path.resolve() for path in (args.challenge, *signatures_of(args.challenge))] if args.challenge else []
+    kept = [path.resolve() for path in (args.challenge, signature_of(args.challenge))] if args.challenge else []
 
     def folder_of(backend: str) -> Path:
         clear(out)
         for name in _WRITTEN:
-            for path in (out / name, *signatures_of(out / name)):
+            for path in (out / name, signature_of(out / name)):
                 if path.resolve() not in kept:
                     path.unlink(missing_ok=True)
         return out
@@ -114,31 +113,28 @@ def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
 
 def _write_statement(
     args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path
-) -> str | None:
-    """Write statement, page and badge; return the public key if an envelope was signed."""
+) -> None:
+    """Write statement, page and badge."""
     if asked is not None:
         replace_bytes(out / CHALLENGE, asked.content)
-        for source, place in zip(signatures_of(asked.path), signatures_of(out / CHALLENGE), strict=True):
-            if source.exists() and source.resolve() != place.resolve():
-                shutil.copyfile(source, place)
+        source, place = signature_of(asked.path), signature_of(out / CHALLENGE)
+        if source.exists() and source.resolve() != place.resolve():
+            shutil.copyfile(source, place)
     results = digest_of_file(out / RESULTS)
     record = statement_of(evidence, results, conclusion, args.days, asked and asked.sha256)
     statement = write_record(out / STATEMENT, record)
-    public_key = sign(statement, args.key, TESTER) if args.key is not None else None
+    if args.key is not None:
+        sign(statement, args.key, TESTER)
     with go_on(f"{PAGE} is not written", say_error):
         replace_text(out / PAGE, render_certificate(statement, None, args.key is not None))
     with go_on(f"{BADGE} is not written", say_error):
         replace_text(out / BADGE, render_badge(statement, None))
-    return public_key
 
 
-def _show(
-    args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, public_key: str | None, out: Path
-) -> None:
+def _show(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
     files = evidence.footer.get("subject", {})
     if args.json:
-        emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files,
-              "public_key": public_key})  # fmt: skip
+        emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
         return
     backend = evidence.header["backend"]
     say(paint("bold", f"{backend['name']} {backend['version']}"))
@@ -157,6 +153,5 @@ def _show(
     suite, level = evidence.header["suite"], "self-tested" if args.challenge is None else "challenged"
     run = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
     say(f"certificate: {relative(out / PAGE)} ({run}{'' if args.key else '; not signed; sign with --key FILE'})")
-    say_public_key(public_key)
     more = f" --challenge {args.challenge}" if args.challenge else ""
     say(f"next: conformance verify {relative(out)} --certificate{more}")

@@ -11,12 +11,12 @@ from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, RecordFile, chal
 from ..evidence.results import Refused
 from ..system.exit_codes import FAILS
 from ..system.terminal import say
-from .arguments import Usage, check_key, emit, load_plan, say_public_key
+from .arguments import Usage, check_key, emit, load_plan
 
 
-def _sign(challenge: RecordFile, key: Path) -> str | None:
+def _sign(challenge: RecordFile, key: Path) -> None:
     try:
-        return sign(challenge, key, ISSUER)
+        sign(challenge, key, ISSUER)
     except Refused:
         challenge.path.unlink()  # a challenge that nobody signed is not given
         raise
@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
             raise Refused(f"{args.commitment}: names no file that will be tested, so that a challenge shows nothing")
         record = challenge_of(secrets.token_hex(32), committed, args.days)
         challenge = write_record(out, record)
-        public_key = _sign(challenge, args.key) if args.key is not None else None
+        if args.key is not None:
+            _sign(challenge, args.key)
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
     if args.json:
@@ -48,6 +49,5 @@ def run(args: argparse.Namespace) -> int:
     backend = commitment["backend"]
     say(f"challenge for {backend['name']} {backend['version']} ({len(commitment['files'])} files): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
-    say_public_key(public_key)
     say(f"next, the vendor: conformance certify BACKEND --challenge {out.name}")
     return 0

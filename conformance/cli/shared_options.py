@@ -48,8 +48,7 @@ def add_signing(parser: Parser) -> None:
 
 
 def add_key(parser: Parser) -> None:
-    text = "a private key of ssh-keygen to sign with, or a public one that an agent holds; an ed25519 key in PEM makes "
-    parser.path("--key", "FILE", f"{text}a DSSE envelope")
+    parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
 
 
 def add_keys(parser: Parser) -> None:

@@ -11,7 +11,7 @@ from .. import report
 from ..adapter import REFERENCE
 from ..certificate import page as certificate_page
 from ..certificate.check import Trust, check_certificate
-from ..certificate.signature import signatures_of
+from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, STATEMENT
 from ..evidence.folder import PAGE, PUBLISHED, find_published_results, find_results
 from ..evidence.json_forms import short
@@ -36,7 +36,7 @@ REGISTER = "register.html"
 _SPECIFICATION = "spec"
 """The folder of the annotated documents, to which the pages of all backends lead."""
 _CERTIFICATE = (
-    *(path.name for name in (STATEMENT, AUDIT) for path in (Path(name), *signatures_of(Path(name)))),
+    *(name for record in (STATEMENT, AUDIT) for name in (record, signature_of(Path(record)).name)),
     certificate_page.PAGE, certificate_page.BADGE,
 )  # fmt: skip
 """The files of a certificate, but for the evidence. One that needs a challenge to be verified is not published."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from conformance.certificate import allowed, dsse, signature
-from conformance.certificate import check as certificate
 from conformance.certificate.check import Trust
-from conformance.certificate.signature import TESTER
 from conformance.evidence.results import read
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
@@ -26,7 +22,6 @@ class Attack(NamedTuple):
 
 
 ATTACKS: dict[str, Attack] = {}
-MODULES = {"": certificate, "dsse": dsse, "allowed": allowed, "signature": signature}
 NO_CHECK: dict[str, Callable[..., Any]] = {
     "_refuse_difference": lambda *_: None,
     "_check_times": lambda *_: None,
@@ -40,15 +35,6 @@ NO_CHECK: dict[str, Callable[..., Any]] = {
     "signer_of": lambda file, *_: file.path.name,
     "read_record": lambda path, _: as_it_is(path),
     "_check_digest": lambda *_: None,
-    "dsse._is_signature": lambda *_: True,
-    "dsse._refuse_other_payload": lambda *_: None,
-    "dsse._refuse_other_type": lambda *_: None,
-    "dsse._read_envelope": lambda path: json.loads(path.read_text()),
-    "dsse.read_allowed": lambda path, _: allowed.read_allowed(path, TESTER),
-    "dsse.refuse_revoked": lambda *_: None,
-    "allowed._is_valid": lambda *_: True,
-    "allowed._may_sign": lambda *_: True,
-    "signature._refuse_two": lambda *_: None,
     "verify_content": lambda content, plan: Verified((), conclude_evidence(plan, read(content.path)),
                                                      read(content.path), ()),
 }  # fmt: skip
