@@ -53,6 +53,5 @@ def _renderers(packed: bytes = b"") -> Mapping[str, Callable[[FinishedRun], str]
         "report.html": partial(report_page.render, packed=packed),
         "junit.xml": junit.render,
         "summary.md": markdown.render,
-        "badge.json": badge.render_endpoint,
         "badge.svg": badge.render_svg,
     }

@@ -101,7 +101,7 @@ def test_a_failure_of_the_suite_while_it_judges_is_loud(reporting: Command, monk
 
 RENDERERS = {
     "report.html": "report_page.render", "junit.xml": "junit.render", "summary.md": "markdown.render",
-    "badge.json": "badge.render_endpoint", "badge.svg": "badge.render_svg",
+    "badge.svg": "badge.render_svg",
 }  # fmt: skip
 
 
