@@ -11,7 +11,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "read what came of it": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
-    "keep the suite sound and in use": ("check", "mutants", "publish", "lab", "export", "import", "completion"),
+    "keep the suite sound and in use": ("check", "mutants", "publish", "lab", "export", "completion"),
 }
 """All commands by purpose."""
 OPENING = """\
@@ -112,10 +112,6 @@ exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 
     "export": """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
   conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn""",
-    "import": """\
-  conformance import onnx data/node                   print the new calls as cases
-  conformance import onnx data/node --out cases/node.yaml
-exit codes: 0 done · 1 a test wants other dims than the documents · 2 the folder cannot be read""",
     "diff-documents": """\
   conformance diff-documents static-graph-v0.9 static-oneapi""",
     "completion": """\

@@ -304,14 +304,6 @@ def _export(parser: Parser) -> None:
     add_cases(parser)
 
 
-def _import(parser: Parser) -> None:
-    parser.add_argument("format", choices=("onnx",), metavar="FORMAT", help="onnx: backend node tests")
-    text = "the folder that holds a folder for each test, with its model.onnx"
-    parser.add_argument("folder", type=path, metavar="DIR", help=text)
-    parser.path("--out", "FILE", "write the cases to a file instead of the terminal")
-    add_cases(parser)
-
-
 def _diff_documents(parser: Parser) -> None:
     parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
     parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
@@ -349,7 +341,6 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
     "check-graph": ("check_graph", "say what the reshapes of a model file mean, for each length", _check_graph),
     "export": ("export", "write the legal rows as tests of ONNX or of benchdnn", _export),
-    "import": ("import_tests", "write the Reshape node tests of ONNX as cases", _import),
     "diff-documents": ("diff_documents", "show what changed between two documents, with an example", _diff_documents),
     "completion": ("completion", "print a script that completes all this in bash, zsh or fish", _completion),
 }

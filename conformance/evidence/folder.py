@@ -11,7 +11,7 @@ RESULTS = "results.jsonl"
 PUBLISHED = f"{RESULTS}{PACKED}"
 """The results beside a published page."""
 PAGE = "report.html"
-REPORTS = (PAGE, "junit.xml", "summary.md", "ctrf.json", "badge.json", "badge.svg")
+REPORTS = (PAGE, "junit.xml", "summary.md", "badge.svg")
 
 
 def find_results(folder: Path, names: Sequence[str] = (RESULTS, PUBLISHED, f"{RESULTS}{PACKED_BEFORE}")) -> list[Path]:

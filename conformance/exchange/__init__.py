@@ -1,1 +1,1 @@
-"""Tests of other suites: ours in their file formats, and theirs as cases."""
+"""Our rows as tests of other suites, in their file formats."""

@@ -43,7 +43,7 @@ def load_onnx() -> Any:
         importlib.import_module("onnx.numpy_helper")
         return importlib.import_module("onnx")
     except ImportError:
-        raise MissingOnnx(f"node tests of ONNX are read and written with the package onnx; {INSTALL}") from None
+        raise MissingOnnx(f"node tests of ONNX are written with the package onnx; {INSTALL}") from None
 
 
 def choose_node_tests(rows: Sequence[Row]) -> Choice:

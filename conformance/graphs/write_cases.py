@@ -35,7 +35,7 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
     left_out: set[str] = set()
     for node in nodes:
         for variant in node.variants:
-            lines = list(case_lines(variant, judge))
+            lines = list(_case_lines(variant, judge))
             if lines:
                 calls.setdefault("\n".join(lines), f"{PREFIX}{len(calls) + 1}")
             else:
@@ -45,7 +45,7 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
     return Written(head + text, len(calls), len(left_out))
 
 
-def case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
+def _case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
     """Yield the keys of a case but its id; nothing if no case can hold the call."""
     src, shape = whole(call.src), whole(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:

@@ -1,4 +1,4 @@
-"""Evidence as something to read: a page, JUnit, Markdown, CTRF and a badge."""
+"""Evidence as something to read: a page, JUnit, Markdown and a badge."""
 
 from __future__ import annotations
 
@@ -47,13 +47,11 @@ def _finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedR
 
 
 def _renderers(packed: bytes = b"") -> Mapping[str, Callable[[FinishedRun], str]]:
-    from . import badge, ctrf, junit, markdown, report_page
+    from . import badge, junit, markdown, report_page
 
     return {
         "report.html": partial(report_page.render, packed=packed),
         "junit.xml": junit.render,
         "summary.md": markdown.render,
-        "ctrf.json": ctrf.render,
-        "badge.json": badge.render_endpoint,
         "badge.svg": badge.render_svg,
     }

@@ -1,8 +1,7 @@
-"""badge.svg, and badge.json for a badge service: documents and verdicts in words, with level, date and suite."""
+"""badge.svg: documents and verdicts in words, with level, date and suite."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -13,14 +12,14 @@ from .rows import group_pairs
 from .wording import visible
 
 LABEL = "reshape conformance"
-_COLOURS: Mapping[str, tuple[str, str]] = {
-    "conforms": ("#116329", "2ea043"),
-    "does not conform": ("#a40e26", "d1242f"),
-    "incomplete": ("#7d4e00", "bf8700"),
-    "nothing shown": ("#7d4e00", "bf8700"),
-    NOT_CLAIMED: ("#57606a", "6e7781"),
+_COLOURS: Mapping[str, str] = {
+    "conforms": "#116329",
+    "does not conform": "#a40e26",
+    "incomplete": "#7d4e00",
+    "nothing shown": "#7d4e00",
+    NOT_CLAIMED: "#57606a",
 }
-"""Of each word the colour of our badge, on which white has a contrast of 4.5 to 1, and that for a badge service."""
+"""Of each word the colour, on which white has a contrast of 4.5 to 1."""
 _MOST = 2
 """Documents that are named; of more the number is given."""
 _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
@@ -87,28 +86,12 @@ def describe_run(level: str, started: str, version: str, digest: str) -> str:
     return f"{level} {started[:10]}, suite {version} ({digest[:8]})"
 
 
-def _text_of(run: FinishedRun) -> tuple[str, str]:
-    """The worst word, and the whole text of the badge of a run, which nobody but its tester vouches for."""
-    word, message = summarize(run)
-    suite = run.evidence.header["suite"]
-    started = run.evidence.header["started"]
-    return word, f"{message}; {describe_run('self-tested', started, suite['version'], suite['digest'])}"
-
-
-def render_endpoint(run: FinishedRun) -> str:
-    """badge.json, as the endpoint badge of shields.io reads it."""
-    word, message = _text_of(run)
-    data = {
-        "schemaVersion": 1, "label": LABEL, "message": message, "color": _COLOURS[word][1],
-        "isError": word == "does not conform",
-    }  # fmt: skip
-    return json.dumps(data, indent=2) + "\n"
-
-
 def render_svg(run: FinishedRun) -> str:
-    """badge.svg of a run."""
-    word, message = _text_of(run)
-    return draw(run.name, word, message)
+    """badge.svg of a run, which nobody but its tester vouches for."""
+    word, message = summarize(run)
+    suite, started = run.evidence.header["suite"], run.evidence.header["started"]
+    said = describe_run("self-tested", started, suite["version"], suite["digest"])
+    return draw(run.name, word, f"{message}; {said}")
 
 
 def draw(name: str, word: str, message: str) -> str:
@@ -119,7 +102,7 @@ def draw(name: str, word: str, message: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{title}">'
         f'<title>{title}</title><rect width="{left + 20}" height="20" rx="3" fill="#32383f"/>'
-        f'<rect x="{left + 17}" width="{right + 23}" height="20" rx="3" fill="{_COLOURS[word][0]}"/>'
+        f'<rect x="{left + 17}" width="{right + 23}" height="20" rx="3" fill="{_COLOURS[word]}"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
         f'<text x="9" y="14" textLength="{left}">{LABEL}</text>'
         f'<text x="{left + 28}" y="14" textLength="{right}">{escape(message)}</text></g></svg>\n'

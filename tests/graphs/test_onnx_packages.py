@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from conformance.exchange.import_cases import known_calls
 from conformance.load.cases import load_suite
+from conformance.model import Case
+from conformance.model.cases import Step, given_keys
 from tests.small import Cli
 
 pytest.importorskip("onnx")
@@ -66,8 +67,20 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def known() -> Container[object]:
-    """The calls of the suite."""
-    return known_calls(load_suite(None, None))
+    """The src, shape and special_zero that a case calls alone, with nothing unusual about it but the elements."""
+    plain = (
+        case for case in load_suite().cases.values()
+        if not (case.attributes or case.inputs or case.outputs or case.declared is not None or is_unusual(case))
+    )  # fmt: skip
+    return {
+        (step.src, step.shapes[0], step.special_zero[0])
+        for case in plain for step in case.steps if len(step.shapes) == 1 and not is_unusual(step)
+    }  # fmt: skip
+
+
+def is_unusual(part: Case | Step) -> bool:
+    """True if a key changes the call itself, rather than its elements, its title or the number of rows."""
+    return any(key.name != "bits" and (key.words or key.facet) for key, _ in given_keys(part))
 
 
 def checked(cli: Cli, path: Path, model: Released) -> list[dict[str, Any]]:
@@ -119,3 +132,16 @@ def test_onnx_runtime_gives_each_legal_reshape_the_dims_and_bytes_of_the_documen
             assert decision["kind"] != "legal" or decision["dst"] == list(dst.shape), node["place"]
         call = (tuple(trial["src"]), tuple(trial["shape"]), trial["special_zero"])
         assert call in known, f"no case makes the call of {node['place']}"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of onnx, while it makes its tests
+def test_each_of_onnxs_own_node_tests_is_a_call_of_the_suite(known: Container[object]) -> None:
+    tests = importlib.import_module("onnx.backend.test.loader").load_model_tests(kind="node")
+    calls = [
+        (src.shape, tuple(shape.tolist()), not any(each.name == "allowzero" and each.i for each in node.attribute))
+        for test in tests if test.name.startswith("test_reshape")
+        for node in test.model.graph.node for (src, shape), _ in test.data_sets
+    ]  # fmt: skip
+    assert len(calls) == 10
+    assert [call for call in calls if call not in known] == []

@@ -82,7 +82,7 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
     assert set(expected) == {place for place in shown.tests if place in plan.suite.spec.documents}
     assert_same(shown, expected, "page")
     assert_same(read_summary(texts["summary.md"]), expected, "summary.md")
-    assert_same(read_badge(texts["badge.json"]), expected, "badge")
+    assert_same(read_badge(texts["badge.svg"]), expected, "badge")
     assert_same(read_terminal(terminal), expected, "terminal")
     data = data_of(plan, conclusion, evidence, None)
     assert_same(read_json(data), expected, "--json")
@@ -129,7 +129,7 @@ def test_published_evidence_has_the_same_numbers_everywhere(
     assert path is not None
     evidence = translate(read(path))
     conclusion = conclude_evidence(bundled, evidence)
-    names = ("report.html", "summary.md", "badge.json")
+    names = ("report.html", "summary.md", "badge.svg")
     texts = report.texts(bundled, evidence, conclusion, names, packed=path.read_bytes())
     show(bundled, evidence, conclusion, folder, "usual")
     check_all(bundled, evidence, capsys.readouterr().out, texts)
@@ -159,7 +159,7 @@ def test_a_run_has_the_same_numbers_everywhere(
     said = command.run(backend, *(waivers(tmp_path, {}) if word is waivers else word for word in words))
     plan, evidence = plan_once(suite(None, command.cases)), read(command.out / "results.jsonl")
     conclusion = conclude_evidence(plan, evidence)
-    texts = report.texts(plan, evidence, conclusion, ("report.html", "summary.md", "badge.json"))
+    texts = report.texts(plan, evidence, conclusion, ("report.html", "summary.md", "badge.svg"))
     expected = check_all(plan, evidence, said.out, texts)
     assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
     for pair in difference(evidence, evidence, plan).documents:
