@@ -26,7 +26,7 @@ from .subject import NO_SUBJECT, Subject
 __all__ = [
     "FORMAT", "MOST", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
     "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read",
-    "read_content", "result_of", "row_record", "salvage", "seal_of",
+    "read_content", "result_of", "row_record", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
@@ -233,7 +233,7 @@ def read_content(path: Path) -> bytes:
     """Read the bytes of a file, unpacked if its name ends in .xz or .gz; Refused if they cannot be read."""
     try:
         data = read_bytes(path, MOST)
-        return _unpack(data, path) if is_packed(path) else data
+        return unpack(data, path) if is_packed(path) else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -243,7 +243,8 @@ def is_packed(path: Path) -> bool:
     return path.suffix in (PACKED, PACKED_BEFORE)
 
 
-def _unpack(data: bytes, path: Path) -> bytes:
+def unpack(data: bytes, path: Path) -> bytes:
+    """Unpack evidence that a file holds; Refused if it is damaged or comes to more than any run writes."""
     import gzip  # slow to import, as is lzma, and only needed for packed evidence
     import lzma
     import zlib
