@@ -13,11 +13,13 @@ from ..load.cases import with_cases
 from ..load.cells import load_cells
 from ..load.faults import load_faults
 from ..load.folders import cases_folder, spec_folder
+from ..load.schema import bundled_problems
 from ..load.spec import load_spec
+from ..load.strict_yaml import require
 from ..meaning.clauses import compile_clauses
 from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
-from ..model import LEVELS, Malformed, Problem, Spec
+from ..model import LEVELS, Malformed, Problem, Spec, Suite
 from ..plan.rows import Plan, plan_of
 from ..selfcheck import check_cases
 from ..selfcheck.cells import CellTable, problems_with_cells, table_of
@@ -62,6 +64,7 @@ class _Findings(NamedTuple):
 
 def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Findings:
     try:
+        require(bundled_problems() if folder is None or cases is None else [])
         spec = load_spec(folder)
         compile_clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
@@ -79,6 +82,7 @@ def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool
     path = cases or cases_folder()
     try:
         suite = with_cases(spec, folder or spec_folder(), path)
+        require([problem for name in suite.cases for problem in _reading_problems(suite, name)])
         plan = plan_of(suite)
         own = check_cases.own_part(plan)
         about_cells = load_cells(folder, spec) if own is plan else None
@@ -93,6 +97,15 @@ def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
     return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added), plan)
+
+
+def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
+    """Return the problems of a case; a bundled one is read when it is first asked for."""
+    try:
+        suite.cases[case]
+    except Malformed as malformed:
+        return malformed.problems
+    return ()
 
 
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,9 +28,6 @@ _LONGEST_LINE = 16 << 20
 _CHUNK = 1 << 20
 _MAY_CHANGE = ("started", "folders", "limits")
 """Keys of a header that may differ when interrupted work is resumed."""
-
-Shortcut = Callable[[str], "dict[str, Any] | None"]
-"""Decodes a line that is known to have the right form; None leaves the line to the decoder."""
 
 
 class Refused(Exception):
@@ -222,8 +219,8 @@ class Reader:
 
     footer: Mapping[str, Any]
 
-    def __init__(self, stream: BinaryIO, path: Path, format_: Format, shortcut: Shortcut = lambda text: None) -> None:
-        self._path, self._format, self._shortcut = path, format_, shortcut
+    def __init__(self, stream: BinaryIO, path: Path, format_: Format) -> None:
+        self._path, self._format = path, format_
         self._lines = _lines_of(stream, path)
         first = next(self._lines, None)
         if first is None:
@@ -269,15 +266,12 @@ class Reader:
             if footer_at:
                 self._refuse_kind(footer_at, "footer")
             place = f"{self._path}:{number}"
-            text = _text_of(line, place)
-            record = self._shortcut(text)
-            if record is None:
-                record = _decode_line(line, place, self._format.work)
-                if record.get("record") == "footer":
-                    footer_at = number
-                elif record.get("record") != self._format.record:
-                    self._refuse_kind(number, record.get("record"))
-                self._check_form(record, number)
+            record = _decode_line(line, place, self._format.work)
+            if record.get("record") == "footer":
+                footer_at = number
+            elif record.get("record") != self._format.record:
+                self._refuse_kind(number, record.get("record"))
+            self._check_form(record, number)
             yield number, line, record
 
     def _refuse_kind(self, number: int, kind: Any) -> None:
@@ -303,9 +297,7 @@ class Reader:
             raise Refused(f"{path}: the footer is not as it was written; the file was changed")
 
 
-def salvage(
-    path: Path, format_: Format, header: Mapping[str, Any], shortcut: Shortcut = lambda text: None
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the whole records of interrupted work, with their lines' numbers; `path` is the name of a whole file.
 
     Refused if they are not of the work that `header` begins.
@@ -316,7 +308,7 @@ def salvage(
         if not stream.readline(_LONGEST_LINE).endswith(b"\n"):
             return
         stream.seek(0)
-        reader = Reader(stream, part, format_, shortcut)
+        reader = Reader(stream, part, format_)
         wanted = json.loads(json.dumps(header))
         for key in dict.fromkeys((*wanted, *reader.header)):  # suite and backend first, which explain other differences
             if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
@@ -366,15 +358,11 @@ def _lines_of(stream: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _text_of(line: bytes, place: str) -> str:
+def _decode_line(line: bytes, place: str, work: str) -> dict[str, Any]:
     try:
-        return line.decode("utf-8")
+        text = line.decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(f"{place}: is not UTF-8; the file is damaged") from None
-
-
-def _decode_line(line: bytes, place: str, work: str) -> dict[str, Any]:
-    text = _text_of(line, place)
     if not text.endswith("\n"):
         raise Refused(f"{place}: the line is cut off: the {work} did not end; {work} again")
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +19,14 @@ from ..system.files import read_bytes
 from ..system.terminal import count_noun
 from . import journal
 from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
-from .json_forms import FOOTER, HEADER, ROW, decode, misfit
+from .json_forms import FOOTER, HEADER, ROW
 from .machine import environment
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
     "FORMAT", "MOST", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
     "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read",
-    "read_content", "result_of", "row_record", "salvage", "seal_of",
+    "read_content", "result_of", "row_record", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
@@ -35,8 +34,6 @@ FORMAT = Format(
 )  # fmt: skip
 _IDLE_RECORDS = [{"kind": "none"}]
 """The outcomes of a row that was not called, as every record of a part of a run has them."""
-_ROW = '{"record":"row","row":'
-"""The beginning of the line of every row."""
 _NONE = {"calls": 0, "failures": 0}
 PACKED, PACKED_BEFORE = ".xz", ".gz"
 """The ends of the names of packed evidence: as it is written, and as it was written before, which is still read."""
@@ -140,26 +137,15 @@ class Writer:
         self._counts: Counter[str] = Counter()
         self._milliseconds: dict[str, int] = {}
         """The time of each row that took any; it stands in the footer, so that equal runs write equal rows."""
-        self._idle: dict[Any, str] = {}
-        """The end of a line, by verdicts, for rows that were not called."""
 
     def row(self, result: Result) -> None:
         """Write the result of a row."""
-        self._journal.write(self._encode(result))
+        self._journal.write(encode(row_record(result)))
         self._rows += 1
         self._resumed += result.resumed
         self._counts.update(result.verdicts.values())
         if result.milliseconds:
             self._milliseconds[result.row] = result.milliseconds
-
-    def _encode(self, result: Result) -> str:
-        """Encode a row; of rows that were not called, all but the id is encoded once."""
-        if result.outcomes != IDLE or result.diagnosis is not None or result.resumed:
-            return encode(row_record(result))
-        row, verdicts = encode(result.row), tuple(result.verdicts.items())
-        if verdicts not in self._idle:
-            self._idle[verdicts] = encode(row_record(result)).removeprefix(_ROW + row)
-        return f"{_ROW}{row}{self._idle[verdicts]}"
 
     def close(
         self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
@@ -247,7 +233,7 @@ def read_content(path: Path) -> bytes:
     """Read the bytes of a file, unpacked if its name ends in .xz or .gz; Refused if they cannot be read."""
     try:
         data = read_bytes(path, MOST)
-        return _unpack(data, path) if is_packed(path) else data
+        return unpack(data, path) if is_packed(path) else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -257,7 +243,8 @@ def is_packed(path: Path) -> bool:
     return path.suffix in (PACKED, PACKED_BEFORE)
 
 
-def _unpack(data: bytes, path: Path) -> bytes:
+def unpack(data: bytes, path: Path) -> bytes:
+    """Unpack evidence that a file holds; Refused if it is damaged or comes to more than any run writes."""
     import gzip  # slow to import, as is lzma, and only needed for packed evidence
     import lzma
     import zlib
@@ -283,7 +270,7 @@ def pack(data: bytes) -> bytes:
 
 def parse(data: bytes, path: Path) -> Evidence:
     """Read the content of a results file; `path` is for messages."""
-    reader = Reader(io.BytesIO(data), path, FORMAT, _Shortcut())
+    reader = Reader(io.BytesIO(data), path, FORMAT)
     results = _results(path, reader)
     times = reader.footer.get("milliseconds", {})
     if unknown := times.keys() - {result.row for result in results}:
@@ -296,46 +283,12 @@ def parse(data: bytes, path: Path) -> Evidence:
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 
 
-class _Shortcut:
-    """Decodes rows; the part of a line that rows share, behind id and content, is decoded and checked once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, dict[str, Any]] = {}
-
-    def __call__(self, line: str) -> dict[str, Any] | None:
-        begin = _BEGIN.match(line)
-        if begin is None:
-            return None
-        rest = line[begin.end() :]
-        if rest not in self._known and not self._learn(rest):
-            return None
-        record: dict[str, Any] = {"record": "row", "row": begin[1]}
-        if begin[2]:
-            record["content"] = [begin[2]]
-        return {**record, **self._known[rest]}
-
-    def _learn(self, rest: str) -> bool:
-        """Keep the end of a row's line if it has the right form; True if it has."""
-        try:
-            record = decode("{" + rest)
-        except ValueError:
-            return False
-        if misfit({"record": "row", "row": "", **record}, ROW) is not None:
-            return False
-        self._known[rest] = record
-        return True
-
-
-_BEGIN = re.compile(_ROW + r'"([^"\\\0-\x1f]*)",(?:"content":\["([0-9a-f]{16})"\],)?(?=.*\n\Z)')
-"""The beginning of a row's line, up to its verdicts; an id with escapes in it is left to the decoder."""
-
-
 def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Read the whole rows of an interrupted run, marked as resumed; `path` is the name that a whole file has.
 
     Refused if they are not of the run that `header` begins.
     """
-    records = journal.salvage(path, FORMAT, header, _Shortcut())
+    records = journal.salvage(path, FORMAT, header)
     return [result._replace(resumed=True) for result in _results(part_of(path), records)]
 
 

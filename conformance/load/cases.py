@@ -15,8 +15,8 @@ from ..model.types import WIDTH
 from .each import Unusable, first_name, format_values, write_out
 from .entries import Entry, split_entries
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
-from .schema import is_checked, is_printable, read_file, without_secrets
-from .spec import SPEC_FILES, check_extends, load_spec, parse_tensor
+from .schema import explained_by_schema, is_printable, read_file, without_secrets
+from .spec import check_extends, load_spec, parse_tensor
 from .strict_yaml import Map, parse, quote, read_text, require
 
 
@@ -65,7 +65,7 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     problems: list[Problem] = []
     cases: dict[str, Case | UnreadCase] = {}
     before: set[str] = set()
-    is_right = _is_as_checked(spec)
+    is_bundled = folders[0] == cases_folder() and spec.digest == digest_of([spec_folder()])
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
@@ -75,7 +75,7 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
             if not _FILE_NAME.fullmatch(path.name):
                 what = f"the file name {path.name!r} has more than letters, digits, _, . and -; rename the file"
                 raise Malformed((Problem(Place(str(folder), 1), what),))
-            unread = _find_unread(path, spec) if is_right and number == 0 else {}
+            unread = _find_unread(path, spec) if is_bundled and number == 0 else {}
             if unread and not unread.keys() & cases.keys():
                 cases |= unread
             else:
@@ -84,33 +84,25 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     return Cases(cases), frozenset(cases.keys() - before)
 
 
-def _is_as_checked(spec: Spec) -> bool:
-    """True if a specification is the bundled one, as `conformance check --lock` found it without a problem."""
-    if spec.digest != digest_of([spec_folder()]):
-        return False
-    texts = {file: content_of(spec_folder() / f"{file}.yaml").decode("utf-8-sig", "replace") for file in SPEC_FILES}
-    return all(is_checked(text, schema) for schema, text in texts.items())
-
-
 def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
-    """Find the cases of a file without reading them; none if the file is not as `conformance check --lock` found it.
+    """Find the cases of a bundled file without reading them: a run of one case need not wait for the others.
 
-    Such a file has no problems, and a run of one case need not read the others.
+    None if the file must be read whole.
     """
     name, unread = f"{path.parent.name}/{path.name}", {}
     text = read_text(path, name)[0] or ""
-    if not (is_printable(name) and is_checked(text, "cases")):
-        return {}
-    for entry in split_entries(text):
+    entries = split_entries(text) if is_printable(name) else []
+    for entry in entries:
         unread[entry.id] = UnreadCase(entry.rule, entry.has_each, partial(_read_entry, entry, name, spec))
-    return unread
+    return unread if len(unread) == len(entries) else {}
 
 
 def _read_entry(entry: Entry, path: str, spec: Spec) -> Case:
     content, problems = parse(entry.text, path, entry.line)
     require(problems)
     reader = _CaseReader(content[0], path, spec)
-    case = reader.case()
+    with explained_by_schema():
+        case = reader.case()
     require(reader.problems)
     return case
 

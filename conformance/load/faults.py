@@ -7,12 +7,13 @@ from pathlib import Path
 from ..model import Expression, Malformed, Place, Problem
 from ..model.faults import Fault
 from .folders import adapters_folder
-from .schema import read_file
+from .schema import explained_by_schema, read_file
 from .strict_yaml import require
 
 FAULTS = "faults"
 
 
+@explained_by_schema()
 def load_faults(path: Path | None = None) -> tuple[Fault, ...]:
     """Return the faults of a file, or the bundled ones; Malformed, with every problem, if the file cannot be used."""
     path = path or adapters_folder() / f"{FAULTS}.yaml"

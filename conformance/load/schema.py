@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..model import Place, Problem
+from ..model import Malformed, Place, Problem
 from ..system.files import leaves_its_folder
 from ..system.text import shorten
 from .folders import adapters_folder, cases_folder, spec_folder
-from .strict_yaml import line_of, parse, quote, read_text
-
-CHECKED = "checked.lock"
-"""In spec/schema/: digests of the bundled files that pass their schema, so that a run need not check them again."""
+from .strict_yaml import line_of, quote, read, require
 
 
 @cache
 def schema_of(name: str) -> Mapping[str, Any]:
     """Return a JSON Schema without references."""
-    schema = json.loads(_schema_text(name))
+    schema = json.loads((spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
     inlined: Mapping[str, Any] = _inline(schema, schema.get("$defs", {}))
     return inlined
-
-
-@cache
-def _schema_text(name: str) -> str:
-    return (spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8")
 
 
 @cache
@@ -40,37 +32,8 @@ def _validator(schema: str) -> Any:
     return jsonschema.Draft202012Validator(schema_of(schema))
 
 
-@cache
-def _checked_digests() -> frozenset[str]:
-    path = checked_lock()
-    return frozenset(path.read_text(encoding="utf-8").split()) if path.is_file() else frozenset()
-
-
-def digest_with_schema(text: str, schema: str) -> str:
-    """Return the digest of a file's text and of its schema, as checked.lock holds it."""
-    return hashlib.sha256(f"{_schema_text(schema)}\0{text}".encode()).hexdigest()
-
-
-def is_checked(text: str, schema: str) -> bool:
-    """True if a text is that of a bundled file, as `conformance check --lock` found it without a problem."""
-    return digest_with_schema(text, schema) in _checked_digests()
-
-
 _MOST_ERRORS = 1000
 """Schema errors that are explained for one file."""
-
-
-def checked_digests() -> list[str]:
-    """Return the lines of checked.lock: digests of the bundled files, which the caller has checked."""
-    spec = [(path, path.stem) for path in spec_folder().glob("*.yaml")]
-    cases = [(path, "cases") for path in cases_folder().glob("*.yaml")]
-    faults = [(adapters_folder() / "faults.yaml", "faults")]
-    return sorted(digest_with_schema(path.read_text(encoding="utf-8"), kind) for path, kind in spec + cases + faults)
-
-
-def checked_lock() -> Path:
-    """Return the path of checked.lock."""
-    return spec_folder() / "schema" / CHECKED
 
 
 def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
@@ -94,25 +57,54 @@ def is_printable(name: str) -> bool:
 
 
 def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
+    """Return a file's content, read strictly, and every problem found; one of a user is checked against its schema.
+
+    The bundled files are checked by `conformance check`: their schemas take longer than a run of one case.
+    """
+    bundled = path.parent in (spec_folder(), cases_folder(), adapters_folder())
+    return _read(path) if bundled else check_file(path, schema)
+
+
+def check_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
     """Return a file's content, read strictly and checked against its JSON Schema, and every problem found."""
+    content, problems = _read(path)
+    if not problems:  # else the schema would only complain of what could not be read
+        problems = without_secrets(_schema_problems(content, schema, f"{path.parent.name}/{path.name}"), [path])
+    return content, problems
+
+
+def _read(path: Path) -> tuple[Any, list[Problem]]:
     name = f"{path.parent.name}/{path.name}"
     if not is_printable(name):
         return None, [Problem(Place(name, 1), "the name of the file or folder could be taken for output; rename it")]
-    text, problems = read_text(path, name)
-    content = None
-    if text is not None:
-        content, problems = parse(text, name)
-        if content is None:
-            problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
-        elif not problems:  # else the schema would only complain of what could not be read
-            problems = schema_problems(text, content, schema, name)
+    content, problems = read(path, name)
+    if content is None:
+        problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
     return content, without_secrets(problems, [path])
 
 
-def schema_problems(text: str, content: Any, schema: str, name: str) -> list[Problem]:
-    """Return the problems that a schema finds in a file; none if checked.lock says that it passes."""
-    if is_checked(text, schema):
-        return []
+def bundled_problems() -> list[Problem]:
+    """Check the bundled files against their schemas and return every problem found."""
+    spec = [(path, path.stem) for path in sorted(spec_folder().glob("*.yaml"))]
+    cases = [(path, "cases") for path in sorted(cases_folder().glob("*.yaml"))]
+    files = [*spec, *cases, (adapters_folder() / "faults.yaml", "faults")]
+    return [problem for path, schema in files for problem in check_file(path, schema)[1]]
+
+
+@contextmanager
+def explained_by_schema() -> Iterator[None]:
+    """Raise Malformed where a bundled file cannot be used because it does not pass its schema."""
+    try:
+        yield
+    except Malformed:
+        raise
+    except Exception:
+        require(bundled_problems())
+        raise
+
+
+def _schema_problems(content: Any, schema: str, name: str) -> list[Problem]:
+    """Return the problems that a schema finds in a file."""
     problems: list[Problem] = []
     for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
         problems += _explain(error, content, name)

@@ -27,7 +27,7 @@ from ..model import (
 )
 from ..model.types import WIDTH
 from .folders import digest_of, layers, spec_folder
-from .schema import read_file, unknown, without_secrets
+from .schema import explained_by_schema, read_file, unknown, without_secrets
 from .strict_yaml import Map, line_of, quote, require
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
@@ -36,6 +36,7 @@ SPEC_FILES = ("sources", "operations", "rules", "findings")
 # ── the specification ─────────────────────────────────────────────────────────────────────────────
 
 
+@explained_by_schema()
 def load_spec(folder: Path | None = None) -> Spec:
     """Load the specification in a folder; Malformed, with every problem, if anything is wrong with it."""
     folder = folder or spec_folder()

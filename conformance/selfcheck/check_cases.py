@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..load.cases import LOCK, read_lock
-from ..load.folders import cases_folder, digest_of, spec_folder
-from ..load.schema import CHECKED, checked_digests, checked_lock
+from ..load.folders import digest_of, spec_folder
 from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
@@ -308,8 +307,6 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
             )
     for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")
-    if cases_path == cases_folder() and checked_lock().read_text(encoding="utf-8").split() != checked_digests():
-        yield Problem(Place(f"spec/schema/{CHECKED}", 1), "is not of these spec/ and cases/; add --lock to write it")
 
 
 def lock(suite: Suite, cases_path: Path) -> int:
@@ -317,8 +314,6 @@ def lock(suite: Suite, cases_path: Path) -> int:
     known = set(read_lock(cases_path))
     new = [case for case in suite.added or suite.cases if case not in known]
     replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
-    if cases_path == cases_folder():
-        replace_text(checked_lock(), "".join(f"{digest}\n" for digest in checked_digests()))
     return len(new)
 
 

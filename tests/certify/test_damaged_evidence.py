@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import os
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conformance.evidence.results import pack
+from conformance.report import embedded
 
 from ..forged import Records, count, flatter, mutations, put, rewrite, signed
 from ..small import Command, Said, command, mini, reporting
@@ -140,10 +144,12 @@ def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) 
 def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reporting.run("reference")
-    monkeypatch.setattr("conformance.report.embedded.MOST", 1000)
-    said = reporting("verify", reporting.out / "report.html", "--cases", reporting.cases).expect(2)
-    assert "comes to more than 1,000 bytes" in said.err
+    reporting.out.mkdir()
+    page = reporting.out / "report.html"
+    page.write_text(f"{embedded.BEGIN}{base64.b64encode(pack(bytes(1001))).decode()}{embedded.END}", encoding="utf-8")
+    monkeypatch.setattr("conformance.evidence.results.MOST", 1000)
+    said = reporting("verify", page, "--cases", reporting.cases).expect(2)
+    assert "unpacks to more than 1,000 bytes" in said.err
 
 
 def test_a_folder_with_packed_and_plain_results_says_that_it_has_both(reading: Command) -> None:
@@ -180,7 +186,7 @@ def test_what_nobody_could_read_is_one_line(reading: Command, reader: str, what:
 
 def test_a_page_in_which_nothing_can_be_read_is_one_line(reading: Command, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    page.write_text(f'<script type="application/json" id="evidence">{DEEP}</script>', encoding="utf-8")
+    page.write_text(f"{embedded.BEGIN}{DEEP}{embedded.END}", encoding="utf-8")
     said = reading("verify", page, "--cases", reading.cases).expect(2)
     assert one_line(said)
 

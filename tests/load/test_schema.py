@@ -1,8 +1,9 @@
-"""Bundled files are checked against their schemas when they change, and only then."""
+"""Bundled files are checked against their schemas by `conformance check`, those of users at each run."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ import jsonschema
 import pytest
 
 from conformance.load.folders import cases_folder, spec_folder
-from conformance.load.schema import checked_digests, checked_lock, read_file, schema_of
+from conformance.load.schema import read_file, schema_of
 from conformance.load.strict_yaml import read
+
+from ..small import Cli
 
 BUNDLED = [
     *((path, path.stem) for path in sorted(spec_folder().glob("*.yaml"))),
@@ -26,8 +29,37 @@ def test_a_bundled_file_passes_its_schema(path: Path, schema: str) -> None:
     jsonschema.Draft202012Validator(schema_of(schema)).validate(content)
 
 
-def test_the_lock_is_of_the_bundled_files() -> None:
-    assert checked_lock().read_text(encoding="utf-8").split() == checked_digests()
+@pytest.fixture
+def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the bundled cases that is taken for them."""
+    folder = tmp_path / "cases"
+    shutil.copytree(cases_folder(), folder)
+    for module in ("cli.check", "load.cases", "load.schema"):
+        monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: folder)
+    return folder
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_check_finds_an_unknown_key_in_a_bundled_case(cli: Cli, cases: Path) -> None:
+    spoil(cases / "chain.yaml", "    src:", "    lagre: true\n    src:")
+    cli("check").expect(1, out="unknown key 'lagre'; did you mean 'large'?")
+
+
+def test_check_lists_the_problems_of_all_bundled_cases(cli: Cli, cases: Path) -> None:
+    for name in ("chain.yaml", "zero.yaml"):
+        spoil(cases / name, "    rule: ", "    rule: no-")
+    said = cli("check").expect(1).text
+    assert said.count("unknown rule 'no-") == 2
+
+
+def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path) -> None:
+    spoil(cases / "chain.yaml", "    src: T[", "    src: 7 # T[")
+    cli("run", "reference", "-k", "there-and-back").expect(2, err="src: 7 is no")
 
 
 def test_a_file_that_differs_from_the_checked_one_is_checked(tmp_path: Path) -> None:

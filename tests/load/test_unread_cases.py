@@ -1,4 +1,4 @@
-"""Cases of files that `check --lock` has checked are read when they are first asked for, and read exactly."""
+"""Bundled cases are read when they are first asked for, and read exactly."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def whole() -> dict[str, Case]:
     """The bundled cases, read at once with their files."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "_is_as_checked", lambda spec: False)
+        patch.setattr(loading, "_find_unread", lambda *_: {})
         return dict(load_cases(cases_folder(), SPEC))
 
 
@@ -74,6 +74,14 @@ def test_the_cases_about_a_rule_are_those_that_say_so(whole: dict[str, Case], mo
     assert about == [
         case for case in whole.values() if case.rule in ("one-infer", "same-content") and not case.generated
     ]
+
+
+def test_a_bundled_file_with_an_id_twice_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (cases_folder() / "chain.yaml").read_text(encoding="utf-8")
+    (tmp_path / "chain.yaml").write_text(text.replace("id: flat-and-back", "id: there-and-back"), encoding="utf-8")
+    monkeypatch.setattr(loading, "cases_folder", lambda: tmp_path)
+    with pytest.raises(Malformed, match="the id 'there-and-back' is taken by"):
+        load_cases(tmp_path, SPEC)
 
 
 def test_a_changed_file_is_read_whole_and_its_problem_is_reported(tmp_path: Path) -> None:
