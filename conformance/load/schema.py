@@ -61,8 +61,7 @@ def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
 
     The bundled files are checked by `conformance check`: their schemas take longer than a run of one case.
     """
-    bundled = path.parent in (spec_folder(), cases_folder(), adapters_folder())
-    return _read(path) if bundled else check_file(path, schema)
+    return _read(path) if _bundled_files().get(path) == schema else check_file(path, schema)
 
 
 def check_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
@@ -85,10 +84,14 @@ def _read(path: Path) -> tuple[Any, list[Problem]]:
 
 def bundled_problems() -> list[Problem]:
     """Check the bundled files against their schemas and return every problem found."""
-    spec = [(path, path.stem) for path in sorted(spec_folder().glob("*.yaml"))]
-    cases = [(path, "cases") for path in sorted(cases_folder().glob("*.yaml"))]
-    files = [*spec, *cases, (adapters_folder() / "faults.yaml", "faults")]
-    return [problem for path, schema in files for problem in check_file(path, schema)[1]]
+    return [problem for path, schema in _bundled_files().items() for problem in check_file(path, schema)[1]]
+
+
+def _bundled_files() -> dict[Path, str]:
+    """Return the bundled files with the names of their schemas."""
+    spec = {path: path.stem for path in sorted(spec_folder().glob("*.yaml"))}
+    cases = dict.fromkeys(sorted(cases_folder().glob("*.yaml")), "cases")
+    return {**spec, **cases, adapters_folder() / "faults.yaml": "faults"}
 
 
 @contextmanager
