@@ -67,8 +67,6 @@ def _run(parser: Parser) -> None:
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
     parser.add_argument("--hunt", type=whole, metavar="N", help=text)
-    text = "print what the time was spent on: start, compile, run, compare, write"
-    parser.add_argument("--timings", action="store_true", help=text)
     parser.once("--by", "NAME", "who runs this, for the evidence and the report; it is not signed", type=one_line)
     parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
     shown = parser.add_mutually_exclusive_group()
@@ -180,7 +178,7 @@ def _certify(parser: Parser) -> None:
     add_cases(parser)
     parser.set_defaults(
         operation=None, document=None, type=None, select=None, lf=None, maxfail=None, shard=None, partial_ok=False,
-        jobs=1, resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None, timings=False,
+        jobs=1, resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None,
     )  # fmt: skip
 
 

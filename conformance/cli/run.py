@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,14 +22,12 @@ from ..load.strict_yaml import require
 from ..model import Claims, Place, Suite, covers, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
-from ..run.timings import Timings
 from ..runner.run_suite import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
 from ..runner.shards import find_shard_gap
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
-from ..system.terminal import say
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_suite_of, say_error, unknown
@@ -100,11 +97,7 @@ def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) ->
         with closing(progress), report_mistakes(args):
             evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
         amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
-        with order.timings.writing() if order.timings else nullcontext():
-            code = conclude_and_report(args, plan, evidence, folder.path, amount, args.partial_ok)
-        if order.timings:
-            say(f"time: {order.timings}", sys.stderr)
-        return code
+        return conclude_and_report(args, plan, evidence, folder.path, amount, args.partial_ok)
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
@@ -202,8 +195,6 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
     isolation = isolation_of(args.backend, args.isolation)
     if args.jobs > 1 and isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
-    if args.timings and (args.jobs > 1 or args.dask):
-        raise Usage("--timings measures one process after the other; drop --jobs and --dask")
     for option, folder in (("--out", args.out), ("--resume", args.resume)):
         if folder is not None and folder.is_file():
             raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
@@ -232,7 +223,6 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
         write=_writer_of_drawn() if drawn else None,
         with_subject=with_subject,
         by=args.by,
-        timings=Timings() if args.timings else None,
     )
 
 

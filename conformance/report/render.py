@@ -26,7 +26,6 @@ FOLDER = Path(__file__).parent / "templates"
 _STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
 """Where they go: the style follows from the page. No value can hold these texts, because they would be escaped."""
 _CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")
-_END_TAGS = re.compile("</(?:tr|thead|tbody|li|dt|dd|option)>")
 _SCRIPTS = re.compile(r"(?s)<script>.*?</script>")
 _RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 
@@ -42,7 +41,7 @@ def render_page(
 
     own = [name for name in files if name.endswith(".css")]
     css = "".join(map(_read_style, [style, *own])) + (_printed_foot(foot) if foot else "")
-    script = "".join(_read_script(name) for name in files if name not in own)
+    script = "".join(_read(name) for name in files if name not in own)
     scripts = {"script": Markup(script), "script_digest": _digest(script)}
     page = _environment().get_template(template).render(
         style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), **scripts, **values
@@ -67,7 +66,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=show,
-        loader=FunctionLoader(_read_template),
+        loader=FunctionLoader(_read),
     )  # fmt: skip
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "states": STATES}
     environment.filters |= {"count_noun": count_noun, "cut": cut, "visible": visible, "counts": format_counts}
@@ -84,7 +83,7 @@ def _read(name: str) -> str:
 
 @cache
 def _read_style(name: str) -> str:
-    """A style without the spaces that only its readers need; every published page holds it."""
+    """A style without the spaces that only its readers need, as it is in each certificate that was issued."""
     text = _read(name)
     return re.sub(r"\s*([{};,>])\s*|(:)\s+", r"\1\2", text).replace(";}", "}") + "\n"
 
@@ -101,31 +100,6 @@ def _classes_of(selectors: str) -> Sequence[Set[str]]:
     """The classes that each selector of a rule needs on a page; none for one with parentheses, which always stays."""
     plain = (re.sub(r":not\([^)]*\)", "", selector) for selector in selectors.split(","))
     return [frozenset(() if "(" in each else re.findall(r"\.([a-zA-Z][\w-]*)", each)) for each in plain]
-
-
-@cache
-def _read_script(name: str) -> str:
-    """A script without its indentation, and without comments that begin a line."""
-    return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?ms)^[ \t]*/\*.*?\*/\n", "", _read(name)))
-
-
-def _read_template(name: str) -> str:
-    """A template without what only its readers need, and end tags that HTML lets one leave out.
-
-    Certificates keep theirs: those that were issued are compared with this template, byte by byte.
-    """
-    text = _join_lines(_read(name))
-    return text if name == "certificate.html" else _END_TAGS.sub("", text)
-
-
-def _join_lines(template: str) -> str:
-    """A template without its indentation, line breaks before a tag or a block, and end tags of cells, to be small.
-
-    A line break after a table row, a case or a section stays. A dropped one becomes a comment, so that errors still
-    name the right line of the template.
-    """
-    text = re.sub(r"(?m)^[ \t]+|</t[hd]>", "", template)
-    return re.sub(r"(?<!</tr>)(?<!</details>)(?<!</section>)\n(?=[<{])", "{#\n#}", text)
 
 
 def _digest(text: str) -> str:

@@ -26,7 +26,6 @@ from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import contain, remove_places, stay_in
 from ..run.row import result_without_call
-from ..run.timings import Timings
 from ..system.terminal import count_noun
 from ..verdict import waive
 from ..verdict.blame import Blamer
@@ -69,8 +68,6 @@ class Order:
     """Writes the case of a drawn row that failed."""
     with_subject: bool = False
     """True if the evidence names the files under test, which takes up to some seconds."""
-    timings: Timings | None = None
-    """Measures what the time is spent on."""
     by: str | None = None
     """The name of whoever is responsible for the run, for its header."""
 
@@ -100,17 +97,16 @@ def certify(
             path = folder and folder / RESULTS
             drawn = DrawnRun(order.plan, claims, order.drawn) if order.drawn else None
             header |= {"drawn": drawn.drawn._asdict()} if drawn else {}
-            called = order.timings.watch(adapter) if order.timings else adapter
             done = _resume(order.plan, path, header) if path and resume else []
             if folder:
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(order, called, claims, done)
+            in_order = _run_in_order(order, adapter, claims, done)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
-            all_rows = chain(in_order, drawn.run(called, order.isolation, order.write) if drawn else ())
-            for row, result in order.timings.rows(all_rows) if order.timings else all_rows:
+            all_rows = chain(in_order, drawn.run(adapter, order.isolation, order.write) if drawn else ())
+            for row, result in all_rows:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}

@@ -130,7 +130,8 @@ def evidence_of(files: int = 2, **footer: Any) -> Evidence:
 
 
 def standing(type_: str, word: str, waived: int = 0) -> Standing:
-    fake: Any = SimpleNamespace(document="static-oneapi", type=type_, word=word, counts={"waived": waived})
+    counts = {"waived": waived}
+    fake: Any = SimpleNamespace(document="static-oneapi", type=type_, word=word, counts=counts, optional={})
     return fake  # type: ignore[no-any-return]
 
 

@@ -116,7 +116,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._inside in self.raw:
             self.raw[self._inside][-1] += data
-        else:
+        elif not (data.isspace() and "\n" in data):  # a line of the template ends
             self.text += data
 
     def values(self, name: str) -> list[str]:

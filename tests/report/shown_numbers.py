@@ -89,7 +89,7 @@ def _read_sum(text: str) -> Counter[str]:
 
 def _read_bar(markup: str) -> Counter[str]:
     """Read the widths of the first bar by the colours of verdicts; those of two verdicts are added."""
-    bar = re.search(r"<svg class=bar.*?</svg>", markup)
+    bar = re.search(r"(?s)<svg class=bar.*?</svg>", markup)
     widths: Counter[str] = Counter()
     for colour, width in re.findall(r"<rect class=(\w+) x=\d+ width=(\d+)", bar[0] if bar else ""):
         widths[colour] += int(width)

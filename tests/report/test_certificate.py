@@ -16,6 +16,7 @@ import pytest
 from conformance.adapter import digest_of_adapter
 from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
+from conformance.certificate.signature import signature_of
 from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
@@ -24,6 +25,7 @@ from conformance.site.publish import folders
 from conformance.system import files
 from tests import small
 from tests.forged import Records, rewrite
+from tests.published import REPORTS
 from tests.small import Cli
 from tests.vendor_and_issuer import BACKEND, Lab, as_it_is
 
@@ -112,6 +114,17 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
     page = " ".join((lab.folder / PAGE).read_text().split())
     assert "No file of the library is named: this system, unlike Linux" in page
     assert "code that is in no file, as a compiler at run time (JIT) makes it. No digest covers that code." in page
+
+
+def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
+    """`verify` compares them with what it renders."""
+    folders = [path.parent for path in REPORTS.glob(f"*/{PAGE}")]
+    for folder in folders:
+        statement = as_it_is(folder / STATEMENT)
+        audit = as_it_is(folder / AUDIT) if (folder / AUDIT).is_file() else None
+        assert (
+            render_certificate(statement, audit, signature_of(statement.path).is_file()) == (folder / PAGE).read_text()
+        ), folder
 
 
 def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:

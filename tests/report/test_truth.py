@@ -52,7 +52,7 @@ def folder(
 
 def evidence_of(page: Path) -> Path:
     """The file that the page links as its evidence."""
-    (name,) = re.findall(r'<dt>Evidence<dd><a href="([^"#:/]+)"', page.read_text(encoding="utf-8"))
+    (name,) = re.findall(r'<dt>Evidence</dt><dd><a href="([^"#:/]+)"', page.read_text(encoding="utf-8"))
     return page.with_name(name)
 
 
@@ -113,7 +113,7 @@ def test_the_command_on_the_page_verifies_it(
 ) -> None:
     page = folder(backend) / PAGE
     monkeypatch.chdir(page.parent)
-    (command,) = re.findall(r"<dt>Verify<dd><code>([^<]*)</code>", page.read_text(encoding="utf-8"))
+    (command,) = re.findall(r"<dt>Verify</dt><dd><code>([^<]*)</code>", page.read_text(encoding="utf-8"))
     reporting(*shlex.split(command)[1:]).expect(0)
     page.write_text(page.read_text(encoding="utf-8").replace("tests", "test s", 1), encoding="utf-8")
     assert reporting(*shlex.split(command)[1:]).code == 1

@@ -83,7 +83,7 @@ def test_any_one_character_of_the_evidence_in_the_page_is_found(plan: Plan, fold
 
 
 def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
-    edited(folder / "report.html", lambda html: html.replace("Exit code<dd><bdi>1", "Exit code<dd><bdi>0"))
+    edited(folder / "report.html", lambda html: html.replace("Exit code</dt><dd><bdi>1", "Exit code</dt><dd><bdi>0"))
     assert len(verify(folder, plan).mismatches) == 1
     text = find_mismatches(folder, plan)
     assert re.match(r"report\.html: line \d+", text)

@@ -42,7 +42,6 @@ class Remote:
         """The reason why it is not started any more."""
         self.seconds_late = 0.0
         """Seconds spent on calls that timed out."""
-        self.seconds_starting = self.seconds_compiling = self.seconds_running = 0.0
         self.bad_end: str | None = None
         """What went wrong when it was asked to end."""
         self._failures = 0
@@ -104,7 +103,7 @@ class Remote:
 
     def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Future[Tensor]]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
-        futures, began, starting = [Future[Tensor]() for _ in runs], time.monotonic(), self.seconds_starting
+        futures, began = [Future[Tensor]() for _ in runs], time.monotonic()
         try:
             self._run_at_once(runs, futures)
         except Exception as error:
@@ -113,7 +112,6 @@ class Remote:
             for future in futures:
                 if not future.done():
                     future.set_exception(error)
-        self.seconds_running += time.monotonic() - began - (self.seconds_starting - starting)
         return futures
 
     def _run_at_once(self, runs: Sequence[ProgramRun], futures: Sequence[Future[Tensor]]) -> None:
@@ -164,14 +162,6 @@ class Remote:
         if self.copies is not None:
             self.copies.close()
 
-    def count_seconds(self, seconds: float) -> None:
-        """Add the time of a call to the seconds spent on compiling and running."""
-        compiling = 0.0
-        if self._session is not None:
-            compiling, self._session.seconds_compiling = self._session.seconds_compiling, 0.0
-        self.seconds_compiling += compiling
-        self.seconds_running += seconds - compiling
-
     def session(self) -> Session:
         """Return the session of the running process, or of a new one, which must describe itself as the first did."""
         if self.ahead:  # this call is not the one that was sent
@@ -197,16 +187,12 @@ class Remote:
     def _start_session(self) -> Session:
         self.renew()
         self.generation += 1
-        began = time.monotonic()
-        try:
-            if self.copies is not None and self.generation > 1:
-                description = self.identity, self.claims
-                self._session = self.copies.session(self._shared, description, self._next_is_fresh)
-            if self._session is None:
-                process = Process(start(self.command, self.limits, self.env), self.limits)
-                self._session = Session(process, self._shared, patient=self.generation == 1)
-        finally:
-            self.seconds_starting += time.monotonic() - began
+        if self.copies is not None and self.generation > 1:
+            description = self.identity, self.claims
+            self._session = self.copies.session(self._shared, description, self._next_is_fresh)
+        if self._session is None:
+            process = Process(start(self.command, self.limits, self.env), self.limits)
+            self._session = Session(process, self._shared, patient=self.generation == 1)
         self._is_fresh, self._next_is_fresh = self._next_is_fresh, False
         return self._session
 
@@ -230,8 +216,6 @@ class RemoteProgram(Compiled):
         except TimedOut:
             remote.seconds_late += time.monotonic() - began
             raise
-        finally:
-            remote.count_seconds(time.monotonic() - began)
         copies = self.remote.copies
         if copies is not None and copies.example is None and not may_overwrite:
             copies.keep_example(self.graph, (src, *shapes), answer)

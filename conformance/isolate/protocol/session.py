@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import ne
@@ -43,8 +42,6 @@ class Session:
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
-        self.seconds_compiling = 0.0
-        """Seconds from sending a graph to be compiled and run to the reply to compile."""
         self._programs, self._large = 0, False
         self._until = 0.0
         """The time by which the call whose replies are read must be answered."""
@@ -108,10 +105,10 @@ class Session:
 
     def run(self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
         """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
-        began, self._until = time.monotonic(), self._deadline()
+        self._until = self._deadline()
         sent, parts = self._request(program, tensors, may_overwrite)
         self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
-        return self._read_replies(sent, began)
+        return self._read_replies(sent)
 
     def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[Sent]:
         """Send small calls in one write, to be read one after another with `read_ahead`.
@@ -135,7 +132,7 @@ class Session:
         self._until = self._deadline()
         self.process.replies_due = sent.behind or 0
         try:
-            return self._read_replies(sent, time.monotonic())
+            return self._read_replies(sent)
         finally:
             self.process.replies_due = 0
 
@@ -160,13 +157,12 @@ class Session:
         program.sources[call.id] = tensors[0]
         return Sent(program, call, closes, compiling, behind), parts
 
-    def _read_replies(self, sent: Sent, began: float) -> Tensor:
+    def _read_replies(self, sent: Sent) -> Tensor:
         program, call, closes, compiling, behind = sent
         for number in closes:
             self.process.read_reply(number, self._until, "close")
         if compiling:
             reply = self.process.read_reply(compiling, self._until, "compile")
-            self.seconds_compiling += time.monotonic() - began
             self._check_compile_reply(program, reply, call, bool(behind))
         answer = program.answers[call.id] = self._read_answer(program, call, bool(behind), behind is not None)
         return answer
