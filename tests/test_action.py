@@ -276,7 +276,10 @@ def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
-    assert_attested(Runner(tmp_path, backend="reference", arguments=f"--cases {small.cases(tmp_path)}", attest="true"))
+    text = "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    backend, cases = f"{tmp_path / 'mine.py'}:Mine", small.cases(tmp_path)
+    assert_attested(Runner(tmp_path, backend=backend, arguments=f"--cases {cases}", attest="true"))
 
 
 def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehearse) -> None:

@@ -379,7 +379,7 @@ def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_read
     run(guest.python, "-m", "conformance", "new-adapter", "mine", cwd=tmp_path)
     words = ("run", "./mine.py:Mine", "--isolation", "none", "-k")
     assert "exit 4" in run(guest.python, "-m", "conformance", *words, "copied-zero-keeps-three", cwd=tmp_path, code=4)
-    printed = run(guest.python, "-m", "conformance", *words, "minus-two-in-front-is-no-infer", cwd=tmp_path, code=1)
+    printed = run(guest.python, "-m", "conformance", *words, "minus-two-on-one-element", cwd=tmp_path, code=1)
     shown = (ROOT / "README.md").read_text(encoding="utf-8")
     for said in (
         "answered an illegal call · accepts what the text forbids: lower-bound",
