@@ -232,12 +232,12 @@ def _large(share: bool) -> Measured:
     """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
     from conformance.isolate.protocol.remote import worker
     from conformance.model import Declared, Graph, Node, Operand
-    from conformance.plan.memory import Source, image_of
+    from conformance.plan.memory import TensorSpec, image_of
 
     count = 1 << 22
     node = Node("StaticReshape", Operand("s64", (2,), (1, count)), Operand("bool", (), (False,)))
     graph = Graph(Declared("f32", (count,)), (node,))
-    image, target = image_of(Source("f32", (count,))), bytearray(4 * count)
+    image, target = image_of(TensorSpec("f32", (count,))), bytearray(4 * count)
 
     def copy() -> None:
         target[:] = image.elements

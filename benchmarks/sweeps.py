@@ -17,9 +17,9 @@ from .whole_runs import command
 def _order(adapter: str = "reference") -> Any:
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import Domain
-    from conformance.sweep.blocks import Order, ways_of
+    from conformance.sweep.blocks import SweepRequest, ways_of
 
-    return Order(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
+    return SweepRequest(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
 
 
 class Calls(NamedTuple):
@@ -34,7 +34,7 @@ class Calls(NamedTuple):
 
 def _calls() -> Calls:
     from conformance.model import Declared, Graph, Rejected
-    from conformance.plan.memory import Source, image_of
+    from conformance.plan.memory import TensorSpec, image_of
     from conformance.sweep.blocks import blocks_of
     from conformance.sweep.calls import nodes_of
     from conformance.sweep.context import Context, close_backend
@@ -52,7 +52,7 @@ def _calls() -> Calls:
     finally:
         close_backend()
     sources = [
-        (image_of(Source(way.type, src)), wanted)
+        (image_of(TensorSpec(way.type, src)), wanted)
         for way in order.ways
         for src, wanted in zip(run.srcs, wants, strict=True)
     ]

@@ -113,13 +113,13 @@ def run_without_reports() -> Measured:
     from conformance.evidence.results import Target
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
-    from conformance.runner.run_suite import Order, certify
+    from conformance.runner.run_suite import RunRequest, run_suite
 
     def once_more() -> float:
-        order = Order("reference", plan_of(load_suite()), Target(), lambda row: True)
+        order = RunRequest("reference", plan_of(load_suite()), Target(), lambda row: True)
         with tempfile.TemporaryDirectory() as folder:
             began = time.process_time()
-            certify(order, lambda name: Path(folder))
+            run_suite(order, lambda name: Path(folder))
             return time.process_time() - began
 
     ours = min(once_more() for _ in range(2))

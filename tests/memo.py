@@ -34,7 +34,7 @@ from conformance.plan.rows import Plan, Row
 from conformance.runner import planted_backends as canary
 from conformance.selfcheck import cells, check_cases
 from conformance.selfcheck import mutants as prove_mutants
-from conformance.sweep.blocks import Order
+from conformance.sweep.blocks import SweepRequest
 from conformance.system.files import read_bytes
 from conformance.verdict import conclude
 from conformance.verdict.conclude import Conclusion
@@ -358,12 +358,12 @@ def _remembering_counts(run: Callable[..., int]) -> Callable[..., int]:
     return _run_planted_backend
 
 
-def _remembering_swept(count: Callable[[Order, str], int]) -> Callable[[Order, str], int]:
+def _remembering_swept(count: Callable[[SweepRequest, str], int]) -> Callable[[SweepRequest, str], int]:
     """Remember how often a planted backend failed in the few calls that every sweep makes of it."""
     memory = _Memory()
 
     @wraps(count)
-    def _count_failures(order: Order, name: str) -> int:
+    def _count_failures(order: SweepRequest, name: str) -> int:
         key = name, order.ways[:1], order.spec, order.digest, order.version
         failures: int = memory[key] if key in memory else memory.keep(key, count(order, name))
         return failures

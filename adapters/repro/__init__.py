@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from conformance.model import Node, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
-from conformance.plan.memory import EDGES, REPEATING, Source, patterns, strides_of, volume_of
+from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -96,7 +96,7 @@ def script(parts: Parts) -> str:
 # ── src ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def words(source: Source) -> str:
+def words(source: TensorSpec) -> str:
     """src's elements in row-major order, as the expression of an array of unsigned integers."""
     code = CODES[WIDTH[source.type]]
     volume = volume_of(source.dims)
@@ -120,7 +120,7 @@ def _repeat(whole: str, times: int, rest: int, volume: int) -> str:
     return whole if times == 1 else f"{whole} * {times}"
 
 
-def has_default_elements(source: Source) -> bool:
+def has_default_elements(source: TensorSpec) -> bool:
     """True if the elements are the default ones, each in a place of its own."""
     return source.bits is None and source.layout not in REPEATING
 
@@ -135,7 +135,7 @@ def _number(type_: str) -> str:
     return f"({word}) ^ {noise}" if fine else word
 
 
-def cycle_of(source: Source, volume: int) -> tuple[list[range | int], int]:
+def cycle_of(source: TensorSpec, volume: int) -> tuple[list[range | int], int]:
     """Return the words that the elements repeat, as words and ranges, and the number of these words."""
     if source.layout in REPEATING or source.bits is None:
         run = patterns(source).tolist()
@@ -156,7 +156,7 @@ class MemoryLayout(NamedTuple):
     size: int
 
 
-def memory_layout(source: Source) -> MemoryLayout | None:
+def memory_layout(source: TensorSpec) -> MemoryLayout | None:
     """Return the layout of a source; None if it is dense and begins at the first word."""
     if source.layout == "dense" or not volume_of(source.dims):
         return None
@@ -170,7 +170,7 @@ def dense(dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(max(length, 1) for length in dims[axis + 1 :]) for axis in range(len(dims)))
 
 
-def memory(source: Source) -> str:
+def memory(source: TensorSpec) -> str:
     """The lines that make `words`, and `memory` where src is not dense."""
     lines = [f"words = {words(source)}"]
     if at := memory_layout(source):
@@ -186,7 +186,7 @@ NUMPY = {
 """A type as NumPy code."""
 
 
-def numpy_array(source: Source) -> str:
+def numpy_array(source: TensorSpec) -> str:
     """src as NumPy code, the words being there."""
     if len(source.dims) > 64:
         raise Unsupported(f"rank:{len(source.dims)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from conformance.model import Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.contents import SPREAD, scramble_of
-from conformance.plan.memory import Source, volume_of
+from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -354,7 +354,7 @@ def step_code(step: RowStep, plan: Blueprint, number: int, graph: int) -> str:
     return f"\nstatic void step_{number}(void) {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
-def runs(source: Source, volume: int) -> str:
+def runs(source: TensorSpec, volume: int) -> str:
     """src's words as runs of consecutive ones: how many, and the array."""
     parts, _ = cycle_of(source, volume)
     told = [f"{{{part.start:#x}, {len(part)}}}" if isinstance(part, range) else f"{{{part:#x}, 1}}" for part in parts]

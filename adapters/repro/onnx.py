@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.model import STRIDED, Declared, Graph, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
-from conformance.plan.memory import Source, volume_of
+from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -202,7 +202,7 @@ def step_code(step: RowStep, name: str, runtime: bool) -> str:
     return "\n".join([*lines, "return words, binding.get_outputs()[0]"])
 
 
-def source_of(source: Source, runtime: bool) -> str:
+def source_of(source: TensorSpec, runtime: bool) -> str:
     """src as NumPy code; of the runtime's dense tensors only the words are wanted."""
     if runtime and source.layout not in STRIDED:
         return "np.array(words)"

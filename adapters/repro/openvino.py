@@ -7,7 +7,7 @@ from math import prod
 from textwrap import indent
 
 from conformance.model import Declared, Graph, Node, Operand, Unsupported
-from conformance.plan.memory import Source
+from conformance.plan.memory import TensorSpec
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -132,7 +132,7 @@ def step_code(step: RowStep, name: str, plugin: bool) -> str:
     return "\n".join(lines)
 
 
-def src_code(source: Source) -> str:
+def src_code(source: TensorSpec) -> str:
     """src in the memory that it lies in, where the library can say so; else its elements in a row."""
     type_, dims = f"ov.Type.{TYPES[source.type]}", list(source.dims)
     at = memory_layout(source) if source.layout in ("offset", "padded", "cropped") else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
-from conformance.plan.memory import Source, volume_of
+from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -45,7 +45,7 @@ def _are_lengths(dims: Iterable[object]) -> bool:
     return all(length is None or (isinstance(length, int) and length >= 0) for length in dims)
 
 
-def _check_source(source: Source) -> None:
+def _check_source(source: TensorSpec) -> None:
     _check(source.type in WIDTH, "type")
     _check(None not in source.dims and _are_lengths(source.dims), "dims")
     _check(volume_of(source.dims) >> 63 == 0, "dims")

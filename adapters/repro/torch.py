@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.model import Unsupported
-from conformance.plan.memory import Source, volume_of
+from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 
 from . import Parts, body, compile_calls, dense, function_calls, memory_layout, script
@@ -43,7 +43,7 @@ def write_script(row: Row, backend: str) -> str:
     return script(Parts(["import torch"], "(ValueError, RuntimeError, OverflowError, TypeError)", LOOK, steps))
 
 
-def src_code(source: Source) -> str:
+def src_code(source: TensorSpec) -> str:
     """src as PyTorch code, of any rank."""
     if source.layout == "reversed":
         raise Unsupported("layout:reversed")

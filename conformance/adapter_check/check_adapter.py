@@ -24,7 +24,7 @@ from ..model import (
     Spec,
 )
 from ..model.types import WIDTH
-from ..plan.memory import Source, strides_of
+from ..plan.memory import TensorSpec, strides_of
 from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
@@ -100,7 +100,7 @@ class _Checks:
         node = Node(self.operation, Operand(shape_type, (len(shape),), values), Operand("bool", (), (False,)))
         graph = Graph(Declared(type_, dims, strides), (node,))
         arriving = () if given else ((shape_type, (len(shape),), shape),)
-        return RowStep(graph, Source(type_, dims, layout, bits, start), arriving, False, (), False)
+        return RowStep(graph, TensorSpec(type_, dims, layout, bits, start), arriving, False, (), False)
 
     def call(self, *arguments: object, **more: object) -> tuple[RowStep, Outcome]:
         task = self.task(*arguments, **more)  # type: ignore[arg-type]

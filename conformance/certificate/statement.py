@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..draw.challenge import NONCE
-from ..evidence.json_forms import CLAIMS, SHA256, Named, OneOf, decode, is_time, misfit
+from ..evidence.json_forms import CLAIMS, SHA256, MapOf, OneOf, decode, is_time, misfit
 from ..evidence.results import Evidence, Refused
 from ..evidence.subject import digest_of_subject
 from ..model import WAIVED, Claims
@@ -61,7 +61,7 @@ _FILE = {"name": _NAME, "digest": _DIGEST}
 _BACKEND = {"name": _NAME, "version": _NAME, "adapter": OneOf((SHA256, type(None)))}
 COMMITMENT_FORM = {
     "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "claims": CLAIMS,
-    "files": Named(SHA256),
+    "files": MapOf(SHA256),
 }  # fmt: skip
 CHALLENGE_FORM = {
     "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "issued": _is_time,

@@ -29,7 +29,7 @@ from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, Refused
 from ..report.badge import describe_run
-from ..runner.run_suite import Order, certify, chosen_rows
+from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..system.exit_codes import FAILS
 from ..system.files import InUse, lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
@@ -95,7 +95,7 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[RecordFile | N
     return asked, commitment
 
 
-def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
+def _certify(args: argparse.Namespace, order: RunRequest, out: Path) -> Evidence:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
     kept = [path.resolve() for path in (args.challenge, signature_of(args.challenge))] if args.challenge else []
 
@@ -108,7 +108,7 @@ def _certify(args: argparse.Namespace, order: Order, out: Path) -> Evidence:
         return out
 
     with closing(progress), report_mistakes(args):
-        return certify(order, folder_of, False, progress.at)
+        return run_suite(order, folder_of, False, progress.at)
 
 
 def _write_statement(

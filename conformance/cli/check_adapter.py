@@ -14,7 +14,7 @@ from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
-from ..run.contain import contain
+from ..run.contain import quiet_backend
 from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, paint, say, wrap
 from .arguments import Usage, check_folder, emit
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         running = _all(args, plan)
         while True:
-            with contain() as notes:
+            with quiet_backend() as notes:
                 check = next(running, None)
             if notes and not printed:
                 printed = True

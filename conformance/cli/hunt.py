@@ -13,7 +13,7 @@ from ..isolate.process.launch import Limits
 from ..load.spec import load_spec
 from ..model import Spec
 from ..report.wording import visible
-from ..run.contain import contain
+from ..run.contain import quiet_backend
 from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, lines, paint, say
 from .arguments import Usage, check_folder, emit, unknown
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args, spec)
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
-        with contain() as notes, ExitStack() as backends:
+        with quiet_backend() as notes, ExitStack() as backends:
             adapter = backends.enter_context(_open(args, args.backend))
             other = backends.enter_context(_open(args, args.differential)) if args.differential else None
             result = hunt(adapter, scope, args.examples, args.seed, other)

@@ -15,7 +15,7 @@ from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
-from ..runner.run_suite import Order, certify
+from ..runner.run_suite import RunRequest, run_suite
 from ..site.publish import COLUMNS, Stale, index, publish, size
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.files import InUse, lock_folder
@@ -75,10 +75,10 @@ def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None
     jobs = 1 if isolation == "none" else args.jobs
     with temporary_folder() as folder:
         progress = Progress(f"running {name}", len(plan.rows))
-        order = Order(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
+        order = RunRequest(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
         try:
             with closing(progress):
-                certify(order, lambda _: folder / "out", tick=progress.at)
+                run_suite(order, lambda _: folder / "out", tick=progress.at)
         except CannotStart as cannot:
             raise Usage(str(cannot), code=CANNOT_START) from None
         except Tampered as tampered:

@@ -22,7 +22,7 @@ from ..load.strict_yaml import require
 from ..model import Claims, Place, Suite, covers, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
-from ..runner.run_suite import ClaimsDiffer, Order, certify, chosen_rows, describe_difference
+from ..runner.run_suite import ClaimsDiffer, RunRequest, chosen_rows, describe_difference, run_suite
 from ..runner.shards import find_shard_gap
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
@@ -89,13 +89,13 @@ class _Folder:
         return self.path
 
 
-def _run(args: argparse.Namespace, plan: Plan, order: Order, folder: _Folder) -> int:
+def _run(args: argparse.Namespace, plan: Plan, order: RunRequest, folder: _Folder) -> int:
     progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
     evidence: Evidence | None = None
     keep = not order.target.filter or args.out is not None or args.resume is not None
     try:
         with closing(progress), report_mistakes(args):
-            evidence = certify(order, folder.claim if keep else None, args.resume is not None, progress.at)
+            evidence = run_suite(order, folder.claim if keep else None, args.resume is not None, progress.at)
         amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
         return conclude_and_report(args, plan, evidence, folder.path, amount, args.partial_ok)
     except Refused as refused:
@@ -188,7 +188,7 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
 # ── what to run ───────────────────────────────────────────────────────────────────────────────────
 
 
-def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False) -> Order:
+def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False) -> RunRequest:
     """Make the order of a run from its options; Usage if they contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.lf):
         raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k and --lf")
@@ -205,7 +205,7 @@ def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False)
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
     drawn = _drawn_calls(args)
-    return Order(
+    return RunRequest(
         backend=args.backend,
         plan=plan,
         target=_target(args, plan),

@@ -19,8 +19,8 @@ from ..isolate.process.launch import Limits
 from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
-from ..run.contain import contain
-from ..sweep.blocks import Block, Order, blocks_of, is_too_large, ways_of
+from ..run.contain import quiet_backend
+from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, ways_of
 from ..sweep.context import Lost, close_backend, identify
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, Results, Writer, clear, header_of, salvage
@@ -72,7 +72,7 @@ def _remove_earlier(args: argparse.Namespace) -> None:
     clear(folder, args.resume)
 
 
-def _count_failures(order: Order, name: str) -> int:
+def _count_failures(order: SweepRequest, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
     small_order = order._replace(backend=f"broken:{name}", domain=_SMALL, ways=order.ways[:1], isolation="none")
     try:
@@ -84,9 +84,9 @@ def _count_failures(order: Order, name: str) -> int:
         close_backend()
 
 
-def _sweep(args: argparse.Namespace, order: Order, spec: Spec) -> Results:
+def _sweep(args: argparse.Namespace, order: SweepRequest, spec: Spec) -> Results:
     canaries = {name: _count_failures(order, name) for name in planted.SWEPT}
-    with contain():
+    with quiet_backend():
         who = identify(order)
     header, path = header_of(order, spec, who, args.shard), _folder(args) / FILE
     due = (block.calls * len(order.ways) for block in _blocks(args, order))
@@ -105,11 +105,11 @@ def _sweep(args: argparse.Namespace, order: Order, spec: Spec) -> Results:
     return writer.close(time.perf_counter() - began, canaries)
 
 
-def _run_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer) -> list[str]:
+def _run_rest(args: argparse.Namespace, order: SweepRequest, who: Any, writer: Writer) -> list[str]:
     """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
     rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", _size(args, order))
-    with closing(progress), contain() as notes, closing(_distribute(args, order, who)(rest)) as tallies:
+    with closing(progress), quiet_backend() as notes, closing(_distribute(args, order, who)(rest)) as tallies:
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(order.ways):
                 raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(order.ways):,}")
@@ -118,7 +118,9 @@ def _run_rest(args: argparse.Namespace, order: Order, who: Any, writer: Writer) 
     return notes
 
 
-def _distribute(args: argparse.Namespace, order: Order, who: Any) -> Callable[[Iterable[Block]], Generator[Tally]]:
+def _distribute(
+    args: argparse.Namespace, order: SweepRequest, who: Any
+) -> Callable[[Iterable[Block]], Generator[Tally]]:
     """Choose what runs the blocks: a cluster, several processes, or this process."""
     run_one = partial(run_block, order, who=who)
     if args.dask:
@@ -129,7 +131,7 @@ def _distribute(args: argparse.Namespace, order: Order, who: Any) -> Callable[[I
 # ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _order(args: argparse.Namespace, spec: Spec) -> Order:
+def _order(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
     for what, names, known in (
         ("operation", args.operation, spec.operations), ("type", args.type, types), ("layout", args.layout, LAYOUTS),
@@ -143,14 +145,14 @@ def _order(args: argparse.Namespace, spec: Spec) -> Order:
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
     if args.dask and args.jobs > 1:
         raise Usage("--jobs is for processes of this machine, --dask for a cluster; give one of them")
-    return Order(
+    return SweepRequest(
         args.backend, domain, ways_of(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
         isolation_of(args.backend, args.isolation), Limits(seconds=args.timeout, memory=args.memory << 20),
         args.spec.resolve() if args.spec else None, spec.digest,
     )  # fmt: skip
 
 
-def _blocks(args: argparse.Namespace, order: Order) -> Iterator[Block]:
+def _blocks(args: argparse.Namespace, order: SweepRequest) -> Iterator[Block]:
     blocks = blocks_of(order.domain)
     if not args.shard:
         return blocks
@@ -158,7 +160,7 @@ def _blocks(args: argparse.Namespace, order: Order) -> Iterator[Block]:
     return islice(blocks, int(number) - 1, None, int(count))
 
 
-def _size(args: argparse.Namespace, order: Order) -> int:
+def _size(args: argparse.Namespace, order: SweepRequest) -> int:
     if not args.shard:
         return order.domain.size * len(order.ways)
     return sum(block.calls for block in _blocks(args, order)) * len(order.ways)
@@ -171,7 +173,7 @@ def _folder(args: argparse.Namespace) -> Path:
 # ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _announce(args: argparse.Namespace, order: Order) -> None:
+def _announce(args: argparse.Namespace, order: SweepRequest) -> None:
     if args.json:
         return
     ways = count_noun(len(order.ways), "way")

@@ -24,7 +24,7 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Named:
+class MapOf:
     """An object whose keys are free and whose values all have one form."""
 
     form: Any
@@ -70,7 +70,7 @@ def _compare(value: Any, form: Form) -> Misfit | None:
         fits = any(_compare(value, one) is None for one in form.forms)
     elif isinstance(form, dict) and isinstance(value, dict):
         return _compare_object(value, form)
-    elif isinstance(form, Named) and isinstance(value, dict):
+    elif isinstance(form, MapOf) and isinstance(value, dict):
         return _compare_parts(value.items(), repeat(form.form))
     elif isinstance(form, list) and isinstance(value, list):
         return _compare_parts(enumerate(value), repeat(form[0]))
@@ -148,7 +148,7 @@ def decode(text: str, twice: bool = True) -> Any:
 # ── the records of results.jsonl ──────────────────────────────────────────────────────────────────
 
 _KIND = frozenset(("tensor", "rejected", "unsupported", "crash", "timeout", "error", "none"))
-_VERDICTS = Named(frozenset(VERDICTS))
+_VERDICTS = MapOf(frozenset(VERDICTS))
 _WORDS = [str]
 _TEXT = OneOf(TEXT)
 CONTENT = re.compile("[0-9a-f]{16}")
@@ -186,19 +186,19 @@ CLAIMS: Form = {"operations": _WORDS, "leaves_out": _WORDS, "answers_special_zer
 HEADER: Form = {
     "record": frozenset(("header",)),
     "format": str,
-    "suite": {"version": str, "digest": str, "documents": Named(str)},
-    "backend": {"name": str, "version": str, "adapter": str, "detail": Named(str), "digest": _TEXT},
+    "suite": {"version": str, "digest": str, "documents": MapOf(str)},
+    "backend": {"name": str, "version": str, "adapter": str, "detail": MapOf(str), "digest": _TEXT},
     "claims": CLAIMS,
     "target": {
         "operations": _WORDS, "documents": _WORDS, "types": _WORDS, "select": _TEXT, "large": bool,
         "require": _WORDS, "shard": OneOf((SHARD, type(None))), "lf?": str,
     },
-    "environment": Named(str),
+    "environment": MapOf(str),
     "started": is_time,
     "by?": str,
     "isolation?": frozenset(("worker", "case", "none")),
     "waivers?": [_WAIVER],
-    "folders?": Named(str),
+    "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": SMALL},
     "shards?": [{"shard": SHARD, "started": is_time}],
     "drawn?": {"seed": SMALL, "calls": SMALL},
@@ -221,16 +221,16 @@ ROW: Form = {
 FOOTER: Form = {
     "record": frozenset(("footer",)),
     "rows": SMALL,
-    "verdicts": Named(SMALL),
+    "verdicts": MapOf(SMALL),
     "digest": str,
     "header": str,
     "notes": _WORDS,
-    "canaries": Named(SMALL),
+    "canaries": MapOf(SMALL),
     "seconds": Number(0, 1e9),
-    "milliseconds?": Named(SMALL),
+    "milliseconds?": MapOf(SMALL),
     "resumed?": SMALL,
     "drawn?": {"calls": SMALL, "failures": SMALL},
-    "subject?": Named(SHA256),
+    "subject?": MapOf(SHA256),
     "unnamed_code?": bool,
     "seal": str,
 }

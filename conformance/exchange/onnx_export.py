@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import Declared, Graph, Node
-from ..plan.memory import Image, patterns
+from ..plan.memory import GuardedBuffer, patterns
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .choose import Choice, Chosen, Program, Reasons, choose, dims_of_outputs
@@ -156,7 +156,7 @@ def _inputs(step: RowStep) -> Iterator[_Tensor]:
             yield _Tensor(_shape_name(graph, k), "INT64", shape.tensor.dims, _as_s64(shape))
 
 
-def _as_s64(shape: Image) -> bytes:
+def _as_s64(shape: GuardedBuffer) -> bytes:
     return shape.tensor.array().astype("<i8").tobytes()
 
 

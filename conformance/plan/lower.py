@@ -10,7 +10,7 @@ import numpy as np
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
-from .memory import Source, strides_of, volume_of
+from .memory import TensorSpec, strides_of, volume_of
 from .steps import GREAT, RowStep, StepMeaning, due_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
     case = row.case
     if volume_of(step.src) >= GREAT and not case.large and case.start is None:
         start = 0  # cases of the same dims share the image
-    source = Source(_src_type(row, step), step.src, step.layout, step.bits, start)
+    source = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
     shapes = tuple((row.shape_type, _shape_dims(row, shape), shape) for shape in step.shapes)
     if row.given != "runtime":
         shapes = ()

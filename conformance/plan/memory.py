@@ -15,8 +15,8 @@ from ..model.types import WIDTH, dtype_of
 from .contents import EDGES, Words, default_words, edge_words
 
 __all__ = [
-    "EDGES", "GUARD", "HUGE", "REPEATING", "Image", "Source", "are_equal", "digest_of", "dims_error", "has_no_memory",
-    "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
+    "EDGES", "GUARD", "HUGE", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of", "dims_error",
+    "has_no_memory", "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
 ]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
@@ -33,7 +33,7 @@ REPEATING = ("broadcast", "broadcast-middle", "broadcast-last", "overlapping")
 """Layouts in which several elements lie in one place."""
 
 
-class Source(NamedTuple):
+class TensorSpec(NamedTuple):
     """The elements of a tensor to be made, and their layout in memory."""
 
     type: str
@@ -50,7 +50,7 @@ def digest_of(elements: bytes | memoryview) -> str:
 
 
 @dataclass(eq=False)
-class Image:
+class GuardedBuffer:
     """A tensor ready for a call, a copy of its memory, and its elements in row-major order."""
 
     tensor: Tensor
@@ -146,7 +146,7 @@ def volume_of(dims: tuple[int, ...]) -> int:
     return math.prod(dims)
 
 
-def patterns(source: Source) -> Words:
+def patterns(source: TensorSpec) -> Words:
     """Return the elements of a source as unsigned integers, flat, in row-major order."""
     volume = volume_of(source.dims)
     if source.layout not in REPEATING or not volume:
@@ -158,7 +158,7 @@ def patterns(source: Source) -> Words:
     return view.reshape(-1)
 
 
-def _words(source: Source, size: int) -> Words:
+def _words(source: TensorSpec, size: int) -> Words:
     """Return the first elements of a source that lie in places of their own."""
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     if source.bits is None:
@@ -170,7 +170,7 @@ def _words(source: Source, size: int) -> Words:
     return np.resize(np.array([int(word, 16) for word in source.bits.split()], kind), size)
 
 
-def image_of(source: Source) -> Image:
+def image_of(source: TensorSpec) -> GuardedBuffer:
     """Lay out a source in memory of its own, between guards."""
     width = WIDTH[source.type]
     flat = patterns(source)
@@ -178,29 +178,29 @@ def image_of(source: Source) -> Image:
     if source.layout == "dense" and 0 < flat.nbytes < HUGE:  # nearly all are like this
         elements = flat.tobytes()
         before = _GUARDS + elements + _GUARDS
-        return Image(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
     below, above = 0, flat.nbytes - width
     if source.layout in STRIDED:
         below, above = reach_of(source.dims, strides)
     offset = GUARD + below + (3 * width if source.layout == "offset" else 0)
     if not flat.size:
         memory = bytearray([_MARK]) * (2 * GUARD)
-        return Image(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
     memory = bytearray([_MARK]) * (offset + above + width + GUARD)
     if flat.nbytes >= HUGE and source.layout == "dense":
         memory[offset : offset + flat.nbytes] = flat.view(np.uint8).data
         before = bytes(memory)
         tensor = Tensor(source.type, source.dims, strides, memory, offset)
-        return Image(tensor, before, memoryview(before)[offset : offset + flat.nbytes])
+        return GuardedBuffer(tensor, before, memoryview(before)[offset : offset + flat.nbytes])
     elements = flat.tobytes()
     if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements
     else:
         np.ndarray(source.dims, flat.dtype, memory, offset, strides)[...] = flat.reshape(source.dims)
-    return Image(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
+    return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
 
 
-def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> Image:
+def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:
     """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
     row = np.array(values, dtype=dtype_of(type_))
     width, apart, count = row.itemsize, abs(step), row.size
@@ -208,4 +208,4 @@ def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step
     strides = tuple(stride * step for stride in strides_of(dims, "dense", width))
     offset = GUARD + (width * apart * max(count - 1, 0) if step < 0 else 0)
     np.ndarray(count, row.dtype, memory, offset, width * step)[...] = row.ravel()
-    return Image(Tensor(type_, dims, strides, memory, offset), bytes(memory), row.tobytes())
+    return GuardedBuffer(Tensor(type_, dims, strides, memory, offset), bytes(memory), row.tobytes())

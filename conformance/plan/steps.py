@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..model import Graph, Meaning
-from .memory import Image, Source, dims_error, image_of, shape_image, volume_of
+from .memory import GuardedBuffer, TensorSpec, dims_error, image_of, shape_image, volume_of
 
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
@@ -29,19 +29,19 @@ class StepMeaning(NamedTuple):
     documents: tuple[str, ...]
 
 
-class Due(NamedTuple):
+class ExpectedAnswer(NamedTuple):
     """The answer that every document asks for: the elements of src under these dims."""
 
     dims: tuple[int, ...]
     documents: tuple[str, ...]
 
 
-def due_of(meanings: Sequence[StepMeaning]) -> Due | None:
+def due_of(meanings: Sequence[StepMeaning]) -> ExpectedAnswer | None:
     """Return the answer that every document asks for; None if one of them asks for another, or for none."""
     dims: Any = meanings[0].meaning.dst
     if any(meaning.kind != "legal" or meaning.dst != dims for meaning, _ in meanings) or dims_error(dims):
         return None
-    return Due(dims, tuple(chain.from_iterable(documents for _, documents in meanings)))
+    return ExpectedAnswer(dims, tuple(chain.from_iterable(documents for _, documents in meanings)))
 
 
 @dataclass(eq=False)
@@ -49,7 +49,7 @@ class RowStep:
     """One call of a row."""
 
     graph: Graph
-    source: Source
+    source: TensorSpec
     shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]
     """Shapes that arrive with run: type, dims, values."""
     may_overwrite: bool
@@ -57,7 +57,7 @@ class RowStep:
     large: bool
     shape_step: int = 1
     """The distance in memory between two entries of a shape, in entries."""
-    due: Due | None = None
+    due: ExpectedAnswer | None = None
     """`due_of` the meanings, which steps of all types share; None: the judge looks at every answer."""
 
     @property
@@ -66,7 +66,7 @@ class RowStep:
         return volume_of(self.source.dims) >= GREAT
 
     @cached_property
-    def src(self) -> Image:
+    def src(self) -> GuardedBuffer:
         """src in memory, shared by all steps with the same source."""
         if self.large:
             return image_of(self.source)
@@ -85,6 +85,6 @@ class RowStep:
             self.__dict__.pop("src", None)
 
     @cached_property
-    def arriving(self) -> tuple[Image, ...]:
+    def arriving(self) -> tuple[GuardedBuffer, ...]:
         """The shapes that arrive with run, in memory."""
         return tuple(_shape_image(*shape, self.shape_step) for shape in self.shapes)

@@ -9,13 +9,13 @@ from typing import cast
 from ..isolate.backend import run_in_parallel, run_rows
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
-from ..runner.run_suite import Order
+from ..runner.run_suite import RunRequest
 
 
 class RowCalls:
     """Calls rows on a backend, with the limits of `conformance run` on hangs and on lost time."""
 
-    def __init__(self, order: Order, adapter: Adapter, claims: Claims) -> None:
+    def __init__(self, order: RunRequest, adapter: Adapter, claims: Claims) -> None:
         self._order, self._adapter, self._claims = order, adapter, claims
         self._next: deque[Row] = deque()
         self._running = self._run_next()

@@ -18,10 +18,10 @@ from ..isolate.backend import process_notes
 from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
 from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
-from ..run.contain import contain, remove_places
+from ..run.contain import quiet_backend, remove_places
 from ..run.row import result_without_call
 from ..runner import planted_backends as canary
-from ..runner.run_suite import BackendSetup, Order, note_after_hangs
+from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
@@ -55,7 +55,7 @@ class SessionConclusion:
     """The results of a session and what they show."""
 
     def __init__(
-        self, config: pytest.Config, order: Order, adapter: Adapter, setup: BackendSetup, wanted: list[Row],
+        self, config: pytest.Config, order: RunRequest, adapter: Adapter, setup: BackendSetup, wanted: list[Row],
         names_rows: bool,
     ) -> None:  # fmt: skip
         self.config, self.order, self.adapter, self.setup = config, order, adapter, setup
@@ -81,7 +81,7 @@ class SessionConclusion:
         """Run the planted backends, conclude, write what --conformance-out asks for, and return the exit code."""
         if self.rejected:
             return 0  # the session ends with a usage error
-        with contain(), keep_warning_filters_out():
+        with quiet_backend(), keep_warning_filters_out():
             caught = canary.count_failures(self.order.plan, self.order.isolation, self.order.limits)
             drawn = self._run_drawn_rows()
         close_backend(self.adapter)  # before anything is written: a backend that still runs could change it

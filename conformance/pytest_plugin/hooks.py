@@ -47,8 +47,8 @@ from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline, pair_row
 from ..run.confirm import AFTER_HANGS
-from ..run.contain import contain
-from ..runner.run_suite import BackendSetup, ClaimsDiffer, Order, check_backend, load_waivers
+from ..run.contain import quiet_backend
+from ..runner.run_suite import BackendSetup, ClaimsDiffer, RunRequest, check_backend, load_waivers
 from ..system.files import InUse, lock_folder
 from ..system.terminal import plain
 from ..verdict.standing import in_target
@@ -75,7 +75,7 @@ def register(config: pytest.Config) -> None:
         named = selection.select_named_rows(plan, config, layers(cases, cases_folder()))
         order = order_of(config, plan, target, (spec, cases))
         waivers = load_waivers(order)  # before anything is started
-        with contain():
+        with quiet_backend():
             adapter = open_backend(order.backend, order.isolation, order.limits)
             try:
                 session = ConformanceSession(config, order, named, adapter, check_backend(order, adapter, waivers))
@@ -124,7 +124,12 @@ class ConformanceSession:
     """The suite's part in a session: one backend, the rows to run, and their results."""
 
     def __init__(
-        self, config: pytest.Config, order: Order, named: frozenset[str] | None, adapter: Adapter, setup: BackendSetup
+        self,
+        config: pytest.Config,
+        order: RunRequest,
+        named: frozenset[str] | None,
+        adapter: Adapter,
+        setup: BackendSetup,
     ) -> None:
         self.config, self.order, self.named, self.adapter, self.setup = config, order, named, adapter, setup
         self.plan, self.target, self.claims, self.backend = order.plan, order.target, setup.claims, order.backend

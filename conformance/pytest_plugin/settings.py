@@ -28,18 +28,18 @@ from ..hunt.write_drawn import write_drawn
 from ..isolate.backend import Isolation, isolation_of
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..plan.rows import Plan
-from ..runner.run_suite import Order
+from ..runner.run_suite import RunRequest
 
 Value = TypeVar("Value")
 
 
-def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[Path | None, Path | None]) -> Order:
+def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[Path | None, Path | None]) -> RunRequest:
     """Return the order for `certify`; Usage if an option or the configuration cannot be carried out."""
     backend = config.option.conformance_adapter
     claims = _read_file_name(config, "claims")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
     timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
-    return Order(
+    return RunRequest(
         backend=backend,
         plan=plan,
         target=target,
@@ -58,7 +58,7 @@ def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[P
     )
 
 
-def limit_words(order: Order) -> list[str]:
+def limit_words(order: RunRequest) -> list[str]:
     """Return the options for the isolation and the limits, where they are not the usual ones."""
     options: dict[str, str] = {"isolation": order.isolation} if order.isolation != isolation_of(order.backend) else {}
     options |= {name: str(value).removesuffix(".0") for name, value in limits_of(order.limits).items()}

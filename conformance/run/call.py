@@ -11,7 +11,7 @@ import numpy as np
 
 from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH, dtype_of, name_of
-from ..plan.memory import HUGE, Image, dims_error, has_no_memory
+from ..plan.memory import HUGE, GuardedBuffer, dims_error, has_no_memory
 from ..plan.steps import RowStep
 from ..system.text import cut
 from .contain import remove_places
@@ -96,7 +96,7 @@ def rejection_outcome(rejected: Rejected) -> Outcome:
     return Outcome("rejected", stage=stage, message=message_text(message))
 
 
-def _answer_outcome(answer: Any, src: Image) -> Outcome:
+def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     """Return the outcome of an answer: an error if it is no tensor."""
     type_ = named_type(answer)
     if isinstance(type_, Exception):
@@ -131,7 +131,7 @@ def _type_of(dtype: np.dtype[Any]) -> str | Exception:
     return name if name in WIDTH else TypeError(f"run returned an array of {dtype}, which is no element type")
 
 
-def shares_src(answer: Any, src: Image) -> bool:
+def shares_src(answer: Any, src: GuardedBuffer) -> bool:
     """True if an answer lies in the memory of src, here or in the process that gave it."""
     if not isinstance(answer, np.ndarray):
         return bool(answer.shares_src or answer.memory is src.tensor.memory)
@@ -154,7 +154,7 @@ def elements_of(answer: Any) -> bytes | memoryview:
     return view.tobytes()
 
 
-def _faults(step: RowStep, src: Image, arriving: tuple[Image, ...]) -> tuple[str, ...]:
+def _faults(step: RowStep, src: GuardedBuffer, arriving: tuple[GuardedBuffer, ...]) -> tuple[str, ...]:
     """Name the memory that the call changed and may not change, and restore it for the next call."""
     faults = []
     if src.touched:
@@ -170,7 +170,7 @@ def _faults(step: RowStep, src: Image, arriving: tuple[Image, ...]) -> tuple[str
     return tuple(faults)
 
 
-def _is_outside_intact(src: Image) -> bool:
+def _is_outside_intact(src: GuardedBuffer) -> bool:
     """True if nothing but elements of src changed, so that the memory around them is as it was."""
     tensor = src.tensor
     if not src.elements or len(tensor.memory) != len(src.before):

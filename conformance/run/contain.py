@@ -22,7 +22,7 @@ def remove_places(text: str) -> str:
 
 
 @contextlib.contextmanager
-def contain() -> Iterator[list[str]]:
+def quiet_backend() -> Iterator[list[str]]:
     """Keep what a backend prints out of our output, and keep the working directory.
 
     At the end the list holds a note on each of these that happened.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model import Differing, Meaning, Outcome
 from ..model.types import WIDTH
-from ..plan.memory import GUARD, Source, are_equal, volume_of
+from ..plan.memory import GUARD, TensorSpec, are_equal, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,7 +34,7 @@ _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 def compare(
     outcome: Outcome,
     meaning: Meaning,
-    source: Source,
+    source: TensorSpec,
     elements: bytes | memoryview,
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Diagnosis | None:
@@ -72,7 +72,7 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
 
 
 def diagnose_elements(
-    source: Source, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()
+    source: TensorSpec, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()
 ) -> Diagnosis:
     """Name the way in which the elements differ."""
     if len(got) < len(want):
@@ -122,7 +122,7 @@ def _find_stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) 
     return "stale: an earlier answer" if any(got == old and old for old in earlier) else None
 
 
-def _find_move(source: Source, want: Bits, got: Bits) -> str | None:
+def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
     if _are_equal_values(source.type, want, got):
         return None
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
@@ -144,7 +144,7 @@ def _find_move(source: Source, want: Bits, got: Bits) -> str | None:
     return None
 
 
-def _as_if_dense(source: Source, got: Bits) -> bool:
+def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     """True if the answer is src's memory read in a row, as if src had no strides or no offset."""
     from ..plan.memory import image_of  # the memory as it was; rare, so made again
 

@@ -20,7 +20,7 @@ from ..model import (
     Verdict,
     worst,
 )
-from ..plan.memory import Image, Source
+from ..plan.memory import GuardedBuffer, TensorSpec
 from .diagnose import Diagnosis, compare, wrong_dims
 
 Column = Kind | Literal["capacity", "no room"]
@@ -70,8 +70,8 @@ _OBSERVED, _NOT_CLAIMED = Judgement(OBSERVED), Judgement(NOT_CLAIMED)
 def judge(
     outcome: Outcome,
     meaning: Meaning,
-    source: Source,
-    src: Image,
+    source: TensorSpec,
+    src: GuardedBuffer,
     left_out: Collection[str],
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Judgement:
@@ -95,7 +95,7 @@ def judge(
     return RIGHT if meaning.kind == "legal" else _OBSERVED
 
 
-def _shows_nothing(outcome: Outcome, source: Source, left_out: Collection[str]) -> bool:
+def _shows_nothing(outcome: Outcome, source: TensorSpec, left_out: Collection[str]) -> bool:
     """True if an outcome is held against nobody where the call has facets that are left out."""
     if outcome.kind == "tensor":
         return outcome.type != source.type or f"type:{source.type}" in left_out
@@ -124,7 +124,12 @@ def deciding_step(by_document: Iterable[Sequence[Verdict]]) -> int:
 
 
 def verdict_of_record(
-    outcome: Outcome, content: str | None, meaning: Meaning, source: Source, src: Image, left_out: Collection[str]
+    outcome: Outcome,
+    content: str | None,
+    meaning: Meaning,
+    source: TensorSpec,
+    src: GuardedBuffer,
+    left_out: Collection[str],
 ) -> Verdict:
     """Return the verdict of `judge` from what the evidence holds: an outcome, and the digest of its content."""
     if outcome.faults:

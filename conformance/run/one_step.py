@@ -13,7 +13,7 @@ import numpy as np
 
 from ..model import Adapter, Outcome, Result, Tensor, Verdict
 from ..model.types import WIDTH, dtype_of
-from ..plan.memory import Image, digest_of, strides_of
+from ..plan.memory import GuardedBuffer, digest_of, strides_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .call import arguments_of, conclude_call, shares_src
@@ -77,7 +77,7 @@ def _is_due(step: RowStep, dims: tuple[int, ...], answer: Any) -> bool:
     return not src.touched and not (step.shapes and any(shape.touched for shape in step.arriving))
 
 
-def _is_dense(answer: Tensor, dims: tuple[int, ...], src: Image) -> bool:
+def _is_dense(answer: Tensor, dims: tuple[int, ...], src: GuardedBuffer) -> bool:
     """True if a tensor has these dims, and the elements of src one after another in memory of its own."""
     given, strides = answer.dims, answer.strides
     memory: object = answer.memory

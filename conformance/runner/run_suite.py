@@ -24,7 +24,7 @@ from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS
-from ..run.contain import contain, remove_places, stay_in
+from ..run.contain import quiet_backend, remove_places, stay_in
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
 from ..verdict import waive
@@ -42,7 +42,7 @@ Tick = Callable[[int, str, int], None]
 
 
 @dataclass(frozen=True)
-class Order:
+class RunRequest:
     """The rows to run, the backend, and the way to run them."""
 
     backend: str
@@ -76,8 +76,11 @@ class ClaimsDiffer(Exception):
     """The backend does not claim what a certifier pinned."""
 
 
-def certify(
-    order: Order, out: Callable[[str], Path] | None, resume: bool = False, tick: Tick = lambda ran, case, failed: None
+def run_suite(
+    order: RunRequest,
+    out: Callable[[str], Path] | None,
+    resume: bool = False,
+    tick: Tick = lambda ran, case, failed: None,
 ) -> Evidence:
     """Run an order, write its results, and return what was written.
 
@@ -87,7 +90,7 @@ def certify(
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
     waivers = load_waivers(order)  # before anything is started
     here, me = os.getcwd(), os.getpid()
-    with contain() as notes:
+    with quiet_backend() as notes:
         with use_backend(order.backend, order.isolation, order.limits) as adapter:
             stay_in(here, notes)
             planted_failures = canary.count_failures(order.plan, order.isolation, order.limits, out is None)
@@ -169,12 +172,12 @@ class BackendSetup:
         return waive.apply_waivers(result, row, self.waivers, self.today, self.blamer)
 
 
-def load_waivers(order: Order) -> list[waive.Waiver]:
+def load_waivers(order: RunRequest) -> list[waive.Waiver]:
     """Load the waivers of an order, for any backend; Malformed if the file cannot be used."""
     return waive.load_all(order.waivers, order.plan) if order.waivers else []
 
 
-def check_backend(order: Order, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
+def check_backend(order: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
     """Compare the backend's claims with those that are pinned, choose its waivers and make the header.
 
     Raises ClaimsDiffer, or Malformed if a waiver cannot be compared with its version.
@@ -217,7 +220,9 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     return done
 
 
-def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Result]) -> Generator[tuple[Row, Result]]:
+def _run_in_order(
+    order: RunRequest, adapter: Adapter, claims: Claims, done: list[Result]
+) -> Generator[tuple[Row, Result]]:
     """Yield one result a row of the plan, in its order: done before, called now, or not called."""
     rows = order.plan.rows
     yield from zip(rows, done, strict=False)
@@ -235,7 +240,7 @@ def _run_in_order(order: Order, adapter: Adapter, claims: Claims, done: list[Res
         yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
 
 
-def _worker_setup(order: Order, adapter: Adapter, claims: Claims) -> WorkerSetup:
+def _worker_setup(order: RunRequest, adapter: Adapter, claims: Claims) -> WorkerSetup:
     from ..isolate.parallel.dask_run import WorkerSetup
 
     return WorkerSetup(
@@ -244,12 +249,12 @@ def _worker_setup(order: Order, adapter: Adapter, claims: Claims) -> WorkerSetup
     )  # fmt: skip
 
 
-def chosen_rows(order: Order) -> list[bool]:
+def chosen_rows(order: RunRequest) -> list[bool]:
     """Say of each row of the plan whether an order runs it."""
     return [_is_chosen(order, number, row) for number, row in enumerate(order.plan.rows)]
 
 
-def _is_chosen(order: Order, number: int, row: Row) -> bool:
+def _is_chosen(order: RunRequest, number: int, row: Row) -> bool:
     if order.target.shard and not in_shard(number, order.target.shard):
         return False
     every = Claims((row.operation,))

@@ -44,7 +44,7 @@ MOST_CHOSEN = 5
 """Backends that can be chosen to stand side by side."""
 
 
-class Done(NamedTuple):
+class CaseOutcome(NamedTuple):
     """The worst verdict of a case's rows that say something of a backend, and the backend's answers there, if any."""
 
     word: Verdict
@@ -54,7 +54,7 @@ class Done(NamedTuple):
 class Group(NamedTuple):
     """Backends that did the same with a case."""
 
-    done: Done
+    done: CaseOutcome
     backends: list[tuple[str, int, int]]
     """The name, the rows with that verdict, and all rows of each."""
     everyone: bool
@@ -288,11 +288,13 @@ def _number_groups(names: Sequence[str], groups: Sequence[Group]) -> Cells:
     return Cells(";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names))
 
 
-def _summarize_case(rows: Sequence[RowResult]) -> Done:
+def _summarize_case(rows: Sequence[RowResult]) -> CaseOutcome:
     word = worst([result.worst for result in rows if result.worst not in _MUTE] or [result.worst for result in rows])
     if word in _MUTE:
-        return Done(word, ())
-    return Done(word, tuple(sorted({_format_without_message(result) for result in rows if result.worst == word})))
+        return CaseOutcome(word, ())
+    return CaseOutcome(
+        word, tuple(sorted({_format_without_message(result) for result in rows if result.worst == word}))
+    )
 
 
 def _format_without_message(result: RowResult) -> str:

@@ -21,7 +21,7 @@ _MOST = 1 << 62
 """No product of lengths in a domain may be larger: they are counted in 64 bits."""
 
 
-class Way(NamedTuple):
+class CallVariant(NamedTuple):
     """One way in which a call can be made."""
 
     operation: str
@@ -61,12 +61,12 @@ class Block(NamedTuple):
         return 2 * self.shapes * self.srcs
 
 
-class Order(NamedTuple):
+class SweepRequest(NamedTuple):
     """A sweep that was asked for: all that a process needs to know to make the calls of a block."""
 
     backend: str
     domain: Domain
-    ways: tuple[Way, ...]
+    ways: tuple[CallVariant, ...]
     isolation: Isolation = "none"
     limits: Limits = DEFAULT_LIMITS
     spec: Path | None = None
@@ -78,10 +78,10 @@ class Order(NamedTuple):
 
 def ways_of(
     spec: Spec, operations: Sequence[str] = (), types: Sequence[str] = (), layouts: Sequence[Layout] = ("dense",)
-) -> tuple[Way, ...]:
+) -> tuple[CallVariant, ...]:
     """List the ways in which the chosen operations can be called with the chosen types and layouts."""
     return tuple(
-        Way(operation.id, given, shape_type, type_, layout)
+        CallVariant(operation.id, given, shape_type, type_, layout)
         for operation in spec.operations.values()
         if not operations or operation.id in operations
         for given in operation.given

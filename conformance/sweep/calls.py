@@ -11,7 +11,7 @@ import numpy as np
 from ..meaning.domain import Lengths
 from ..model import Adapter, Declared, Given, Graph, Node, Operand, Rejected, Tensor
 from ..model.types import dtype_of
-from ..plan.memory import Image, shape_image
+from ..plan.memory import GuardedBuffer, shape_image
 
 Want = Any
 """The dims that are due, None where an answer is not due, or LOOK."""
@@ -42,14 +42,14 @@ def nodes_of(operation: str, given: Given, shape_type: str, shapes: tuple[Length
 
 
 @lru_cache(4)
-def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[Image]:
+def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[GuardedBuffer]:
     """Put shapes into memory."""
     return [shape_image(shape_type, (len(shape),), shape) for shape in shapes]
 
 
 def call_each(
     adapter: Adapter, src: Declared, nodes: Sequence[tuple[Node, ...]], arguments: Sequence[ShapeArguments],
-    wants: Sequence[Want], image: Image, look: Look,
+    wants: Sequence[Want], image: GuardedBuffer, look: Look,
 ) -> None:  # fmt: skip
     """Make calls of one src, and `look` at those that do not go as they should.
 

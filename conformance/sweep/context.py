@@ -14,7 +14,7 @@ from ..load.spec import load_spec
 from ..meaning.clauses import Clauses, compile_clauses
 from ..meaning.contract import Contract, contracts
 from ..model import Adapter, Claims, Identity, Isolated, Operation, Spec
-from .blocks import Order
+from .blocks import SweepRequest
 
 
 class Lost(Exception):
@@ -24,7 +24,7 @@ class Lost(Exception):
 class Context:
     """Whatever is needed to call the blocks of an order."""
 
-    def __init__(self, order: Order, adapter: Adapter) -> None:
+    def __init__(self, order: SweepRequest, adapter: Adapter) -> None:
         self.order, self.adapter = order, adapter
         self.spec = _load_spec(order.spec)
         if order.digest and order.digest != self.spec.digest:
@@ -56,7 +56,7 @@ _kept: list[Context] = []
 
 
 @contextmanager
-def context_of(order: Order) -> Iterator[Context]:
+def context_of(order: SweepRequest) -> Iterator[Context]:
     """Give the context of an order to one thread; the backend stays open until `close_backend` or another order."""
     with _LOCK:
         if not _kept or _kept[0].order != order:
@@ -65,7 +65,7 @@ def context_of(order: Order) -> Iterator[Context]:
         yield _kept[0]
 
 
-def identify(order: Order) -> tuple[Identity, Claims]:
+def identify(order: SweepRequest) -> tuple[Identity, Claims]:
     """Return who is swept, as the backend in this process says."""
     with context_of(order) as context:
         return context.identity, context.claims

@@ -19,10 +19,10 @@ from ..hunt.write_case import call_case, case_text
 from ..meaning.domain import Lengths
 from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
 from ..model.types import WIDTH
-from ..plan.memory import Image, Source, image_of, strides_of
+from ..plan.memory import GuardedBuffer, TensorSpec, image_of, strides_of
 from ..plan.rows import Row, row_of
 from ..run.row import run_row
-from .blocks import Block, Order, Way
+from .blocks import Block, CallVariant, SweepRequest
 from .calls import LOOK, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
 from .context import Context, Lost, context_of
 from .replay import replay
@@ -34,7 +34,7 @@ _IN_A_ROW, _IN_A_BLOCK = 10, 50
 Call = tuple[Lengths, Lengths, bool]
 
 
-def run_block(order: Order, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
+def run_block(order: SweepRequest, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
     """Run one block, in whatever process this is called; Lost if the backend there is not `who`."""
     with context_of(order) as context:
         if who is not None and who != (context.identity, context.claims):
@@ -46,10 +46,10 @@ def run_block(order: Order, block: Block, who: tuple[Identity, Claims] | None = 
 class _Source(NamedTuple):
     """The calls of one src in one way."""
 
-    way: Way
-    source: Source
-    image: Image
-    shapes: Sequence[Image]
+    way: CallVariant
+    source: TensorSpec
+    image: GuardedBuffer
+    shapes: Sequence[GuardedBuffer]
     """The shapes that are passed when the calls run; empty where they are attributes."""
     left_out: frozenset[str]
     """The facets of these calls that the backend does not claim."""
@@ -108,7 +108,7 @@ class BlockRun:
             wants[src][flag * self.block.shapes + at] = LOOK
         return wants
 
-    def _count(self, way: Way, tables: Sequence[tuple[Table, tuple[str, ...]]]) -> None:
+    def _count(self, way: CallVariant, tables: Sequence[tuple[Table, tuple[str, ...]]]) -> None:
         """Count the calls of a way as if each went as it should."""
         claimed = way.operation in self.context.claims.operations
         for table, documents in tables:
@@ -119,7 +119,7 @@ class BlockRun:
                 counts = good if claimed else Counter({NOT_CLAIMED: sum(numbers)})
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
-    def _call(self, way: Way, wants: list[list[Want]]) -> None:
+    def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
         """Make every call of a way."""
         nodes = nodes_of(way.operation, way.given, way.shape_type, self.shapes)
         shapes = shape_images(way.shape_type, self.shapes) if way.given == "runtime" else []
@@ -131,7 +131,7 @@ class BlockRun:
             wants = [[LOOK] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.order.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
-            source = Source(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
+            source = TensorSpec(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             image = image_of(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
             of_src = _Source(way, source, image, shapes, left_out, first + number * len(nodes))
@@ -159,7 +159,7 @@ class BlockRun:
         if isinstance(error, TimedOut):
             self._limit_waiting(calls.first + number, way, call)
 
-    def _correct(self, way: Way, call: Call, row: Row, result: Result) -> None:
+    def _correct(self, way: CallVariant, call: Call, row: Row, result: Result) -> None:
         """Replace the verdicts that were counted in advance by those of the judge, and keep a failure."""
         for judged in row.steps[0].meanings:
             usual = OBSERVED if judged.meaning.kind == "unspecified" else PASS
@@ -170,7 +170,7 @@ class BlockRun:
         if is_failure(result):
             self._keep(way, call, row, result)
 
-    def _keep(self, way: Way, call: Call, row: Row, result: Result) -> None:
+    def _keep(self, way: CallVariant, call: Call, row: Row, result: Result) -> None:
         """Count a failure, and keep its example if it is the smallest so far."""
         src, shape, special_zero = call
         size = (
@@ -190,7 +190,7 @@ class BlockRun:
         }
         self._failures[group] = Failure(known.calls + 1 if known else 1, size, example)
 
-    def _limit_waiting(self, place: int, way: Way, call: Call) -> None:
+    def _limit_waiting(self, place: int, way: CallVariant, call: Call) -> None:
         """Give the sweep up if too many calls, the last of them at that place, were not answered in time."""
         self._late.append(place)
         last = self._late[-_IN_A_ROW:]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..evidence import journal
 from ..evidence.journal import Format, Journal, Reader, Refused, encode, new_of, open_journal, part_of
-from ..evidence.json_forms import CLAIMS, SMALL, TEXT, Named, Number, OneOf, short
+from ..evidence.json_forms import CLAIMS, SMALL, TEXT, MapOf, Number, OneOf, short
 from ..evidence.machine import environment
 from ..model import LAYOUTS, Claims, Identity, Spec
 from . import tally
-from .blocks import Order
+from .blocks import SweepRequest
 from .tally import EMPTY, INTEGER, Tally, add, record_of, tally_of
 
 FILE = "sweep.jsonl"
@@ -30,7 +30,7 @@ class Results(NamedTuple):
     footer: Mapping[str, Any]
 
 
-def header_of(order: Order, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
+def header_of(order: SweepRequest, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
     """Make the header of a sweep; the time stands nowhere else but in the footer's seconds."""
     identity, claims = who
     return {
@@ -153,22 +153,22 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 _HEADER = {
     "record": str,
     "format": str,
-    "suite": {"version": str, "digest": _DIGEST, "documents": Named(_DIGEST)},
+    "suite": {"version": str, "digest": _DIGEST, "documents": MapOf(_DIGEST)},
     "domain": {
         "ranks": SMALL, "longest": SMALL, "entries": SMALL, "lowest": INTEGER, "highest": INTEGER, "calls": SMALL,
     },
     "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
     "calls": SMALL,
     "shard": OneOf(TEXT),
-    "backend": {"name": str, "version": str, "adapter": str, "detail": Named(str)},
+    "backend": {"name": str, "version": str, "adapter": str, "detail": MapOf(str)},
     "claims": CLAIMS,
     "isolation": str,
-    "environment": Named(str),
+    "environment": MapOf(str),
     "started": str,
 }  # fmt: skip
 _FOOTER = {
     "record": str, "blocks": SMALL, "resumed": SMALL, **tally.FORM, "digest": _DIGEST, "header": _DIGEST,
-    "canaries": Named(SMALL), "seconds": Number(0, 1e9), "footer": _DIGEST,
+    "canaries": MapOf(SMALL), "seconds": Number(0, 1e9), "footer": _DIGEST,
 }  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-sweep-3", "sweep", "result of a sweep", f"name a file {FILE}", "block",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..evidence.json_forms import SMALL, TEXT, Form, Named, OneOf
+from ..evidence.json_forms import SMALL, TEXT, Form, MapOf, OneOf
 from ..model import VERDICTS
 from .tabulate import KINDS
 
@@ -107,12 +107,12 @@ def _is_size(value: Any) -> bool:
 
 FORM: Mapping[str, Form] = {
     "calls": SMALL,
-    "meanings": Named({f"{kind}?": SMALL for kind in KINDS}),
-    "verdicts": Named({f"{verdict}?": SMALL for verdict in VERDICTS}),
+    "meanings": MapOf({f"{kind}?": SMALL for kind in KINDS}),
+    "verdicts": MapOf({f"{verdict}?": SMALL for verdict in VERDICTS}),
     "failures": [
         {
             "rule": str, "diagnosis": str, "calls": SMALL, "size": _is_size, "call": str, "detail": OneOf(TEXT),
-            "verdicts": Named(frozenset(VERDICTS)), "case": str,
+            "verdicts": MapOf(frozenset(VERDICTS)), "case": str,
         }
     ],
 }  # fmt: skip

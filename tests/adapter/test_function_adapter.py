@@ -12,7 +12,7 @@ import pytest
 from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.model import Claims, Declared, Graph, Identity, Unsupported
 from conformance.plan.rows import Plan
-from conformance.run.contain import contain
+from conformance.run.contain import quiet_backend
 from conformance.run.row import run
 
 from .. import miniatures, small
@@ -96,7 +96,7 @@ def test_noise_and_another_working_directory_are_noted_and_undone(
 
 
 def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) -> None:
-    with contain() as notes:
+    with quiet_backend() as notes:
         (tmp_path / "gone").mkdir()
         os.chdir(tmp_path / "gone")
         (tmp_path / "gone").rmdir()

@@ -9,7 +9,7 @@ import pytest
 from conformance.adapter import CannotStart, load_adapter
 from conformance.model import Declared, Graph, Node, Operand, Tensor
 from conformance.model.types import name_of
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 from conformance.run.call import elements_of
 
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
@@ -42,5 +42,5 @@ def parts_of(dst: Any) -> tuple[str, tuple[int, ...], bytes]:
     return type_, tuple(dst.dims if isinstance(dst, Tensor) else dst.shape), bytes(elements_of(dst))
 
 
-def answer(adapter: Any, graph: Graph, source: Source) -> tuple[str, tuple[int, ...], bytes]:
+def answer(adapter: Any, graph: Graph, source: TensorSpec) -> tuple[str, tuple[int, ...], bytes]:
     return parts_of(adapter.compile(graph).run(image_of(source).tensor, (), False))

@@ -10,7 +10,7 @@ import pytest
 from conformance.adapter import CannotStart, bundled_backends, load_adapter
 from conformance.adapters.shared import NodeCall, resolve_infer, resolve_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Unsupported
-from conformance.plan.memory import Source, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
 from conformance.run.call import elements_of
 
 from . import backends
@@ -29,7 +29,7 @@ def adapter(request: pytest.FixtureRequest) -> Any:
     return load_or_skip(request.param)
 
 
-def answer(adapter: Any, source: Source, *nodes: Node) -> tuple[str, tuple[int, ...], bytes]:
+def answer(adapter: Any, source: TensorSpec, *nodes: Node) -> tuple[str, tuple[int, ...], bytes]:
     return backends.answer(adapter, Graph(Declared(source.type, source.dims), nodes), source)
 
 
@@ -65,7 +65,7 @@ def test_a_backend_without_devices_takes_none() -> None:
 @pytest.mark.parametrize("backend", ["torch@cuda", "jax@cuda"])
 def test_a_device_answers_as_the_cpu_does(backend: str) -> None:
     found = load_or_skip(backend)
-    got = answer(found, Source("bf16", (256, 256), "transposed", bits="all"), node((0, 2, -1), YES))
+    got = answer(found, TensorSpec("bf16", (256, 256), "transposed", bits="all"), node((0, 2, -1), YES))
     assert got == ("bf16", (256, 2, 128), np.arange(1 << 16, dtype="<u2").tobytes())
     assert "cuda" in str(found.identity.detail)
 
@@ -77,7 +77,7 @@ def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
         pytest.skip("its own conversion changes some, which a run counts")
     if adapter.claims.leaves(f"type:{type_}"):
         pytest.skip(f"takes no {type_}")
-    got = answer(adapter, Source(type_, (256, 256), bits="all"), node((-1,)))
+    got = answer(adapter, TensorSpec(type_, (256, 256), bits="all"), node((-1,)))
     assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
 
 
@@ -85,7 +85,7 @@ def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
 def test_elements_are_handed_over_wherever_they_lie(adapter: Any, layout: Any) -> None:
     if adapter.identity.name == "torch-inductor":
         pytest.skip("compiles C++ for each")
-    source = Source("f32", (3, 4), layout)
+    source = TensorSpec("f32", (3, 4), layout)
     if adapter.claims.leaves(f"layout:{layout}"):
         with pytest.raises(Unsupported, match=r"^layout"):
             answer(adapter, source, node((12,)))
@@ -99,12 +99,12 @@ def test_tensors_go_in_and_out(adapter: Any, src: tuple[int, ...], shape: tuple[
         pytest.skip("copies every 0, also where there is nothing to copy")
     if adapter.identity.name == "tosa" and 0 in src:
         pytest.skip("rejects every tensor without elements")
-    source = Source("f32", src)
+    source = TensorSpec("f32", src)
     assert answer(adapter, source, node(shape)) == ("f32", shape, image_of(source).elements)
 
 
 def test_a_chain_hands_each_answer_on(adapter: Any) -> None:
-    source = Source("f32", (2, 6))
+    source = TensorSpec("f32", (2, 6))
     zero = NO if adapter.identity.name in RAW else YES
     last = node((4, -1) if zero is NO else (0, -1), zero)
     assert answer(adapter, source, node((4, 3)), last) == ("f32", (4, 3), image_of(source).elements)
@@ -116,7 +116,7 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Any, type_: str) -> 
         pytest.skip("takes shapes beforehand only")
     arriving = Node("DynamicReshape-1", Operand(type_, (2,), None), NO)
     program = adapter.compile(Graph(Declared("f32", (2, 6)), (arriving,)))
-    image = image_of(Source("f32", (2, 6)))
+    image = image_of(TensorSpec("f32", (2, 6)))
     for shape, want in (((3, 4), (3, 4)), ((1, -1), (1, 12)), ((4, -1), (4, 3))):
         dst = program.run(image.tensor, (shape_image(type_, (2,), shape).tensor,), False)
         assert parts_of(dst)[1] == want
@@ -177,7 +177,7 @@ def test_a_shape_of_anything_else_is_not(type_: str) -> None:
 @pytest.mark.parametrize("shape", [(4,), (7, -1), (-1, -1, 5)])
 def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, ...]) -> None:
     with pytest.raises(Rejected) as rejected:
-        answer(adapter, Source("f32", (2, 3)), node(shape))
+        answer(adapter, TensorSpec("f32", (2, 3)), node(shape))
     assert rejected.value.stage == "run"
     assert "Error: " in rejected.value.message
 
@@ -185,13 +185,13 @@ def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, .
 @pytest.mark.parametrize(("more", "facet"), [({"inputs": 2}, "form"), ({"result": Declared("f32", (6,))}, "declared")])
 def test_what_no_function_call_can_say_is_not_supported(adapter: Any, more: dict[str, Any], facet: str) -> None:
     with pytest.raises(Unsupported, match=facet):
-        answer(adapter, Source("f32", (2, 3)), node((6,), **more))
+        answer(adapter, TensorSpec("f32", (2, 3)), node((6,), **more))
 
 
 def test_pytensor_takes_no_unsigned_shape() -> None:
     unsigned = Node("Reshape-1", Operand("u8", (1,), (6,)), NO)
     with pytest.raises(Unsupported, match="shape-type:u8"):
-        answer(load_or_skip("pytensor"), Source("f32", (2, 3)), unsigned)
+        answer(load_or_skip("pytensor"), TensorSpec("f32", (2, 3)), unsigned)
 
 
 def test_a_pytensor_without_the_mode_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_a_pytensor_without_the_mode_cannot_start(monkeypatch: pytest.MonkeyPatc
 
 
 def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
-    source, arriving = Source("f32", (2, 6)), Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
+    source, arriving = TensorSpec("f32", (2, 6)), Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
     program = load_or_skip("pytensor").compile(Graph(Declared("f32", (2, 6)), (arriving, arriving)))
     shapes = tuple(shape_image("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
     dst = program.run(image_of(source).tensor, shapes, False)
@@ -212,10 +212,10 @@ def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
 @pytest.mark.parametrize("backend", ["litert", "litert-xnnpack"])
 def test_a_litert_model_declares_the_rank_of_dst(backend: str) -> None:
     """Converters do; without it XNNPACK counts dst as a scalar, and takes ranks and zeros that it does not support."""
-    source, shape = Source("f32", (3, 1, 2, 1, 2, 2)), (1, 2, 3, 2, 1, 1, 2)
+    source, shape = TensorSpec("f32", (3, 1, 2, 1, 2, 2)), (1, 2, 3, 2, 1, 1, 2)
     assert answer(load_or_skip(backend), source, node(shape))[1] == shape
     with pytest.raises(Rejected):
-        answer(load_or_skip(backend), Source("f32", (6,)), node((0, 6)))
+        answer(load_or_skip(backend), TensorSpec("f32", (6,)), node((0, 6)))
 
 
 @pytest.mark.parametrize(

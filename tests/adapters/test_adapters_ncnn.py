@@ -8,7 +8,7 @@ import pytest
 
 from conformance.adapter import CannotStart, load_adapter
 from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Rejected, Unsupported
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 from conformance.run.call import elements_of
 
 NO = Operand("bool", (), (False,))
@@ -22,7 +22,7 @@ def adapter() -> Any:
         pytest.skip(str(cannot))
 
 
-def answer(adapter: Any, source: Source, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
+def answer(adapter: Any, source: TensorSpec, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
     nodes = tuple(Node("StaticReshape", Operand("s64", (len(shape),), shape), NO) for shape in shapes)
     dst = adapter.compile(Graph(Declared(source.type, source.dims), nodes)).run(image_of(source).tensor, (), False)
     return tuple(dst.shape), bytes(elements_of(dst))
@@ -32,33 +32,35 @@ def answer(adapter: Any, source: Source, *shapes: tuple[int, ...]) -> tuple[tupl
 def test_blobs_of_one_to_four_axes_go_in_and_out(adapter: Any, shape: tuple[int, ...]) -> None:
     want = tuple(24 // 8 if n == -1 else n for n in shape)
     for dims in ((24,), (3, 8), (2, 3, 4), (2, 2, 3, 2)):
-        source = Source("f32", dims)
+        source = TensorSpec("f32", dims)
         assert answer(adapter, source, shape) == (want, image_of(source).elements)
 
 
 def test_a_chain_is_one_net(adapter: Any) -> None:
-    source = Source("f32", (2, 6))
+    source = TensorSpec("f32", (2, 6))
     assert answer(adapter, source, (4, 3), (3, 2, 2), (-1, 6)) == ((2, 6), image_of(source).elements)
 
 
 def test_a_zero_copies_the_length_that_the_axis_of_that_name_has(adapter: Any) -> None:
-    assert answer(adapter, Source("f32", (2, 3)), (0, 0))[0] == (2, 3)
-    assert answer(adapter, Source("f32", (2, 3, 4)), (0, -1))[0] == (3, 8), "the last but one, where the first is meant"
+    assert answer(adapter, TensorSpec("f32", (2, 3)), (0, 0))[0] == (2, 3)
+    assert answer(adapter, TensorSpec("f32", (2, 3, 4)), (0, -1))[0] == (3, 8), (
+        "the last but one, where the first is meant"
+    )
 
 
 def test_what_it_cannot_hold_is_refused_by_it(adapter: Any) -> None:
     for source, shape, words in (((0, 3), (3, 0), "extract: -100"), ((2, 3), (1 << 40,), "load_param_mem")):
         with pytest.raises(Rejected, match=words):
-            answer(adapter, Source("f32", source), shape)
+            answer(adapter, TensorSpec("f32", source), shape)
     unheld: list[tuple[int, ...]] = [(), (1, 1, 2, 3, 1)]
     for dims in unheld:
         with pytest.raises((Rejected, RuntimeError)):
-            answer(adapter, Source("f32", dims), (-1,))
+            answer(adapter, TensorSpec("f32", dims), (-1,))
 
 
 @pytest.mark.parametrize("layout", sorted(set(LAYOUTS) - {"dense", "offset"}))
 def test_it_takes_any_array_for_a_dense_one_and_is_given_no_other(adapter: Any, layout: Any) -> None:
     with pytest.raises(Unsupported, match="layout"):
-        answer(adapter, Source("f32", (2, 2, 3, 2), layout), (4, 6))
-    source = Source("f32", (2, 3), "offset")
+        answer(adapter, TensorSpec("f32", (2, 2, 3, 2), layout), (4, 6))
+    source = TensorSpec("f32", (2, 3), "offset")
     assert answer(adapter, source, (3, 2)) == ((3, 2), image_of(source).elements)

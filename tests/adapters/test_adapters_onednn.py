@@ -18,7 +18,7 @@ from conformance.adapter import CannotStart, load_adapter
 from conformance.adapters import onednn, onednn_api
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.model.types import dtype_of
-from conformance.plan.memory import Source, image_of, patterns
+from conformance.plan.memory import TensorSpec, image_of, patterns
 
 from .backends import load_or_skip, node
 
@@ -34,7 +34,7 @@ def adapter() -> onednn.OneDnn:
     return found
 
 
-def answer(adapter: onednn.OneDnn, graph: Graph, source: Source, may_overwrite: bool = False) -> Tensor:
+def answer(adapter: onednn.OneDnn, graph: Graph, source: TensorSpec, may_overwrite: bool = False) -> Tensor:
     dst: Tensor = adapter.compile(graph).run(image_of(source).tensor, (), may_overwrite)
     return dst
 
@@ -64,9 +64,9 @@ def test_strides_of_dst_are_counted_in_elements() -> None:
 
 def test_an_answer_at_the_strides_declared_of_dst_is_read_there(adapter: onednn.OneDnn) -> None:
     declared = Declared("f32", (3, 4), (4 * 8, 8))  # each element takes two places
-    dst = answer(adapter, graph((12,), node((3, 4), result=declared)), Source("f32", (12,)))
+    dst = answer(adapter, graph((12,), node((3, 4), result=declared)), TensorSpec("f32", (12,)))
     assert (dst.dims, dst.strides) == ((3, 4), (32, 8))
-    assert dst.array().tobytes() == patterns(Source("f32", (12,))).tobytes()
+    assert dst.array().tobytes() == patterns(TensorSpec("f32", (12,))).tobytes()
 
 
 def test_every_node_of_a_fork_takes_src() -> None:
@@ -177,7 +177,7 @@ def test_what_is_loaded_says_who_it_is(adapter: onednn.OneDnn) -> None:
 # ── what is made of its answers ───────────────────────────────────────────────────────────────────
 def test_every_16_bits_of_f32_come_back(adapter: onednn.OneDnn) -> None:
     words = np.arange(1 << 16, dtype="<u4") * 0x10001
-    source = Source("f32", (256, 256))
+    source = TensorSpec("f32", (256, 256))
     image = image_of(source)
     image.tensor.array().view("<u4")[...] = words.reshape(256, 256)
     dst = adapter.compile(graph((256, 256), node((-1,)))).run(image.tensor, (), False)
@@ -187,26 +187,26 @@ def test_every_16_bits_of_f32_come_back(adapter: onednn.OneDnn) -> None:
 def test_every_pattern_of_bf16_comes_back_from_a_transposed_src(adapter: onednn.OneDnn) -> None:
     if adapter.claims.leaves("type:bf16"):
         pytest.skip("this processor has no bf16 for oneDNN")
-    source = Source("bf16", (256, 256), "transposed", "all")
+    source = TensorSpec("bf16", (256, 256), "transposed", "all")
     dst = answer(adapter, graph((256, 256), node((-1,)), type_="bf16", strides=(2, 512)), source)
     assert dst.array().view("<u2").tolist() == list(range(1 << 16))
 
 
 def test_a_repeated_src_is_read_again(adapter: onednn.OneDnn) -> None:
-    source = Source("f32", (2, 6), "broadcast")
+    source = TensorSpec("f32", (2, 6), "broadcast")
     dst = answer(adapter, graph((2, 6), node((12,)), strides=(0, 4)), source)
     assert dst.array().view("<u4").tolist() == patterns(source).tolist()
 
 
 def test_src_is_shared_only_with_leave_and_where_the_library_offers_it(adapter: onednn.OneDnn) -> None:
     for layout, strides, leave in (("dense", None, True), ("dense", None, False), ("padded", (36, 4), True)):
-        image = image_of(Source("f32", (2, 6), layout))  # type: ignore[arg-type]
+        image = image_of(TensorSpec("f32", (2, 6), layout))  # type: ignore[arg-type]
         dst = adapter.compile(graph((2, 6), node((3, 4)), strides=strides)).run(image.tensor, (), leave)
         assert (dst.memory is image.tensor.memory) == (leave and layout == "dense")
 
 
 def test_a_chain_is_a_graph_of_several_ops(adapter: onednn.OneDnn) -> None:
-    source = Source("f32", (2, 6))
+    source = TensorSpec("f32", (2, 6))
     program = adapter.compile(graph((2, 6), node((3, 4)), node((12,)), node((4, -1))))
     dst = program.run(image_of(source).tensor, (), False)
     assert (dst.dims, dst.array().tobytes()) == ((4, 3), image_of(source).elements)
@@ -216,7 +216,7 @@ def test_a_chain_is_a_graph_of_several_ops(adapter: onednn.OneDnn) -> None:
 def test_a_program_answers_again(adapter: onednn.OneDnn) -> None:
     program = adapter.compile(graph((6,), node((2, 3))))
     for start in (0, 7):
-        image = image_of(Source("f32", (6,), start=start))
+        image = image_of(TensorSpec("f32", (6,), start=start))
         assert program.run(image.tensor, (), False).array().tobytes() == image.elements
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Unsupported
-from conformance.plan.memory import Source, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
 from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
@@ -101,13 +101,13 @@ def test_the_backend_of_an_older_opset_says_which() -> None:
 def test_every_pattern_comes_back(adapter: Adapter, type_: str) -> None:
     if adapter.claims.leaves(f"type:{type_}"):
         pytest.skip(f"takes no {type_}")
-    got = answer(adapter, graph(type_, (256, 256), (-1,)), Source(type_, (256, 256), bits="all"))
+    got = answer(adapter, graph(type_, (256, 256), (-1,)), TensorSpec(type_, (256, 256), bits="all"))
     assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_elements_are_handed_over_wherever_they_lie(adapter: Adapter, layout: Any) -> None:
-    source = Source("f32", (3, 4), layout)
+    source = TensorSpec("f32", (3, 4), layout)
     assert answer(adapter, graph("f32", (3, 4), (12,)), source)[2] == patterns(source).tobytes()
 
 
@@ -115,8 +115,8 @@ def test_elements_are_handed_over_wherever_they_lie(adapter: Adapter, layout: An
 def test_strided_bf16_is_not_supported_and_offset_is(backend: str) -> None:
     adapter = load_or_skip(backend)
     with pytest.raises(Unsupported, match="layout"):
-        answer(adapter, graph("bf16", (3, 4), (12,)), Source("bf16", (3, 4), "transposed"))
-    source = Source("bf16", (3, 4), "offset")
+        answer(adapter, graph("bf16", (3, 4), (12,)), TensorSpec("bf16", (3, 4), "transposed"))
+    source = TensorSpec("bf16", (3, 4), "offset")
     assert answer(adapter, graph("bf16", (3, 4), (12,)), source)[2] == patterns(source).tobytes()
 
 
@@ -141,7 +141,7 @@ def test_what_nodes_share_is_shared_in_the_model() -> None:
 def test_a_fork_answers_dst_of_its_last_node(adapter: Adapter) -> None:
     if adapter.claims.leaves("shared-src"):
         pytest.skip("takes no forks")
-    source = Source("f32", (2, 6))
+    source = TensorSpec("f32", (2, 6))
     fork = graph("f32", (2, 6), (12,))._replace(nodes=(node((3, 4)), node((4, 3), takes_src=True)))
     assert answer(adapter, fork, source) == ("f32", (4, 3), image_of(source).elements)
 
@@ -150,12 +150,12 @@ def test_a_fork_answers_dst_of_its_last_node(adapter: Adapter) -> None:
 def test_empty_and_deep_tensors_go_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if adapter.identity.name == "tract" and len(shape) > 32:
         pytest.skip("runs out of letters for axes")
-    source = Source("f32", src)
+    source = TensorSpec("f32", src)
     assert answer(adapter, graph("f32", src, shape), source) == ("f32", shape, image_of(source).elements)
 
 
 def test_more_dims_than_numpy_has_are_for_the_runtime_only() -> None:
-    source = Source("f32", (1,) * 65)
+    source = TensorSpec("f32", (1,) * 65)
     with pytest.raises(Unsupported, match="rank:65"):
         answer(load_or_skip("onnx-reference"), graph("f32", (1,) * 65, (1,)), source)
     assert answer(load_or_skip("onnxruntime"), graph("f32", (1,) * 65, (1,)), source)[1] == (1,)
@@ -166,7 +166,7 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
         pytest.skip("takes shapes beforehand only")
     node = Node("DynamicReshape-1", Operand("s32", (2,), None), YES)
     program = adapter.compile(Graph(Declared("f32", (2, 6)), (node,)))
-    image = image_of(Source("f32", (2, 6)))
+    image = image_of(TensorSpec("f32", (2, 6)))
     for shape, want in (((3, 4), (3, 4)), ((0, 6), (2, 6)), ((4, -1), (4, 3))):
         dst = program.run(image.tensor, (shape_image("s32", (2,), shape).tensor,), False)
         assert parts_of(dst)[1:] == (want, image.elements)
@@ -182,7 +182,7 @@ def test_a_shape_that_arrives_is_not_offered_by_those_that_take_constants(backen
 # ── what is refused, and by whom ──────────────────────────────────────────────────────────────────
 def test_a_refusal_names_its_stage(adapter: Adapter) -> None:
     with pytest.raises(Rejected) as rejected:
-        answer(adapter, graph("f32", (2, 3), (4, -1)), Source("f32", (2, 3)))
+        answer(adapter, graph("f32", (2, 3), (4, -1)), TensorSpec("f32", (2, 3)))
     assert rejected.value.stage == ("run" if adapter.identity.name == "onnx-reference" else "compile")
 
 
@@ -196,5 +196,5 @@ def test_a_node_without_dst_is_no_rejection_where_the_library_takes_it() -> None
 @pytest.mark.parametrize("more", [{"inputs": 0}, {"inputs": 2}, {"outputs": 0}, {"outputs": 2}])
 def test_operands_too_few_and_too_many_are_refused_by_the_runtime(more: dict[str, Any]) -> None:
     with pytest.raises(Rejected) as rejected:
-        answer(load_or_skip("onnxruntime"), graph("f32", (2,), (2,), **more), Source("f32", (2,)))
+        answer(load_or_skip("onnxruntime"), graph("f32", (2,), (2,), **more), TensorSpec("f32", (2,)))
     assert rejected.value.stage == "compile"

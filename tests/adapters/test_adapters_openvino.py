@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
-from conformance.plan.memory import Source, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
 
 from .backends import LAYOUTS, NO, answer, graph, load_or_skip
 
@@ -49,18 +49,18 @@ def test_nothing_is_reported_to_the_makers() -> None:
 
 # ── what it hands over and takes back ─────────────────────────────────────────────────────────────
 def test_every_pattern_of_bf16_comes_back(adapter: Adapter) -> None:
-    patterns_back = answer(adapter, graph("bf16", (256, 256), (-1,)), Source("bf16", (256, 256), bits="all"))
+    patterns_back = answer(adapter, graph("bf16", (256, 256), (-1,)), TensorSpec("bf16", (256, 256), bits="all"))
     assert patterns_back == ("bf16", (65536,), EVERY_PATTERN)
 
 
 def test_every_pattern_of_f16_comes_back_from_the_reference() -> None:
-    source = Source("f16", (256, 256), bits="all")
+    source = TensorSpec("f16", (256, 256), bits="all")
     assert answer(load_or_skip("openvino-reference"), graph("f16", (256, 256), (-1,)), source)[2] == EVERY_PATTERN
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_elements_are_handed_over_wherever_they_lie(layout: Any) -> None:
-    source = Source("bf16", (3, 4), layout)
+    source = TensorSpec("bf16", (3, 4), layout)
     assert answer(load_or_skip("openvino"), graph("bf16", (3, 4), (12,)), source)[2] == patterns(source).tobytes()
 
 
@@ -68,7 +68,7 @@ def test_padded_rows_are_handed_over_in_the_very_memory() -> None:
     load_or_skip("openvino")
     from conformance.adapters import openvino
 
-    tensor = openvino.to_ov_tensor(image_of(Source("f32", (2, 6), "padded")).tensor)
+    tensor = openvino.to_ov_tensor(image_of(TensorSpec("f32", (2, 6), "padded")).tensor)
     assert (tuple(tensor.shape), tuple(tensor.strides), tensor.is_continuous()) == ((2, 6), (36, 4), False)
 
 
@@ -83,13 +83,13 @@ def test_the_reference_takes_more_dims_than_numpy(src: tuple[int, ...], shape: t
 
 
 def goes_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    source = Source("f32", src)
+    source = TensorSpec("f32", src)
     assert answer(adapter, graph("f32", src, shape), source)[1:] == (shape, image_of(source).elements)
 
 
 def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
     program = adapter.compile(arriving("f32", 2, 2))
-    image = image_of(Source("f32", (2, 6)))
+    image = image_of(TensorSpec("f32", (2, 6)))
     for shape in ((3, 4), (12, 1), (4, -1)):
         dst = program.run(image.tensor, (shape_image("s64", (2,), shape).tensor,), False)
         assert isinstance(dst, Tensor)
@@ -98,7 +98,7 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
 
 def test_src_is_not_copied_into_another_program(adapter: Adapter) -> None:
     first, second = (adapter.compile(graph("f32", (6,), (2, 3))) for _ in range(2))
-    one, two = (image_of(Source("f32", (6,), start=start)) for start in (0, 7))
+    one, two = (image_of(TensorSpec("f32", (6,), start=start)) for start in (0, 7))
     before = first.run(one.tensor, (), False)
     second.run(two.tensor, (), False)
     assert isinstance(before, Tensor)
@@ -107,14 +107,14 @@ def test_src_is_not_copied_into_another_program(adapter: Adapter) -> None:
 
 # ── what is refused, and by whom ──────────────────────────────────────────────────────────────────
 def test_a_constant_shape_is_refused_at_compile(adapter: Adapter) -> None:
-    rejected = refusal(adapter, graph("f32", (2, 3), (5,)), image_of(Source("f32", (2, 3))).tensor)
+    rejected = refusal(adapter, graph("f32", (2, 3), (5,)), image_of(TensorSpec("f32", (2, 3))).tensor)
     assert (rejected.stage, "incompatible" in rejected.message) == ("compile", True)
 
 
 @pytest.mark.parametrize("backend", ["openvino", "openvino-reference"])
 def test_a_shape_that_arrives_is_refused_at_run(backend: str) -> None:
     shape = shape_image("s64", (2,), (4, 5)).tensor
-    rejected = refusal(load_or_skip(backend), arriving("f32", 2, 2), image_of(Source("f32", (2, 3))).tensor, shape)
+    rejected = refusal(load_or_skip(backend), arriving("f32", 2, 2), image_of(TensorSpec("f32", (2, 3))).tensor, shape)
     assert rejected.stage == "run"
 
 
@@ -122,14 +122,14 @@ def test_a_shape_that_arrives_is_refused_at_run(backend: str) -> None:
 def test_a_flag_is_written_as_it_is(adapter: Adapter, length: tuple[int, ...], zero: Operand | None) -> None:
     given = graph("f32", (2, 3), length, zero=zero)
     if zero is NO:
-        refusal(adapter, given, image_of(Source("f32", (2, 3))).tensor)
+        refusal(adapter, given, image_of(TensorSpec("f32", (2, 3))).tensor)
     else:
-        assert answer(adapter, given, Source("f32", (2, 3)))[1] == (6,)
+        assert answer(adapter, given, TensorSpec("f32", (2, 3)))[1] == (6,)
 
 
 @pytest.mark.parametrize("inputs", [0, 2])
 def test_operands_too_few_and_too_many_are_connected_as_written(adapter: Adapter, inputs: int) -> None:
-    src = image_of(Source("f32", (2,))).tensor
+    src = image_of(TensorSpec("f32", (2,))).tensor
     assert refusal(adapter, graph("f32", (2,), (2,), inputs=inputs), src).stage == "compile"
 
 

@@ -17,7 +17,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Cases, Claims, Node, Suite, fails
 from conformance.plan.rows import Plan, plan_of
 from conformance.run.row import run
-from conformance.runner.run_suite import Order, certify
+from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
 from tests.forged import Records, put, rewrite
@@ -94,8 +94,8 @@ def by_heart(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run_under(plan: Plan, backend: str, folder: Path) -> Evidence:
-    order = Order(backend, plan, Target(types=("f32",)), lambda row: True, isolation="none", drawn=DRAWN)
-    return certify(order, lambda name: folder)
+    order = RunRequest(backend, plan, Target(types=("f32",)), lambda row: True, isolation="none", drawn=DRAWN)
+    return run_suite(order, lambda name: folder)
 
 
 def test_a_backend_that_knows_the_suite_by_heart_conforms_only_without_a_nonce(by_heart: str, tmp_path: Path) -> None:

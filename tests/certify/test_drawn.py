@@ -23,7 +23,7 @@ from conformance.model import Claims, Graph, Program
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.report.verify import verify
 from conformance.run.row import run
-from conformance.runner.run_suite import Order, certify
+from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
 
@@ -37,8 +37,8 @@ RING = "broken:eight-buffers-in-turn"
 
 
 def certified(folder: Path, backend: str, drawn: int) -> Evidence:
-    order = Order(backend, PLAN, Target(), lambda row: True, drawn=drawn, write=write_drawn)
-    return certify(order, lambda name: folder)
+    order = RunRequest(backend, PLAN, Target(), lambda row: True, drawn=drawn, write=write_drawn)
+    return run_suite(order, lambda name: folder)
 
 
 def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
@@ -68,8 +68,8 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
     ticks: list[int] = []
-    order = Order("reference", PLAN, Target(), lambda row: True, drawn=60)
-    certify(order, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
+    order = RunRequest("reference", PLAN, Target(), lambda row: True, drawn=60)
+    run_suite(order, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
     assert ticks == [*range(1, len(PLAN.rows) + 61)]
 
 
@@ -159,8 +159,8 @@ def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Eviden
 def test_a_resumed_run_draws_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
-    order = Order(RING, PLAN, Target(), lambda row: True, drawn=60, write=lambda row, *_: [row.id])
-    evidence = certify(order, lambda name: tmp_path, resume=True)
+    order = RunRequest(RING, PLAN, Target(), lambda row: True, drawn=60, write=lambda row, *_: [row.id])
+    evidence = run_suite(order, lambda name: tmp_path, resume=True)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
     assert evidence.results[-1].case == evidence.results[-1].row

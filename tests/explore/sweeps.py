@@ -12,7 +12,7 @@ from conformance.evidence.journal import part_of
 from conformance.load.spec import load_spec
 from conformance.meaning.domain import TINY, Domain
 from conformance.model import Spec
-from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Context
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE
@@ -42,7 +42,7 @@ def sweep(cli: Cli) -> Sweep:
 def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> Tally:
     """A sweep by a backend at hand."""
     chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
-    order = Order("at hand", domain, ways_of(spec, **chosen))
+    order = SweepRequest("at hand", domain, ways_of(spec, **chosen))
     context = Context(order, adapter)
     total = EMPTY
     for block in blocks_of(domain):

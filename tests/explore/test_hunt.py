@@ -31,7 +31,7 @@ from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, Claims, Layout, Spec
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends
@@ -154,7 +154,7 @@ def test_no_src_that_fits_into_no_memory_is_tried(src: tuple[int, ...], layout: 
     assert tried
     for case in tried:
         step = case.steps[0]
-        assert 0 in step.src or len(image_of(Source("s8", step.src, step.layout)).before) < 2**21
+        assert 0 in step.src or len(image_of(TensorSpec("s8", step.src, step.layout)).before) < 2**21
 
 
 def test_a_sequence_is_found_where_one_call_is_not_enough(scope: Scope) -> None:

@@ -21,7 +21,7 @@ from conformance.isolate.parallel.distribute import run_here
 from conformance.meaning.domain import SMALL, TINY, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 from conformance.sweep import run_block
-from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Context, Lost
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE, Writer, read, salvage
@@ -199,7 +199,7 @@ def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
-    order = Order("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
+    order = SweepRequest("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
     context = Context(order, AnyNegativeInfers())
     parts = [BlockRun(context, block).tally() for block in blocks_of(TINY)]
     forth, back = EMPTY, EMPTY

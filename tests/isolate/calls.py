@@ -6,7 +6,7 @@ import math
 
 from conformance.isolate.protocol.remote import Remote
 from conformance.model import Declared, Graph, Node, Operand, Tensor
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 
 
 def reshape(dims: tuple[int, ...], shape: tuple[int, ...], type_: str = "f32") -> Graph:
@@ -15,5 +15,5 @@ def reshape(dims: tuple[int, ...], shape: tuple[int, ...], type_: str = "f32") -
 
 
 def called(remote: Remote, dims: tuple[int, ...], type_: str = "f32", may_overwrite: bool = False) -> Tensor:
-    src = image_of(Source(type_, dims)).tensor
+    src = image_of(TensorSpec(type_, dims)).tensor
     return remote.compile(reshape(dims, (math.prod(dims),), type_)).run(src, (), may_overwrite)

@@ -12,7 +12,7 @@ import pytest
 from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol.remote import Remote
 from conformance.model import Declared, Graph, Node, Operand, Outcome
-from conformance.plan.memory import Source
+from conformance.plan.memory import TensorSpec
 from conformance.plan.steps import RowStep
 from conformance.run.call import make_call
 
@@ -51,7 +51,7 @@ def hurry(backend: Remote) -> None:
 
 def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> RowStep:
     node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
-    return RowStep(Graph(Declared("f32", src), (node,)), Source("f32", src), (), False, (), False)
+    return RowStep(Graph(Declared("f32", src), (node,)), TensorSpec("f32", src), (), False, (), False)
 
 
 def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:

@@ -28,7 +28,7 @@ from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.domain import TINY
 from conformance.plan.rows import plan_of
-from conformance.sweep.blocks import Order, blocks_of, ways_of
+from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Lost
 from conformance.sweep.run_block import run_block
 from tests.processes import run_command, wait
@@ -220,7 +220,7 @@ def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
-    order = Order("reference", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
+    order = SweepRequest("reference", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY)))
     with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):

@@ -108,7 +108,7 @@ SCRIPT = """
 import os, subprocess, sys, time
 from pathlib import Path
 from conformance.isolate.backend import use_backend
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 from conformance.model import Declared, Graph, Node, Operand
 from conformance.isolate.process.orphans import adopt
 from tests.processes import running
@@ -116,7 +116,7 @@ from tests.processes import running
 def call(remote):
     node = Node("StaticReshape", Operand("s64", (1,), (6,)), Operand("bool", (), (False,)))
     program = remote.compile(Graph(Declared("f32", (2, 3)), (node,)))
-    return program.run(image_of(Source("f32", (2, 3))).tensor, (), False)
+    return program.run(image_of(TensorSpec("f32", (2, 3))).tensor, (), False)
 
 def sleeps(**more):
     return subprocess.Popen(["sleep", "120"], **more)

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.isolate.backend import run_in_parallel, use_backend
 from conformance.model import Result
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Plan, Row
 from conformance.run.row import run
 
@@ -127,7 +127,7 @@ def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
     programs = [remote.compile(reshape((2, 3), (6,))), remote.compile(reshape((2, 3), (3, 2)))]
     for end in (remote.renew, remote.restart, remote.renew, remote.close):
         for _ in range(2):
-            src = image_of(Source("f32", (2, 3))).tensor
+            src = image_of(TensorSpec("f32", (2, 3))).tensor
             assert [program.run(src, (), False).dims for program in programs] == [(6,), (3, 2)]
         end()
     assert remote.generation == 4

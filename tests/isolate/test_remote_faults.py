@@ -18,7 +18,7 @@ from conformance.isolate.backend import process_notes, run_rows
 from conformance.isolate.protocol import messages
 from conformance.isolate.protocol.remote import Remote, worker
 from conformance.model import Claims, Crashed, Identity
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Plan
 
 from ..processes import running, wait
@@ -85,7 +85,7 @@ def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path
     for act in acts:
         remote = obedient(act)
         for _ in range(3):
-            image = image_of(Source("f32", (2, 3)))
+            image = image_of(TensorSpec("f32", (2, 3)))
             answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
             assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements), act
     remote.close()

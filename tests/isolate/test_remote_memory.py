@@ -10,7 +10,7 @@ import pytest
 from conformance.isolate.protocol.remote import worker
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.model import Result
-from conformance.plan.memory import Source, image_of
+from conformance.plan.memory import TensorSpec, image_of
 
 from .. import miniatures, small
 from ..some_slow import some_slow
@@ -24,7 +24,7 @@ __all__ = ["fresh", "obedient"]
 @pytest.mark.parametrize("count", [5, SHARED_FROM // 4 + 1])
 def test_a_changed_src_is_seen_through_pipe_and_shared_memory(obedient: Obedient, share: bool, count: int) -> None:
     remote = obedient("src.array()[-1] = 0", share)
-    image = image_of(Source("f32", (count,)))
+    image = image_of(TensorSpec("f32", (count,)))
     answer = remote.compile(reshape((count,), (count, 1))).run(image.tensor, (), False)
     assert image.touched
     assert bytes(answer.memory) == bytes(image.elements[:-4]) + bytes(4)
@@ -129,7 +129,7 @@ def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path, fres
 
 def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(obedient: Obedient) -> None:
     remote = obedient("return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
-    image = image_of(Source("f32", (2, 3)))
+    image = image_of(TensorSpec("f32", (2, 3)))
     answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
     assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
 
@@ -138,7 +138,7 @@ def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(obedient: Obe
 @pytest.mark.parametrize("times", [2, 40])
 def test_an_answer_larger_than_src_comes_whole(obedient: Obedient, share: bool, times: int) -> None:
     remote = obedient(f"return np.tile(src.array(), {times})", share)
-    image = image_of(Source("f32", (SHARED_FROM,)))
+    image = image_of(TensorSpec("f32", (SHARED_FROM,)))
     for _ in range(2):
         answer = remote.compile(reshape((SHARED_FROM,), (SHARED_FROM,))).run(image.tensor, (), False)
         assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(image.elements) * times)
@@ -151,7 +151,7 @@ def test_an_answer_larger_than_src_comes_whole(obedient: Obedient, share: bool, 
 def test_large_tensors_come_back_as_they_are(obedient: Obedient, share: bool, size: int) -> None:
     remote = obedient("pass", share)
     for _ in range(2):
-        image = image_of(Source("f32", (size,)))
+        image = image_of(TensorSpec("f32", (size,)))
         answer = remote.compile(reshape((size,), (1, size))).run(image.tensor, (), False)
         assert answer.dims == (1, size)
         assert bytes(answer.memory) == image.elements

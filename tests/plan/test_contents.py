@@ -11,7 +11,7 @@ from ml_dtypes import finfo
 from conformance.model import LAYOUTS, Layout
 from conformance.model.types import WIDTH, dtype_of
 from conformance.plan.contents import EDGES, default_words, scramble_of
-from conformance.plan.memory import Source, patterns
+from conformance.plan.memory import TensorSpec, patterns
 
 FLOATS = ("f32", "bf16", "f16", "f64")
 EXPONENT = {"f32": (23, 255), "bf16": (7, 255), "f16": (10, 31), "f64": (52, 2047)}
@@ -70,18 +70,18 @@ def test_elements_made_one_by_one_are_those_made_at_once(type_: str) -> None:
 
 
 def test_booleans_are_booleans() -> None:
-    assert patterns(Source("bool", (5,), start=1)).tolist() == [1, 0, 1, 0, 1]
+    assert patterns(TensorSpec("bool", (5,), start=1)).tolist() == [1, 0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("type_", ["f32", "bf16"])
 def test_a_start_is_a_place_in_one_long_row(type_: str) -> None:
-    row = patterns(Source(type_, (300_000,)))
-    assert patterns(Source(type_, (1000,), start=140_000)).tolist() == row[140_000:141_000].tolist()
+    row = patterns(TensorSpec(type_, (300_000,)))
+    assert patterns(TensorSpec(type_, (1000,), start=140_000)).tolist() == row[140_000:141_000].tolist()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_elements_in_one_place_are_equal_and_all_others_differ(layout: Layout) -> None:
-    words = patterns(Source("f32", (3, 4, 5), layout)).reshape(3, 4, 5)
+    words = patterns(TensorSpec("f32", (3, 4, 5), layout)).reshape(3, 4, 5)
     different = {
         "broadcast": 20, "broadcast-middle": 15, "broadcast-last": 12, "overlapping": 1 + 2 + 15 + 4,
     }.get(layout, 60)  # fmt: skip

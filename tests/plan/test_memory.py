@@ -14,7 +14,7 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import (
     EDGES,
     GUARD,
-    Source,
+    TensorSpec,
     has_no_memory,
     image_of,
     patterns,
@@ -53,7 +53,7 @@ def addresses(tensor: Tensor) -> set[int]:
 @pytest.mark.parametrize("dims", DIMS)
 def test_every_layout_holds_the_same_elements_between_guards(layout: Layout, dims: tuple[int, ...]) -> None:
     for type_ in TYPES:
-        source = Source(type_, dims, layout, start=3)
+        source = TensorSpec(type_, dims, layout, start=3)
         image = image_of(source)
         assert bytes(image.elements) == patterns(source).tobytes()
         if volume_of(dims):
@@ -94,12 +94,12 @@ def test_what_holds_nothing_or_more_than_there_is_has_no_memory(dims: tuple[int,
 
 
 def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:
-    dense, offset = (image_of(Source("f32", (2, 3), layout)).tensor.offset for layout in ("dense", "offset"))
+    dense, offset = (image_of(TensorSpec("f32", (2, 3), layout)).tensor.offset for layout in ("dense", "offset"))
     assert offset - dense == 12
 
 
 def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
-    image = image_of(Source("f32", (3, 4), "broadcast"))
+    image = image_of(TensorSpec("f32", (3, 4), "broadcast"))
     assert len(addresses(image.tensor)) == 16
     rows = np.frombuffer(image.elements, "<u4").reshape(3, 4)
     assert (rows == rows[0]).all()
@@ -107,7 +107,7 @@ def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
 
 @pytest.mark.parametrize("layout", ["dense", "offset"])
 def test_memory_that_is_large_is_laid_out_like_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Source("f16", (3, 5), layout)
+    source = TensorSpec("f16", (3, 5), layout)
     small_one = image_of(source)
     monkeypatch.setattr("conformance.plan.memory.HUGE", 8)
     large_one = image_of(source)
@@ -124,22 +124,22 @@ def test_memory_that_is_large_is_laid_out_like_any_other(layout: Layout, monkeyp
 def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
     assert set(EDGES) == set(WIDTH)
     for type_, words in EDGES.items():
-        found = patterns(Source(type_, (3, 3, 4, 5), layout, "edges", start=4))
+        found = patterns(TensorSpec(type_, (3, 3, 4, 5), layout, "edges", start=4))
         start = 4 % len(words)
         assert found[0] == words[start]
-        line = patterns(Source(type_, (len(words) + 1,), bits="edges", start=4))
+        line = patterns(TensorSpec(type_, (len(words) + 1,), bits="edges", start=4))
         assert line.tolist() == [*words[start:], *words[:start], words[start]]
         assert set(found.tolist()) == set(words)
 
 
 def test_bits_are_taken_as_written_and_all_is_all() -> None:
-    assert patterns(Source("f32", (2, 2), bits="1 7fc00001")).tolist() == [1, 0x7FC00001, 1, 0x7FC00001]
-    assert image_of(Source("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
+    assert patterns(TensorSpec("f32", (2, 2), bits="1 7fc00001")).tolist() == [1, 0x7FC00001, 1, 0x7FC00001]
+    assert image_of(TensorSpec("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
 @pytest.mark.parametrize("layout", some_slow(LAYOUTS, {*LAYOUTS} - {"far"}))
 def test_every_byte_is_watched_and_put_back(layout: Layout) -> None:
-    image = image_of(Source("f16", (2, 3), layout))
+    image = image_of(TensorSpec("f16", (2, 3), layout))
     for at in range(len(image.before)):
         image.tensor.memory[at] ^= 0x10
         assert image.touched

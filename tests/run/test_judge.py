@@ -11,12 +11,12 @@ import pytest
 from conformance.model import VERDICTS, Layout, Meaning, Outcome, OutcomeKind, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
-from conformance.plan.memory import GUARD, Source, image_of, patterns
+from conformance.plan.memory import GUARD, TensorSpec, image_of, patterns
 from conformance.run.call import named_type
 from conformance.run.diagnose import compare
 from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
-SOURCE = Source("f32", (2, 3))
+SOURCE = TensorSpec("f32", (2, 3))
 SRC = image_of(SOURCE)
 RIGHT = Outcome("tensor", "f32", (6,), SRC.elements)
 OUTCOMES: dict[OutcomeKind, Outcome] = {
@@ -111,7 +111,7 @@ def test_of_two_equal_steps_the_first_decides() -> None:
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────
 
 
-def named(outcome: Outcome, dst: tuple[int, ...], source: Source = SOURCE) -> str | None:
+def named(outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE) -> str | None:
     """The name of what is wrong with an answer where `dst` is due."""
     diagnosis = compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements)
     return diagnosis.name if diagnosis else None
@@ -132,7 +132,7 @@ def test_the_same_bytes_in_another_type_are_wrong(other: str) -> None:
 
 @pytest.mark.parametrize("dims", [(0,), (3, 0), (0, 3), (0, 3, 1), ()])
 def test_empty_tensors_of_other_dims_are_wrong(dims: tuple[int, ...]) -> None:
-    empty = Source("f32", (0, 4))
+    empty = TensorSpec("f32", (0, 4))
     answer = Outcome("tensor", "f32", dims, b"")
     assert named(answer, (0, 7), empty) == "wrong dims"
     assert named(answer._replace(dims=(0, 7)), (0, 7), empty) is None
@@ -144,7 +144,7 @@ BITS = "7fc00000 7fc00001 ffc00000 7f800001 80000000 00000000"
 @pytest.mark.parametrize("at", range(6))
 @pytest.mark.parametrize("bit", [0, 22, 31])
 def test_every_bit_counts(at: int, bit: int) -> None:
-    source = Source("f32", (6,), bits=BITS)
+    source = TensorSpec("f32", (6,), bits=BITS)
     flipped = np.frombuffer(image_of(source).elements, "<u4").copy()
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source) is None
     flipped[at] ^= np.uint32(1 << bit)
@@ -195,7 +195,7 @@ def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
 # ── diagnoses ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def of(source: Source, change: object = None, earlier: tuple[bytes, ...] = ()) -> str | None:
+def of(source: TensorSpec, change: object = None, earlier: tuple[bytes, ...] = ()) -> str | None:
     """The diagnosis of a changed answer to a call that flattens `source`."""
     bits = patterns(source)
     got = change(bits.copy()) if callable(change) else bits
@@ -214,10 +214,10 @@ def put(at: int, bits: int) -> object:
 
 
 def test_order_and_places() -> None:
-    wide = Source("f32", (2, 3))
+    wide = TensorSpec("f32", (2, 3))
     assert of(wide) is None
     assert of(wide, lambda b: b.reshape(2, 3).ravel(order="F")) == "column-major order"
-    assert of(Source("f32", (2, 1, 3)), lambda b: b.reshape(2, 3).ravel(order="F")) == "column-major order"
+    assert of(TensorSpec("f32", (2, 1, 3)), lambda b: b.reshape(2, 3).ravel(order="F")) == "column-major order"
     assert of(wide, lambda b: b[::-1]) == "same elements in another order"
     assert of(wide, lambda b: np.resize(b[:4], 6)) == "repeated"
     assert of(wide, lambda b: b * 0) == "all zero"
@@ -227,7 +227,7 @@ def test_order_and_places() -> None:
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "broadcast", "reversed"])
 def test_strides_ignored(layout: Layout) -> None:
-    source = Source("f32", (3, 4), layout)
+    source = TensorSpec("f32", (3, 4), layout)
     image = image_of(source)
     low = min(image.tensor.offset, image.tensor.offset + sum(
         (n - 1) * s for n, s in zip(image.tensor.dims, image.tensor.strides, strict=True) if s < 0
@@ -238,13 +238,13 @@ def test_strides_ignored(layout: Layout) -> None:
 
 
 def test_an_offset_ignored() -> None:
-    source = Source("f16", (3, 4), "offset")
+    source = TensorSpec("f16", (3, 4), "offset")
     read = np.frombuffer(image_of(source).before[GUARD : GUARD + 24], "<u2")
     assert of(source, lambda b: read) == "offset ignored"
 
 
 def test_an_earlier_answer_is_stale() -> None:
-    first, second = Source("f32", (2, 3)), Source("f32", (2, 3), start=977)
+    first, second = TensorSpec("f32", (2, 3)), TensorSpec("f32", (2, 3), start=977)
     old = image_of(first).elements
     assert of(second, lambda b: patterns(first), (bytes(old),)) == "stale: an earlier answer"
     assert of(second, None, (bytes(old),)) is None
@@ -282,12 +282,12 @@ def test_an_element_changed_on_the_way(name: str, type_: str) -> None:
     before, after = SINGLE[name][type_]
     digits = 2 * WIDTH[type_]
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f64": 0x3FF0 << 48}[type_]
-    source = Source(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (one + 4, before, one + 2, one + 3)))
+    source = TensorSpec(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (one + 4, before, one + 2, one + 3)))
     assert of(source, put(1, after)) == name
 
 
 def test_a_mixture_is_named_by_its_parts_the_commonest_first() -> None:
-    source = Source("f32", (6,), bits="00000001 00000002 80000000 3f800000 7f800001 3f800002")
+    source = TensorSpec("f32", (6,), bits="00000001 00000002 80000000 3f800000 7f800001 3f800002")
 
     def change(old: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> object:
         old[[0, 1, 2]], old[4] = 0, 0x7FC00001
@@ -299,12 +299,12 @@ def test_a_mixture_is_named_by_its_parts_the_commonest_first() -> None:
 @pytest.mark.parametrize("type_", ["s8", "u8", "s32", "u64", "bool"])
 def test_integers_have_no_ways_but_wrong(type_: str) -> None:
     digits = 2 * WIDTH[type_]
-    source = Source(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (1, 0, 0, 1)))
+    source = TensorSpec(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (1, 0, 0, 1)))
     assert of(source, put(1, 1)) == "wrong elements"
 
 
 def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
-    source = Source("bf16", (3,), bits="3f80 3f81 3f82")
+    source = TensorSpec("bf16", (3,), bits="3f80 3f81 3f82")
     bits = patterns(source)
     bits[1:] = 0x4000, 0x4001
     outcome = Outcome("tensor", "bf16", (3,), bits.tobytes())

@@ -37,7 +37,7 @@ class Prefork:
         with control_of_parent:
             streams = control_of_parent.fileno(), subprocess.DEVNULL, subprocess.DEVNULL
             self._parent = start(command, limits, env, streams)
-        self._copy: Copy | None = None
+        self._copy: ForkedWorker | None = None
         self._finalizer = weakref.finalize(self, _end, self._parent, self._control)
 
     def copy(self) -> ProcessHandle | None:
@@ -63,7 +63,7 @@ class Prefork:
             self.close()
             return None
         orphans.register(pid, self._parent.mark)
-        self._copy = Copy(pid, self._control, streams)
+        self._copy = ForkedWorker(pid, self._control, streams)
         return self._parent._replace(child=self._copy, lifeline=lifeline_end, parent=self._parent.child.pid)
 
     def _can_fork(self) -> bool:
@@ -103,7 +103,7 @@ def _pipes(count: int) -> list[tuple[int, int]]:
     return pipes
 
 
-class Copy:
+class ForkedWorker:
     """A forked copy, with the methods of `subprocess.Popen` that are needed. Only one exists at a time."""
 
     stdin: IO[bytes] | None

@@ -21,7 +21,7 @@ from ..process.shared_memory import MMAP, TRIM, SharedMemory
 from .messages import Fault
 from .prefork import Prefork
 from .process import Process
-from .sent import Compiled, Sent, UnreportedChange
+from .sent import Compiled, PendingReply, UnreportedChange
 from .session import SHARED_FROM, Session
 
 _TRIES = 3
@@ -33,7 +33,7 @@ class Remote:
 
     def __init__(
         self, command: Sequence[str], limits: Limits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
-        share: bool = True, copies: Copies | None = None,
+        share: bool = True, copies: ForkServer | None = None,
     ) -> None:  # fmt: skip
         self.command, self.limits, self.env, self.copies = list(command), limits, env, copies
         self.generation = 0
@@ -48,7 +48,7 @@ class Remote:
         self._next_is_fresh, self._is_fresh = True, False
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
-        self.ahead = deque[tuple[RemoteProgram, Sent]]()
+        self.ahead = deque[tuple[RemoteProgram, PendingReply]]()
         """Calls that were sent before their turn, with their programs."""
         self._ahead_error: Exception | None = None
         self.calls_alone = False
@@ -238,7 +238,7 @@ class Example(NamedTuple):
     dst: Tensor
 
 
-class Copies:
+class ForkServer:
     """Sessions in forked copies of a process that has imported what they need, so that each of them starts fast.
 
     There are two such processes: one has imported the backend, the other only the worker, and its copies import the
@@ -323,7 +323,7 @@ def worker(backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) ->
         [sys.executable, "-c", code + _START.format(*place), backend]
         for place in (("worker", "main"), ("prefork", "main"), ("prefork", "main_without_backend"))
     )
-    return Remote(worker, limits, env, share, Copies(prefork, fresh, limits, env))
+    return Remote(worker, limits, env, share, ForkServer(prefork, fresh, limits, env))
 
 
 def program(command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> Remote:

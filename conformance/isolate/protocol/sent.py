@@ -61,7 +61,7 @@ class UnreportedChange(Exception):
     """Memory of a call that was sent ahead changed, and no reply says so; a call behind it may have done that."""
 
 
-class Sent(NamedTuple):
+class PendingReply(NamedTuple):
     """A call that was sent, and what is needed to read its replies."""
 
     program: Compiled

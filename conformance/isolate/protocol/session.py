@@ -18,7 +18,7 @@ from . import messages
 from .messages import Fault
 from .process import Bytes, Process
 from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
-from .sent import Call, Compiled, Sent, UnreportedChange, WatchedMemory
+from .sent import Call, Compiled, PendingReply, UnreportedChange, WatchedMemory
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory rather than through the pipe."""
@@ -110,12 +110,12 @@ class Session:
         self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
         return self._read_replies(sent)
 
-    def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[Sent]:
+    def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[PendingReply]:
         """Send small calls in one write, to be read one after another with `read_ahead`.
 
         Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
         """
-        parts, sent = bytearray(), list[Sent]()
+        parts, sent = bytearray(), list[PendingReply]()
         for behind, (program, tensors, may_overwrite) in zip(reversed(range(len(calls))), calls, strict=True):
             call, more = self._request(program, tensors, may_overwrite, behind)
             request = b"".join(more)
@@ -127,7 +127,7 @@ class Session:
         self.process.send([parts], self._deadline(), "run")
         return sent
 
-    def read_ahead(self, sent: Sent) -> Tensor:
+    def read_ahead(self, sent: PendingReply) -> Tensor:
         """Read the answer to the next call that was sent ahead; UnreportedChange if it has to be made again."""
         self._until = self._deadline()
         self.process.replies_due = sent.behind or 0
@@ -138,7 +138,7 @@ class Session:
 
     def _request(
         self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None
-    ) -> tuple[Sent, list[Bytes]]:
+    ) -> tuple[PendingReply, list[Bytes]]:
         """Return a call, and the parts of the requests that it takes."""
         new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
@@ -155,9 +155,9 @@ class Session:
         parts.append(messages.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
         parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
         program.sources[call.id] = tensors[0]
-        return Sent(program, call, closes, compiling, behind), parts
+        return PendingReply(program, call, closes, compiling, behind), parts
 
-    def _read_replies(self, sent: Sent) -> Tensor:
+    def _read_replies(self, sent: PendingReply) -> Tensor:
         program, call, closes, compiling, behind = sent
         for number in closes:
             self.process.read_reply(number, self._until, "close")
