@@ -52,3 +52,26 @@ def test_pages_define_blame_in_the_words_of_the_legend(page: str) -> None:
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith(tuple(f"| {blame} |" for blame in BLAMES))]
     assert table == [f"| {blame} | {meaning} |" for blame, meaning in BLAMES.items()]
+
+
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "adapters/README.md",
+    *(f"docs/{name}.md" for name in ("architecture", "threats", "lab")),
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_name_files_and_functions_that_there_are(page: str) -> None:
+    """Of a file in a room the name begins with the room; a row of a table may name functions of its file."""
+    for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
+        names = [name for name in re.findall(r"`([a-z_./]+/[a-z_]+\.py)`", line) if "NAME" not in name]
+        folders = (ROOT, ROOT / "conformance", (ROOT / page).parent)
+        files = {name: next((at / name for at in folders if (at / name).is_file()), None) for name in names}
+        assert None not in files.values(), (page, files)
+        if line.startswith("| ") and len(files) == 1 and page == "docs/architecture.md":
+            (file,) = files.values()
+            for function in re.findall(r"\| `([a-z_]+)`", line.split("`" + names[0] + "`")[1]):
+                assert file is not None
+                assert re.search(rf"^def {function}\(", file.read_text(encoding="utf-8"), re.MULTILINE), line
