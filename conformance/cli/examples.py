@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from ..system import exit_codes
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "put a backend on the stand": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
-    "read what came of it": ("verify", "report", "compare", "diff", "merge"),
+    "test a backend": ("new-adapter", "check-adapter", "run", "sweep", "hunt"),
+    "read results": ("verify", "report", "compare", "diff", "merge"),
     "certify a backend": ("certify", "challenge", "audit", "register"),
     "ask what the documents say": ("meaning", "check-graph", "explain", "list", "diff-documents", "site"),
-    "keep the suite sound and in use": ("check", "mutants", "publish", "lab", "export", "completion"),
+    "maintain the suite": ("check", "mutants", "publish", "lab", "export", "completion"),
 }
 """All commands by purpose."""
 OPENING = """\

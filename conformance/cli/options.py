@@ -335,7 +335,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "check": ("check", "check that the specification is whole and true to the documents", _check),
     "mutants": ("mutants", "plant bad backends, delete rules, mutate the reference: does the suite notice?", _mutants),
     "list": ("listing", "list rules, documents, operations, findings, cases, cells or backends", _list),
-    "explain": ("explain", "explain one of them fully", _explain),
+    "explain": ("explain", "show one rule, finding, document, operation or case with all its facts", _explain),
     "meaning": ("meaning", "say what a reshape call means in each document", _meaning),
     "check-graph": ("check_graph", "say what the reshapes of a model file mean, for each length", _check_graph),
     "export": ("export", "write the legal rows as tests of ONNX or of benchdnn", _export),

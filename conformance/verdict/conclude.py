@@ -144,8 +144,10 @@ def conclude(
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
     if escaped:
-        lie = f"{', '.join(escaped)}, planted and bad, was not caught; no verdict holds"
-        code, why = UNTRUSTED, f"the harness caught itself lying: {lie}"
+        code, why = (
+            UNTRUSTED,
+            f"our own planted fault was not caught: {', '.join(escaped)}; no verdict of this run is reliable",
+        )
     else:
         code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
         why += f"; waived: {waived}" if waived and code == CONFORMS else ""

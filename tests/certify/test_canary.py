@@ -42,7 +42,7 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
 
     monkeypatch.setattr(canary, "_run_planted_backend", failures)
     said = reporting.run("reference", "--json").expect(5)
-    assert said.data["why"].startswith(f"the harness caught itself lying: {name}, planted and bad, was not caught")
+    assert said.data["why"].startswith(f"our own planted fault was not caught: {name};")
     assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
     for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True):
         assert sentence.startswith(f"{document}: nothing shown")

@@ -30,7 +30,7 @@ def test_a_planted_backend_that_escapes_ends_the_session_with_5_and_nothing_conf
         encoding="utf-8",
     )
     Done(few, *FEW, ROW).expect(
-        5, "1 passed", "AcceptsEverything", "planted and bad, was not caught; no verdict holds", never="conforms to"
+        5, "1 passed", "AcceptsEverything", "no verdict of this run is reliable", never="conforms to"
     )
 
 
