@@ -383,7 +383,7 @@ def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_read
     shown = (ROOT / "README.md").read_text(encoding="utf-8")
     for said in (
         "answered an illegal call · accepts what the text forbids: lower-bound",
-        "minus-two-in-front-is-no-infer[StaticReshape-f32]: answered",
+        "minus-two-on-one-element[StaticReshape-f32]: answered",
     ):
         assert said in printed
         assert said in shown

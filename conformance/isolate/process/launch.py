@@ -33,7 +33,7 @@ def import_code() -> str:
 
     The working directory and other folders on the path may hold modules of that name.
     """
-    return _IMPORT.format(str(Path(__file__).absolute().parents[2]))
+    return _IMPORT.format(str(Path(__file__).absolute().parents[3]))
 
 
 class Limits(NamedTuple):
