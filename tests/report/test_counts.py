@@ -44,10 +44,18 @@ from .shown_numbers import (
 
 __all__ = ["command"]
 FEW = ("executorch-1.5.1", "numpy-raw-2.4.6")
+
+
+def _marks_of(folder: Path, number: int) -> tuple[pytest.MarkDecorator, ...]:
+    """CI tries a few folders with the fast tests, and each fifth with the slow ones."""
+    if folder.name in FEW:
+        return ()
+    return (pytest.mark.slow,) if number % 5 == 0 else (pytest.mark.slow, pytest.mark.exhaustive)
+
+
 FOLDERS = [
-    pytest.param(folder, id=folder.name, marks=() if folder.name in FEW else pytest.mark.slow)
-    for folder in sorted(REPORTS.glob("*/"))
-    if find_published_results(folder)
+    pytest.param(folder, id=folder.name, marks=_marks_of(folder, number))
+    for number, folder in enumerate(sorted(filter(find_published_results, REPORTS.glob("*/"))))
 ]
 
 
