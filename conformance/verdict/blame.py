@@ -22,7 +22,7 @@ from .needs import ALONE, COPIES, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs,
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
-_MUST_REJECT, _EMPTY_PRODUCT, _NODES = "refuse-illegal-calls", "empty-product-is-one", "nodes-compose"
+MUST_REJECT, _EMPTY_PRODUCT, _NODES = "refuse-illegal-calls", "empty-product-is-one", "nodes-compose"
 _NO_NEGATIVE = "no-length-below-zero"
 _LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
@@ -70,7 +70,7 @@ class Blamer:
             return _ruling(ALONE)
         diagnosis = _diagnosis_in(row, at, result, meaning)
         if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call
-            return _ruling(_MUST_REJECT)
+            return _ruling(MUST_REJECT)
         if outcome.faults or outcome.kind == "tensor":
             if meaning.kind == "illegal" and not outcome.faults:
                 return self._blame_illegal_answer(row, at, document, outcome, meaning)
@@ -78,7 +78,7 @@ class Blamer:
         if meaning.kind == "legal" and not meaning.rules:
             return self._blame_no_answer(row, at, document)
         unmet = self._never_met(row, at, document)
-        return _ruling(unmet[0].rule if unmet else _MUST_REJECT)
+        return _ruling(unmet[0].rule if unmet else MUST_REJECT)
 
     def broken_rules(self, row: Row, result: Result) -> frozenset[str]:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
@@ -117,12 +117,12 @@ class Blamer:
         self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning, diagnosis: str | None
     ) -> Blamed:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        premises = [self._strongest(self._broken(row, at, document, outcome, diagnosis), document)]
+        broken = self._strongest(self._broken(row, at, document, outcome, diagnosis), document)
         if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
-            return Blamed(_RULING, premises[0])
+            return Blamed(_RULING, broken)
         if row.steps[at].source.layout != "dense" and diagnosis not in _OF_FORM:
-            premises += self._premises([_LAYOUT], document)
-        return _weakest(premises)
+            return _weakest([broken, *self._premises([_LAYOUT], document)])
+        return _weakest([broken])
 
     def _blame_no_answer(self, row: Row, at: int, document: str) -> Blamed:
         """Blame a legal call without an answer.
@@ -161,12 +161,12 @@ class Blamer:
 
     def _strongest(self, names: Iterable[str], document: str) -> Premise:
         """Return the broken rule with the strongest authority: one broken sentence is enough."""
-        return min(self._premises(names, document), key=_weakness, default=Premise(_MUST_REJECT, "our ruling"))
+        return min(self._premises(names, document), key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
 
 
 def _weakest(premises: Iterable[Premise]) -> Blamed:
     """Blame by the weakest of some premises; the first of equals decides."""
-    decides = max(premises, key=_weakness, default=Premise(_MUST_REJECT, "our ruling"))
+    decides = max(premises, key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
     return Blamed(_TEXT if decides.authority == "stated" else _RULING, decides)
 
 

@@ -14,7 +14,7 @@ from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row
 from ..run.judge import UNCLAIMED
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, Blamed
+from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed
 from .standing import Blames, has_standing, judged_documents
 
 MOST_KINDS = 12
@@ -36,10 +36,8 @@ class FailureKind:
     @property
     def about(self) -> str:
         """Name the blame, the rule and the number of tests."""
-        if self.blamed is None and self.diagnosis.endswith(
-            UNCLAIMED
-        ):  # in a type that is not claimed, which has no tests
-            return f"refuse-illegal-calls · {count_noun(len(self.members), 'row')}"
+        if self.blamed is None and self.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
+            return f"{MUST_REJECT} · {count_noun(len(self.members), 'row')}"
         about = f"{self.blamed.blame}: {self.blamed.premise.rule}" if self.blamed else self.members[0][0].case.rule
         return f"{about} · {count_noun(self.tests, 'test')}"
 

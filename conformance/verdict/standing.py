@@ -37,10 +37,6 @@ class Standing:
     """Facets of rows of the suite that the backend does not claim; none if it does not claim the type itself."""
 
     @property
-    def required(self) -> int:
-        return sum(self.counts.values())
-
-    @property
     def tests(self) -> int:
         """The number of tests."""
         return sum(count_tests([self]).values())
