@@ -1,4 +1,4 @@
-"""Fixtures of this folder: the lab of a certificate, and the pages of a whole run."""
+"""The pages of a whole run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-
-from ..vendor_and_issuer import lab, original
-
-__all__ = ["lab", "original"]
 
 
 @pytest.fixture(scope="session")

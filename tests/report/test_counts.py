@@ -25,10 +25,10 @@ from conformance.report.table_sections import collect_matrix, collect_rules
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
-from ..certify.test_waive import waivers
 from ..miniatures import LeavesOut
 from ..published import REPORTS, translate
 from ..small import Command, command, mini, plan_once, suite
+from ..verdict.test_waive import waivers
 from .shown_numbers import (
     COUNTED,
     Shown,

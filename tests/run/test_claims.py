@@ -14,8 +14,8 @@ from conformance.model import NOT_RUN, Claims, Graph, Program, Rejected, Tensor,
 from conformance.verdict.conclude import conclude_evidence
 
 from .. import miniatures, small
-from ..certify.test_waive import waivers
 from ..small import Command, command, mini, reporting
+from ..verdict.test_waive import waivers
 from .run_output import sentences
 
 __all__ = ["command", "reporting"]

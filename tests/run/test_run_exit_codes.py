@@ -17,8 +17,8 @@ from conformance.system.progress import Progress
 from conformance.verdict.conclude import conclude_evidence
 
 from .. import small
-from ..certify.test_waive import waivers
 from ..small import Command, command, mini, reporting, spare_planted
+from ..verdict.test_waive import waivers
 from .run_output import never_conforms
 
 __all__ = ["command", "reporting"]

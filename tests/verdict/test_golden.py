@@ -1,7 +1,7 @@
 """What is known to fail in real libraries: each row that fails with its diagnosis, by version, in golden/.
 
 A change of the suite that no longer catches a known fault is noticed here.
-`python -m tests.certify.test_golden` writes the files of the libraries that are found; with names of
+`python -m tests.verdict.test_golden` writes the files of the libraries that are found; with names of
 backends, only theirs.
 """
 
@@ -113,7 +113,7 @@ def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
     command = [
         sys.executable,
         "-m",
-        "tests.certify.test_golden",
+        "tests.verdict.test_golden",
         "--of",
         str(PINS.index(pin)),
         version or "",

@@ -21,7 +21,7 @@ from conformance.plan.rows import Plan, plan_of
 from conformance.run.row import run
 from conformance.verdict.conclude import conclude
 from conformance.verdict.failure_kinds import group_failures
-from tests.certify.one_fault_backends import FAULTS, FREEDOMS, OneFault
+from tests.verdict.one_fault_backends import FAULTS, FREEDOMS, OneFault
 
 TEXT, FORBIDDEN, RULING = BLAMES
 NOTHING, ERROR = "breaks nothing", "error of the adapter"

@@ -16,8 +16,8 @@ from conformance.run.row import result_without_call
 from conformance.runner.shards import find_shard_gap
 
 from .. import small
+from ..evidence.evidence_files import path, rows_in
 from ..small import Command, command, mini
-from .evidence_files import path, rows_in
 
 __all__ = ["command", "path"]
 

@@ -19,10 +19,10 @@ from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import collect_libraries, summarize
 from conformance.verdict.conclude import conclude_evidence
 
+from ..report.page import Page
+from ..report.test_browser import chromium
 from ..runs import Right, Wrong, few, finished
 from ..small import Command, command
-from .page import Page
-from .test_browser import chromium
 
 __all__ = ["chromium", "command"]
 

@@ -24,10 +24,10 @@ from conformance.evidence.results import Refused, read
 from conformance.site.publish import folders
 from conformance.system import files
 from tests import small
+from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is
 from tests.forged import Records, rewrite
 from tests.published import REPORTS
 from tests.small import Cli
-from tests.vendor_and_issuer import BACKEND, Lab, as_it_is
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 

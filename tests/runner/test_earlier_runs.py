@@ -16,10 +16,10 @@ from conformance.evidence.results import part_of, read
 from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 
+from ..evidence.readers import merge, read_by, reading, remove, verify
 from ..forged import rewrite
 from ..pytest_plugin.done import FEW, Done
 from ..small import Command, Said, cases, command, mini, reporting
-from .readers import merge, read_by, reading, remove, verify
 
 __all__ = ["command", "reading", "reporting"]
 

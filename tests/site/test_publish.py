@@ -18,8 +18,8 @@ from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, r
 from conformance.load.cases import load_suite
 from conformance.report.rows import count_verdicts
 from conformance.site.publish import folders, index, publish, size
-from tests.report.test_site import list_broken_links
 from tests.runs import Right, Wrong, few, finished
+from tests.site.test_documents import list_broken_links
 from tests.small import ROOT, Command, Said, command, reporting
 
 __all__ = ["command", "reporting"]

@@ -24,9 +24,9 @@ from conformance.plan.rows import Row
 from conformance.verdict import waive
 
 from .. import small
+from ..evidence.evidence_files import cut, lines_of, path, rows_in, signed, write
 from ..processes import wait
 from ..small import Command, command, mini
-from .evidence_files import cut, lines_of, path, rows_in, signed, write
 
 __all__ = ["command", "path"]
 

@@ -16,8 +16,8 @@ from conformance.certificate.page import BADGE, PAGE
 from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT, digest_of_file
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import Refused
+from tests.certificate.vendor_and_issuer import Json, Lab, put_own
 from tests.forged import Records, count, rewrite
-from tests.vendor_and_issuer import Json, Lab, put_own
 
 from .attack_table import ATTACKS, NO_CHECK, Attack, attack
 

@@ -9,7 +9,7 @@ from conformance.certificate.check import Trust
 from conformance.evidence.results import read
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
-from tests.vendor_and_issuer import Lab, as_it_is
+from tests.certificate.vendor_and_issuer import Lab, as_it_is
 
 
 class Attack(NamedTuple):
