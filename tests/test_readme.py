@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conformance.cli.options import commands_and_options
+from conformance.cli.commands import commands_and_options
 from conformance.load.spec import load_spec
 from conformance.model import BLAMES
 from tests.small import ROOT

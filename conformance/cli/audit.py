@@ -18,8 +18,25 @@ from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
+from .parser import Parser, path, positive
+from .shared_options import BACKEND, add_cases, add_signing, add_trust
 
 _MOST_SHOWN = 10
+
+
+EXAMPLES = """\
+  conformance audit certificate ./mine.py:Mine --allowed signers --challenge challenge.json --key issuer-key"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("folder", type=path, metavar="FOLDER", help="the folder of a certificate")
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    parser.add_argument(
+        "--rows", type=positive, metavar="N", help="call only so many rows, drawn at random (all); that is no re-run"
+    )
+    add_trust(parser)
+    add_signing(parser)
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -38,11 +38,43 @@ from ..system.terminal import paint, say, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error
+from .parser import Parser, days
 from .run import make_order, report_mistakes, write_reports
 from .run_summary import relative
+from .shared_options import BACKEND, add_cases, add_memory, add_signing, add_timeout
 
 DEFAULT_OUT = Path("conformance-certificate")
 _WRITTEN = (STATEMENT, PAGE, BADGE, AUDIT, CHALLENGE)
+
+
+EXAMPLES = """\
+  conformance certify ./mine.py:Mine --by "Mine Ltd" --key mine-key    self-tested and signed
+  conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer
+  conformance certify ./mine.py:Mine --challenge challenge.json --key mine-key
+docs/certify.md has the whole conversation of vendor and issuer"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    text = "write commitment.json, which names what will be tested, for an issuer to challenge"
+    parser.add_argument("--commit", action="store_true", help=text)
+    parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
+    add_signing(parser)
+    parser.add_argument("--days", type=days, default=365, metavar="N", help="days of validity (365)")
+    parser.path("--waivers", "FILE", "known failures that are waived")
+    parser.path("--claims", "FILE", "what the backend must claim, exactly")
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    text = "worker: a process for the backend (the default); case: a process for each row"
+    parser.add_argument("--isolation", choices=("worker", "case"), default="worker", help=text)
+    add_timeout(parser)
+    add_memory(parser)
+    parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
+    add_cases(parser)
+    parser.set_defaults(
+        operation=None, document=None, type=None, select=None, lf=None, maxfail=None, shard=None, partial_ok=False,
+        jobs=1, resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None,
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,6 +12,8 @@ from ..evidence.results import Refused
 from ..system.exit_codes import FAILS
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
+from .parser import Parser, days, path
+from .shared_options import add_cases, add_key
 
 
 def _sign(challenge: RecordFile, key: Path) -> None:
@@ -20,6 +22,18 @@ def _sign(challenge: RecordFile, key: Path) -> None:
     except Refused:
         challenge.path.unlink()  # a challenge that nobody signed is not given
         raise
+
+
+EXAMPLES = """\
+  conformance challenge commitment.json --key issuer-key"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("commitment", type=path, metavar="FILE", help="the commitment.json of a vendor")
+    parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
+    add_key(parser)
+    parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

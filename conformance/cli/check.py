@@ -27,8 +27,24 @@ from ..selfcheck.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import check_folder, emit, locate
 from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison
+from .parser import Parser
+from .shared_options import add_cases
 
 KINDS = ("defect", "disagreement", "silence")
+
+
+EXAMPLES = """\
+  conformance check                                   the suite that comes along
+  conformance check --cases my/cases --lock           vectors of yours, and lock the ids of new ones
+  conformance check --sources DIR                     hold it against the documents themselves"""
+
+
+def add_options(parser: Parser) -> None:
+    add_cases(parser)
+    text = "add the ids of new cases to the lock file, if nothing else is wrong"
+    parser.add_argument("--lock", action="store_true", help=text)
+    parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
+    parser.path("--evidence", "DIR", "folders of runs: verify that adapters/faults.yaml explains what failed there")
 
 
 def run(args: argparse.Namespace) -> int:

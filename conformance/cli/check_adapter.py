@@ -18,8 +18,21 @@ from ..run.contain import quiet_backend
 from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, paint, say, wrap
 from .arguments import Usage, check_folder, emit
+from .parser import Parser
+from .shared_options import BACKEND, add_isolation, add_timeout
 
 _STYLES = {"ok": "green", "mend": "red", "note": "cyan"}
+
+
+EXAMPLES = """\
+  conformance check-adapter mine.py:Mine
+  conformance check-adapter cmd:./reshape --timeout 5"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_isolation(parser)
+    add_timeout(parser)
 
 
 def run(args: argparse.Namespace) -> int:

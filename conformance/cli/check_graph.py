@@ -26,12 +26,14 @@ from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import shorten
 from .arguments import Usage, emit, load_spec_of, pick
+from .commands import build_parsers
 from .facts import standing
 from .graph_lengths import trials_of
 from .meaning import describe_standing, format_dims
-from .options import build_parsers
+from .parser import Parser, path
 from .run import DEFAULT_OUT
 from .run import run as run_suite
+from .shared_options import BACKEND
 
 _MOST_INPUTS = 8
 _MOST_PLACES = 4
@@ -47,6 +49,24 @@ class CheckedFile(NamedTuple):
     why_unreadable: str = ""
     faults: tuple[tuple[Fault, ...], ...] = ()
     """By node, the known faults of backends that may hit it."""
+
+
+EXAMPLES = """\
+  conformance check-graph graph.json                  the reshapes of a dump of oneDNN Graph
+  conformance check-graph model.onnx --input x=1..8,3,32,32   with each batch from 1 to 8
+  conformance check-graph model.xml --run openvino    make the same calls on a backend
+exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
+    parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
+    parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
+    parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
+    parser.once("--document", "ID", "only in that document")
+    parser.path("--out", "PAGE", "write a page with a picture of each reshape")
+    parser.path("--cases", "FILE", "write the calls as cases, for `conformance run BACKEND --cases DIR`")
+    parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {BACKEND}")
 
 
 def run(args: argparse.Namespace) -> int:

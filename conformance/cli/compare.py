@@ -16,8 +16,21 @@ from ..system.terminal import count_noun, say, table
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, emit, load_plan
+from .parser import Parser, path
+from .shared_options import add_cases
 
 DEFAULT_OUT = Path("conformance-compare.html")
+
+
+EXAMPLES = """\
+  conformance compare build/reference build/onednn --out compare.html"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "folders of runs, or their results.jsonl"
+    parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
+    parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,8 @@ from ..adapter import bundled_backends
 from ..load.cases import load_suite
 from ..system.terminal import say_raw
 from .arguments import Usage, check_folder, emit, unknown
-from .options import commands_and_options
+from .commands import commands_and_options
+from .parser import Parser
 
 
 class Completions(NamedTuple):
@@ -21,6 +22,16 @@ class Completions(NamedTuple):
     """Each option and the names that it takes: none if it takes no value, None if any text or file will do."""
     names: tuple[str, ...]
     """Words without an option, beside files."""
+
+
+EXAMPLES = """\
+  eval "$(conformance completion bash)"               in ~/.bashrc
+  eval "$(conformance completion zsh)"                in ~/.zshrc, after compinit
+  conformance completion fish > ~/.config/fish/completions/conformance.fish"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("shell", nargs="?", metavar="SHELL", help="bash, zsh or fish")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,12 +16,28 @@ from ..system.terminal import lines, say, with_sign
 from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, emit, load_plan
 from .compare import read_evidence
+from .parser import Parser, path
+from .shared_options import add_cases
 
 _BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
 _FORMATS: dict[str, Callable[[Difference], str]] = {
     "text": diff_report.render_text,
     "markdown": diff_report.render_markdown,
 }
+
+
+EXAMPLES = """\
+  conformance diff build/before build/after           1 where something got worse
+  conformance diff build/before build/after --format markdown"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, or its results.jsonl")
+    parser.add_argument("new", type=path, metavar="NEW", help="the folder or results.jsonl of a later run")
+    text = "text, markdown or html (by the name of --out, else text)"
+    parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
+    parser.path("--out", "FILE", "write to a file instead of the terminal")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

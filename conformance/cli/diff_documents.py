@@ -15,9 +15,20 @@ from ..system.terminal import label_paragraph, paint, say, table, wrap
 from .arguments import Usage, emit, folder_options, load_spec_of, pick
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .meaning import describe_standing, print_meanings
+from .parser import Parser
 
 CHANGES = ("added", "dropped", "reworded in effect")
 _EXAMPLE = "for example: conformance diff-documents static-graph-v0.9 static-oneapi"
+
+
+EXAMPLES = """\
+  conformance diff-documents static-graph-v0.9 static-oneapi"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
+    parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
+    parser.add_argument("--full", action="store_true", help="search the large domain for an example (some seconds)")
 
 
 def run(args: argparse.Namespace) -> int:

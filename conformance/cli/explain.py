@@ -15,12 +15,27 @@ from . import explain_case, explain_repro
 from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of, unknown
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import describe_standing, format_dims, print_meanings
+from .parser import Parser
+from .shared_options import add_cases
 
 _HEADINGS = {
     "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",
     "silent": "silent", "allowed": "allowed",
 }  # fmt: skip
 """What `explain DOCUMENT` writes above the rules of each standing."""
+
+
+EXAMPLES = """\
+  conformance explain one-infer                       a rule: where it is stated, whom it binds
+  conformance explain copies-by-index-not-in-turn     a case: its call, what it means, how to run it
+  conformance explain static-oneapi                     a document"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
+    parser.once("--backend", "NAME", "of a case that you trust: print a script for that library, without the suite")
+    parser.add_argument("--c", action="store_true", help="with --backend onednn: a program in C instead")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,6 +10,19 @@ from ..exchange import benchdnn_export, onnx_export
 from ..system.exit_codes import CONFORMS
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
+from .parser import Parser
+from .shared_options import add_cases
+
+EXAMPLES = """\
+  conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
+  conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver"
+    parser.add_argument("format", choices=("onnx", "benchdnn"), metavar="FORMAT", help=text)
+    parser.path("--out", "DIR", "where the tests go, a new or an empty folder", required=True)
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,11 +17,32 @@ from ..load.folders import cases_folder, digest_of, spec_folder
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan, pick
+from .parser import Parser, positive
 from .publish import DEFAULT_OUT
+from .shared_options import add_cases, add_jobs
 
 LAB = Path("lab.yaml")
 _PUBLISHABLE = (CONFORMS, FAILS, INCOMPLETE, OVERDUE)
 """Exit codes of a run that was whole, as far as its target goes."""
+
+
+EXAMPLES = """\
+  conformance lab plan --json               the jobs of a CI matrix
+  conformance lab status                    which published results are stale, and why
+  conformance lab run onnx jax              make these environments, run their backends, publish"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "plan: list the environments; status: say what is stale; run: run and publish; certify: the same with "
+    text += "certificates, run a second time; test: the suite's own tests; check: what the READMEs say of libraries"
+    parser.add_argument("action", choices=("plan", "status", "run", "certify", "test", "check"), help=text)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="environments of lab.yaml (plan and status: all)")
+    parser.path("--lab", "FILE", "the environments (lab.yaml)")
+    text = "status: results older than N days are stale (90)"
+    parser.add_argument("--days", type=positive, default=90, metavar="N", help=text)
+    add_jobs(parser, 2)
+    parser.path("--out", "DIR", "the folder of published results (reports)")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

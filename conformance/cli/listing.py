@@ -16,6 +16,8 @@ from ..model import LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
 from .arguments import Usage, check_folder, emit, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
+from .parser import Parser
+from .shared_options import add_cases
 
 KINDS = ("defect", "disagreement", "silence")
 _ARRANGEMENTS = DIMENSIONS["arrangement"]
@@ -34,6 +36,22 @@ class _Listing(NamedTuple):
     """An entry in words, if it is not the singular of the name of the list."""
     notes: Callable[[list[dict[str, Any]]], list[str]] = lambda _: []
     """Lines below the table."""
+
+
+EXAMPLES = """\
+  conformance list rules --level decided
+  conformance list findings --document static-oneapi
+  conformance list cases --rule zero-copies
+  conformance list backends"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, cells or backends")
+    parser.once("--document", "ID", "only what concerns that document")
+    parser.once("--level", "LEVEL", "of rules: must, may, silent or decided")
+    parser.once("--rule", "ID", "of cases and cells: those of that rule")
+    add_cases(parser)
+    parser.once("--kind", "KIND", "of findings: defect, disagreement or silence")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import importlib
 import os
 import re
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Sequence
 from ..isolate.process.supervise import Terminated, install_signal_handlers, run_in_child
 from ..system.exit_codes import INCOMPLETE, USAGE
 from .arguments import Usage, locate, say_error, unknown
-from .options import COMMANDS, build_parsers
+from .commands import COMMANDS, build_parsers, load_command
 
 _DIMS = frozenset({"--src", "--shape", "--declared"})
 """Options of `meaning` whose value may have blanks in it and may begin with a minus."""
@@ -38,13 +37,13 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         raise Usage(f"{words[0]!r} stands before the command; write `conformance {command}` first, then its options")
     if command == "meaning":
         words = _join_dims(words)
-    top, commands = build_parsers(COMMANDS if command is None else [command])
+    top, commands = build_parsers([] if command is None else [command])
     args, rest = top.parse_known_args(words)
     if command is None:
         raise Usage(
             unknown("option", rest[0], top.options)
             if rest
-            else f"say what to do: {', '.join(commands)}; see `conformance --help`"
+            else f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`"
         )
     if rest:
         what = "option" if rest[0].startswith("-") else "argument"
@@ -142,8 +141,7 @@ def _run(arguments: Sequence[str]) -> int:
     args: argparse.Namespace | None = None
     try:
         args = _parse(arguments)
-        command = importlib.import_module(f".{COMMANDS[args.command][0]}", __package__)
-        return int(command.run(args))
+        return int(load_command(args.command).run(args))
     except SystemExit as exit_:  # argparse's --help and --version
         return int(exit_.code or 0)
     except Usage as usage:

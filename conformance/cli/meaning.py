@@ -13,12 +13,34 @@ from ..model.types import WIDTH
 from ..system.terminal import paint, say, table, wrap
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
+from .parser import Parser
 from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _TYPES = (*WIDTH, "string")
 _MISSING = {"shape": "shape", "special-zero": "special_zero", "src": "src", "dst": "dst"}
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow"}
+
+
+EXAMPLES = """\
+  conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
+  conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-graph-v0.9"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or '[3, 4, 5]'; () for rank 0")
+    parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1")
+    parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")
+    parser.once("--document", "ID", "only in that document")
+    parser.once("--src-type", "TYPE", "type of the input's elements (f32)")
+    parser.once("--dst-type", "TYPE", "type declared of the output (as the input's)")
+    parser.once("--shape-type", "TYPE", "type of the entries of shape (as the operation lists)")
+    parser.once("--shape-rank", "RANK", "rank of shape itself (1)")
+    parser.once("--special-zero-type", "TYPE", "type of special_zero (bool)")
+    parser.once("--declared", "DIMS", "dims declared of the output, such as 3,?")
+    parser.once("--missing", "NAMES", "what the node lacks: shape, special_zero, src, dst")
+    parser.once("--extra-attributes", "NAMES", "attributes that the operation does not have")
+    parser.once("--extra-operands", "NAMES", "inputs or outputs that the operation does not have")
 
 
 def run(args: argparse.Namespace) -> int:

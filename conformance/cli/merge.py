@@ -11,7 +11,20 @@ from ..system.exit_codes import UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, load_plan
+from .parser import Parser, path
 from .run import conclude_and_report
+from .shared_options import add_cases
+
+EXAMPLES = """\
+  conformance run reference --shard 1/2 --out build/one
+  conformance run reference --shard 2/2 --out build/two
+  conformance merge build/one build/two --out build/whole"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help="the folders of all shards of one run")
+    parser.path("--out", "DIR", "where the merged run goes", required=True)
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

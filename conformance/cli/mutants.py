@@ -26,6 +26,8 @@ from ..selfcheck.mutants import (
 from ..system.progress import Progress
 from ..system.terminal import count_noun, cut_columns, paint, say, table
 from .arguments import Usage, check_folder, emit
+from .parser import Parser
+from .shared_options import add_cases
 
 
 class Findings(NamedTuple):
@@ -51,6 +53,17 @@ class Findings(NamedTuple):
                 mutant = result.mutant
                 yield f"adapters/reference.py:{mutant.line}: {mutant.name}: {result.wrong}"
         yield from self.list_problems
+
+
+EXAMPLES = """\
+  conformance mutants                                 all of them; takes a while
+  conformance mutants -k zero"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "only planted backends, rules and lines of the reference with NAME in their name"
+    parser.once("-k", "NAME", text, dest="select")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from ..adapter import bundled_folder
 from ..system.terminal import say
 from .arguments import Usage, emit
+from .parser import Parser
 
 _ENDINGS = {"python": ".py", "c": ".c", "cpp": ".cpp", "javascript": ".mjs", "rust": ""}
 """The ending of the file in each language. An adapter in Rust is a folder."""
@@ -23,6 +24,19 @@ _TEMPLATES = {
     "javascript": ("javascript/reshape.mjs",),
     "rust": ("rust/Cargo.toml", "rust/src/main.rs", "rust/src/protocol.rs", "rust/src/json.rs"),
 }
+
+
+EXAMPLES = """\
+  conformance new-adapter mine                        mine.py
+  conformance new-adapter mine --lang c --out mine.c  a program in C that speaks the protocol
+  conformance new-adapter mine --lang rust            a crate, in the folder mine"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the name of the backend, such as mine")
+    languages = ("python", "c", "cpp", "javascript", "rust")
+    parser.add_argument("--lang", choices=languages, default="python", help="the language of the adapter (python)")
+    parser.path("--out", "FILE", "the file to write (NAME.py), or the folder of a crate in Rust (NAME)")
 
 
 def run(args: argparse.Namespace) -> int:

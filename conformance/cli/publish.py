@@ -24,10 +24,29 @@ from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .compare import results_path
+from .parser import Parser, path
+from .shared_options import add_cases, add_jobs, add_memory, add_timeout
 
 DEFAULT_OUT = Path("reports")
 SLOW = ("pytensor-numba",)
 """Backends that run only if they are named, since they take more than five minutes."""
+
+
+EXAMPLES = """\
+  conformance publish onednn                          run it whole, and put its report into reports/
+  conformance publish --results build/mine --index    a run made already; put the page together"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "bundled names of the backends to run (every one whose library is installed here)"
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=text)
+    parser.many("--results", "DIR", "the folder of a run that was made already", type=path)
+    parser.add_argument("--index", action="store_true", help="run nothing; write the page of what is published")
+    add_jobs(parser, 2)
+    add_timeout(parser)
+    add_memory(parser)
+    parser.path("--out", "DIR", "where it goes (reports)")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,12 +18,24 @@ from ..site.publish import REGISTER
 from ..system.files import replace_text
 from ..system.terminal import say, table
 from .arguments import Usage, emit, load_plan
+from .parser import Parser, path
+from .shared_options import add_cases, add_keys
 
 DATA = "register.json"
 _KEYS = (
     "folder", "backend", "level", "scope", "waived", "run", "suite", "by", "issuer", "until", "link", "why",
 )  # fmt: skip
 """The keys of every entry; a refused one has values for `folder` and `why` alone."""
+
+
+EXAMPLES = """\
+  conformance register certificates --allowed signers"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("folder", type=path, metavar="DIR", help="a folder with a folder for each certificate")
+    add_keys(parser)
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,6 +12,16 @@ from ..system.terminal import say
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, check_folder, emit, load_plan
+from .parser import Parser, path
+from .shared_options import add_cases
+
+EXAMPLES = """\
+  conformance report build/reference                  its pages, if the run was interrupted before they were written"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("folder", type=path, metavar="DIR", help="the folder of a run, with its results.jsonl")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

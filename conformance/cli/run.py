@@ -24,6 +24,7 @@ from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
 from ..runner.run_suite import ClaimsDiffer, RunRequest, chosen_rows, describe_difference, run_suite
 from ..runner.shards import find_shard_gap
+from ..system import exit_codes
 from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.late import describe_failure, go_on
@@ -31,13 +32,64 @@ from ..system.progress import Progress
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_suite_of, say_error, unknown
+from .parser import Parser, nonce, one_line, positive, seconds, shard, whole
 from .run_summary import Amount, data_of, relative, show, show_answer, show_part
+from .shared_options import BACKEND, add_cases, add_jobs, add_memory, add_timeout
 
 __all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
 
 DEFAULT_OUT = "conformance-report"
 _DRAWN = 500
 """Calls that are drawn without --hunt."""
+
+
+EXAMPLES = f"""\
+  conformance run reference                                    everything on the reference
+  conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
+  conformance run cmd:./reshape --jobs 2                       a program in any language
+  conformance run onednn --document static-oneapi --type bf16    a part of the target
+  conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
+  conformance run reference --spec my/spec --cases my/cases    with rules and cases of yours beside ours
+exit codes: {exit_codes.SUMMARY}"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    parser.many("--operation", "ID", "this operation only")
+    parser.many("--document", "ID", "judge by this document only")
+    parser.many("--type", "TYPE", "this element type only")
+    parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
+    parser.path("--lf", "DIR", "only rows that failed in the run of that folder; never conforms")
+    text = "call no further row after N rows of the target failed; the others are not run"
+    parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
+    text = "exit with 0, in place of 4, if all rows of the shard ran and none failed; `merge` decides"
+    parser.add_argument("--partial-ok", action="store_true", help=text)
+    text = "64 hex digits that change the contents of src and add calls, as `certify` does"
+    parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
+    parser.path("--waivers", "FILE", "known failures that are waived")
+    parser.path("--claims", "FILE", "what the backend must claim, exactly")
+    parser.path("--resume", "DIR", "go on with a run that was interrupted")
+    text = "worker: a process for the backend (the default); case: a process for each row; none: this process"
+    parser.add_argument("--isolation", choices=("worker", "case", "none"), help=text)
+    add_jobs(parser)
+    parser.once("--dask", "ADDRESS", "run on the Dask cluster of that scheduler")
+    add_timeout(parser)
+    text = "time that calls may lose by timing out, for each of --jobs (1800); later rows are not run"
+    parser.add_argument("--budget", type=seconds, default=1800.0, metavar="SECONDS", help=text)
+    text = "rows of a case and operation that hang before its other rows are not run (3; 0: no limit)"
+    parser.add_argument("--maxhang", type=whole, default=3, metavar="N", help=text)
+    add_memory(parser)
+    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
+    parser.add_argument("--hunt", type=whole, metavar="N", help=text)
+    parser.once("--by", "NAME", "who runs this, for the evidence and the report; it is not signed", type=one_line)
+    parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("-q", "--quiet", action="store_true", help="print the answer alone")
+    shown.add_argument("-v", "--verbose", action="store_true", help="print every row that failed, not twelve kinds")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,9 +10,22 @@ from ..site.documents import INDEX, write_site
 from ..site.publish import read_runs
 from ..system.terminal import count_noun, say
 from .arguments import check_folder, emit, load_plan
+from .parser import Parser
 from .run_summary import relative
+from .shared_options import add_cases
 
 DEFAULT_OUT = Path("conformance-site")
+
+
+EXAMPLES = """\
+  conformance site --out build/site                      a page for each document, with its rules, findings and cases
+  conformance site --results reports --out build/site    with the published backends that fail them"""
+
+
+def add_options(parser: Parser) -> None:
+    parser.path("--out", "DIR", "where the pages go (conformance-site)")
+    parser.path("--results", "DIR", "a folder of published results, such as reports/, whose failures are named")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,9 +32,33 @@ from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
 from ..verdict import planted
 from .arguments import Usage, check_folder, emit, unknown
+from .parser import Parser, shard, whole
+from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_timeout
 
 DEFAULT_OUT = Path("conformance-sweep")
 _SMALL = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
+
+
+EXAMPLES = """\
+  conformance sweep reference --rank 2 --max-dim 3    every call of a small world"""
+
+
+def add_options(parser: Parser) -> None:
+    add_backend_and_calls(parser)
+    parser.add_argument("--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions")
+    text = "the largest dimension of src and the largest entry of shape"
+    parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
+    text = "shape has up to N entries (one more than src has dimensions)"
+    parser.add_argument("--entries", type=whole, metavar="N", help=text)
+    parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
+    add_jobs(parser)
+    parser.once("--dask", "ADDRESS", "sweep on the Dask cluster of that scheduler")
+    parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the calls")
+    parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
+    parser.path("--out", "DIR", "where the results go (conformance-sweep)")
+    add_isolation(parser)
+    add_timeout(parser)
+    add_memory(parser)
 
 
 def run(args: argparse.Namespace) -> int:

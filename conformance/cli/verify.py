@@ -21,7 +21,9 @@ from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
+from .parser import Parser, path, positive
 from .run import check_requirements, describe_difference, read_claims
+from .shared_options import add_cases, add_trust
 
 
 class _Verification(NamedTuple):
@@ -34,6 +36,30 @@ class _Verification(NamedTuple):
     unmet: tuple[str, ...]
     """Demands of --require and --claims that the evidence does not show."""
     repeated: Repetition | None
+
+
+EXAMPLES = """\
+  conformance verify build/reference                  a folder of a run
+  conformance verify report.html                      a page that somebody sent: is it true to its evidence?
+  conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
+  conformance verify report.html --conforms static-graph-v0.9
+  conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares"""
+
+
+def add_options(parser: Parser) -> None:
+    text = "a report.html, a results.jsonl, or the folder of a run"
+    parser.add_argument("path", type=path, nargs="?", metavar="PATH", help=text)
+    text = "exit with 1 also if the whole target, or every type that DOCUMENT lists, is not shown to conform"
+    parser.once("--conforms", "DOCUMENT", text, nargs="?", const="")
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.path("--claims", "FILE", "what the backend must have claimed, exactly")
+    parser.once("--repeat", "N", "call N rows again, drawn at random, and compare; with --backend", type=positive)
+    parser.once("--backend", "BACKEND", "the backend to call them on, which you trust to be the one of the report")
+    text = "the path is the folder of a certificate; check all of it"
+    parser.add_argument("--certificate", action="store_true", help=text)
+    add_trust(parser)
+    parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
+    add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:

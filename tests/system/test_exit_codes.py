@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 import conformance
-from conformance.cli.examples import CLOSING, EXAMPLES
+from conformance.cli.commands import CLOSING
+from conformance.cli.run import EXAMPLES
 from conformance.system.exit_codes import SUMMARY, TABLE
 
 ROOT = Path(conformance.__file__).parents[1]
@@ -31,5 +32,5 @@ def test_the_action_describes_its_output_in_the_words_of_the_table() -> None:
 def test_the_help_lists_every_exit_code_on_a_line_that_fits() -> None:
     line = f"exit codes: {SUMMARY}"
     assert line in CLOSING.splitlines()
-    assert line in EXAMPLES["run"].splitlines()
+    assert line in EXAMPLES.splitlines()
     assert len(line) <= 120

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cli.options import build_parsers
+from conformance.cli.commands import build_parsers
 from conformance.system.terminal import columns
 
 

@@ -1,0 +1,131 @@
+"""The list of commands, and the parsers made of it. Each command is a module that has its options and its examples."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from .. import __version__
+from ..system import exit_codes
+from ..system.terminal import fold_lines, say
+from .parser import Parser
+from .shared_options import add_common
+
+
+class Command(NamedTuple):
+    """A command. Its module has EXAMPLES, `add_options(parser)` and `run(args)`, which returns the exit code."""
+
+    module: str
+    summary: str
+
+
+GROUPS = {
+    "test a backend": {
+        "new-adapter": Command("new_adapter", "write a backend's adapter to begin with, which runs at once"),
+        "check-adapter": Command("check_adapter", "tell a broken adapter from a backend that does not conform"),
+        "run": Command("run", "run the suite on a backend; write the evidence, the reports and the verdict"),
+        "sweep": Command("sweep", "make every call of a bounded domain; say what fails, with the smallest example"),
+        "hunt": Command("hunt", "make calls that nobody wrote down; shrink the first that fails to a case"),
+    },
+    "read results": {
+        "verify": Command("verify", "derive a report again from its evidence; 1 if something does not match"),
+        "report": Command("report", "write the reports of a run again from its evidence"),
+        "compare": Command("compare", "put several backends side by side on one page"),
+        "diff": Command("diff", "say what changed between two runs, and why; 1 if something got worse"),
+        "merge": Command("merge", "put the shards of one run together and conclude"),
+    },
+    "certify a backend": {
+        "certify": Command("certify", "run a backend whole and write a certificate, or the commitment to one"),
+        "challenge": Command("challenge", "draw a nonce for the commitment of a vendor"),
+        "audit": Command("audit", "run the files of a certificate again and sign that the answers are the same"),
+        "register": Command("register", "verify a folder of certificates and write the page that lists them"),
+    },
+    "ask what the documents say": {
+        "meaning": Command("meaning", "say what a reshape call means in each document"),
+        "check-graph": Command("check_graph", "say what the reshapes of a model file mean, for each length"),
+        "explain": Command("explain", "show one rule, finding, document, operation or case with all its facts"),
+        "list": Command("listing", "list rules, documents, operations, findings, cases, cells or backends"),
+        "diff-documents": Command("diff_documents", "show what changed between two documents, with an example"),
+        "site": Command("site", "write the documents, annotated with rules, findings, cases and failing backends"),
+    },
+    "maintain the suite": {
+        "check": Command("check", "check that the specification is whole and true to the documents"),
+        "mutants": Command("mutants", "plant bad backends, delete rules, mutate the reference: does the suite notice?"),
+        "publish": Command("publish", "run backends whole and write the folder of published results"),
+        "lab": Command("lab", "run the environments of lab.yaml, and say which published results are stale"),
+        "export": Command("export", "write the legal rows as tests of ONNX or of benchdnn"),
+        "completion": Command("completion", "print a script that completes all this in bash, zsh or fish"),
+    },
+}
+"""All commands by purpose."""
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+OPENING = """\
+usage: conformance COMMAND …   (conformance COMMAND --help has its options and examples)
+
+An executable specification and conformance suite for the reshape operations of oneDNN Graph.
+"""
+CLOSING = f"""\
+begin here:
+  conformance run reference                the reference: what a verdict and a report look like
+  conformance new-adapter mine             a backend of yours, in one file that runs at once
+  conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
+
+exit codes: {exit_codes.SUMMARY}
+"""
+
+
+def load_command(name: str) -> Any:
+    """Import the module of a command."""
+    return import_module(f".{COMMANDS[name].module}", __package__)
+
+
+def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command line, and a parser for each command in `names`."""
+    top = Parser(prog="conformance")
+    top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
+    top.add_argument("--version", action=_Version, nargs=0)
+    group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
+    commands: dict[str, Any] = {}
+    for name in names:
+        module, summary = load_command(name), COMMANDS[name].summary
+        description = f"{summary[0].upper()}{summary[1:]}{'' if summary.endswith('?') else '.'}"
+        epilog = f"for example:\n{module.EXAMPLES}"
+        commands[name] = group.add_parser(name, description=description, epilog=epilog)
+        module.add_options(commands[name])
+        add_common(commands[name])
+    return top, commands
+
+
+def help_text() -> str:
+    """Return the text of `conformance --help`: every command under its purpose."""
+    lines = [OPENING]
+    for purpose, commands in GROUPS.items():
+        lines += [purpose, *(f"  {name:<15} {command.summary}" for name, command in commands.items()), ""]
+    return "\n".join([*lines, CLOSING])
+
+
+class _Version(argparse.Action):
+    """Prints the version, and the digest of the bundled specification and cases."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from ..load.folders import cases_folder, digest_of, spec_folder
+
+        say(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
+        parser.exit()
+
+
+def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | None]]]:
+    """Each command with its summary and options; an option with the names it takes: () for none, None for any text."""
+    return {
+        name: (
+            COMMANDS[name].summary,
+            {
+                option: () if action.nargs == 0 else tuple(map(str, action.choices)) if action.choices else None
+                for action in parser._actions
+                for option in action.option_strings
+            },
+        )
+        for name, parser in build_parsers(COMMANDS)[1].items()
+    }
