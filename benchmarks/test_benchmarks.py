@@ -13,7 +13,7 @@ from benchmarks.clock import Measured
 from benchmarks.table import Row, seconds, table
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
-from conformance.meaning.domain import SMALL, calls
+from conformance.meaning.domain import SMALL_DOMAIN, calls
 
 SLACK = 4
 """Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""
@@ -49,7 +49,7 @@ def test_the_meaning_of_a_call_is_quick() -> None:
 
 def test_the_bare_baseline_computes_the_same() -> None:
     meaning = contracts(load_spec())["static-graph-v0.9"].meaning
-    for call in calls(SMALL):
+    for call in calls(SMALL_DOMAIN):
         assert bench.bare_meaning(*call) == meaning(*call)[:2], call
 
 

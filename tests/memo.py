@@ -26,7 +26,7 @@ from conformance.load import cells as load_cells
 from conformance.load import schema
 from conformance.load import spec as load_spec
 from conformance.load.folders import cases_folder, layers, spec_folder
-from conformance.load.strict_yaml import MOST as MOST_BYTES
+from conformance.load.strict_yaml import MAX_FILE_BYTES
 from conformance.model import Case, Malformed, Problem, Spec, Suite
 from conformance.model.cases import UnreadCase
 from conformance.plan import rows as plan_rows
@@ -114,7 +114,7 @@ def _remembering_files(read: _Read) -> _Read:
     @wraps(read)
     def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
         try:
-            key = path.parent.name, path.name, schema, read_bytes(path, MOST_BYTES)
+            key = path.parent.name, path.name, schema, read_bytes(path, MAX_FILE_BYTES)
         except OSError:
             return read(path, schema)
         if key not in memory:

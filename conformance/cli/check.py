@@ -16,7 +16,7 @@ from ..load.folders import cases_folder, spec_folder
 from ..load.schema import bundled_problems
 from ..load.spec import load_spec
 from ..load.strict_yaml import require
-from ..meaning.clauses import compile_clauses
+from ..meaning.compiled_rules import compile_rules
 from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
 from ..model import LEVELS, Malformed, Problem, Spec, Suite
@@ -82,7 +82,7 @@ def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: 
     try:
         require(bundled_problems() if folder is None or cases is None else [])
         spec = load_spec(folder)
-        compile_clauses(spec.rules.values())  # every expression, where `contracts` would stop at one document's
+        compile_rules(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
         KnownFaults(load_faults())
     except Malformed as malformed:

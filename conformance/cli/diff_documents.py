@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..meaning.contract import Contract, contracts
-from ..meaning.domain import FAR, FULL, SMALL, TINY, Domain, calls, far_calls
+from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls, far_calls
 from ..model import Call, Form, Operation, Rule, Spec
 from ..system.progress import Progress
 from ..system.terminal import label_paragraph, paint, say, table, wrap
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"name two documents, the older first; {_EXAMPLE}")
     spec = load_spec_of(args)
     a, b = (pick("document", each, spec.documents, "conformance list documents") for each in (args.a, args.b))
-    data = compare_documents(spec, a, b, FULL if args.full else SMALL)
+    data = compare_documents(spec, a, b, FULL_DOMAIN if args.full else SMALL_DOMAIN)
     if data["example"]:
         data["example"]["command"] += folder_options(args)
     if args.json:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def compare_documents(spec: Spec, a: str, b: str, domain: Domain = SMALL) -> dict[str, Any]:
+def compare_documents(spec: Spec, a: str, b: str, domain: Domain = SMALL_DOMAIN) -> dict[str, Any]:
     """Return every difference between two documents, as data."""
     changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in CHANGES}
     for rule in spec.rules.values():
@@ -112,10 +112,10 @@ def _example(spec: Spec, a: str, b: str, domain: Domain) -> dict[str, Any]:
     call = _first_difference(first, second, (Call(*each) for each in small_first), domain.size)
     if call is None:
         forms = list(_forms(*operations))
-        searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY}"
-        varied = (Call(*each, form) for each in calls(TINY) for form in forms)
+        searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY_DOMAIN}"
+        varied = (Call(*each, form) for each in calls(TINY_DOMAIN) for form in forms)
         fitting = (call for call in varied if not any(inexpressible(operation, call) for operation in operations))
-        call = _first_difference(first, second, fitting, TINY.size * len(forms))
+        call = _first_difference(first, second, fitting, TINY_DOMAIN.size * len(forms))
     if call is None:
         return {"example": None, "searched": searched}
     meanings = {name: of_meaning(spec, name, compiled[name].meaning(*call)) for name in (a, b)}

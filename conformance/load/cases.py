@@ -13,7 +13,7 @@ from ..model import Case, Cases, Expected, Malformed, Operand, Place, Problem, S
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from .each import Unusable, first_name, format_values, write_out
-from .entries import Entry, split_entries
+from .entries import YamlEntry, split_entries
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
@@ -39,13 +39,13 @@ def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
 LOCK = "ids.lock"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """The names that a case file may have; its name is part of the names of its rows."""
-_MOST_ELEMENTS = 1 << 28
+_MAX_ELEMENTS = 1 << 28
 """Elements that src may have in a case without `large`: 1 GiB of f32."""
-_MOST_ENTRIES = 1000
+_MAX_ENTRIES = 1000
 """Dims of src, entries of shape, nodes of a chain, and steps of a case."""
 _Tensor = tuple[str, tuple[int, ...]]
 """Type and dims."""
-_MOST_EXTRA = 100
+_MAX_EXTRA = 100
 """Inputs or outputs beyond those of an operation."""
 
 
@@ -61,7 +61,7 @@ def load_cases(folder: Path, spec: Spec) -> Cases:
 
 
 def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
-    """Load the cases of some folders, each of which adds to the one before; and the ids that the last one adds."""
+    """Load the cases of some folders, each adding to the one before; also return the ids that the last one adds."""
     problems: list[Problem] = []
     cases: dict[str, Case | UnreadCase] = {}
     before: set[str] = set()
@@ -85,9 +85,9 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
 
 
 def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
-    """Find the cases of a bundled file without reading them: a run of one case need not wait for the others.
+    """Find the cases of a bundled file without reading them, so that a run of one case does not wait for the others.
 
-    None if the file must be read whole.
+    Empty if the file must be read whole.
     """
     name, unread = f"{path.parent.name}/{path.name}", {}
     text = read_text(path, name)[0] or ""
@@ -97,7 +97,7 @@ def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
     return unread if len(unread) == len(entries) else {}
 
 
-def _read_entry(entry: Entry, path: str, spec: Spec) -> Case:
+def _read_entry(entry: YamlEntry, path: str, spec: Spec) -> Case:
     content, problems = parse(entry.text, path, entry.line)
     require(problems)
     reader = _CaseReader(content[0], path, spec)
@@ -141,13 +141,14 @@ class _CaseReader:
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
         self.check_lengths()
+        declared = entry.get("declared")
         return Case(
             id=entry["id"],
             file=self.path,
             rule=entry["rule"],
             steps=self.steps(),
             place=Place(self.path, entry.line),
-            declared=self.read_declaration(),
+            declared=tuple(declared) if isinstance(declared, list) else declared,
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
             inputs=self.counts("inputs", ("src", "shape", "extra")),
             outputs=self.counts("outputs", ("dst", "extra")),
@@ -156,12 +157,12 @@ class _CaseReader:
         )
 
     def steps(self) -> tuple[Step, ...]:
-        """Read the steps that stand in the entry, or write them out if it has `each`."""
+        """Read the steps of the entry, or write them out if it has `each`."""
         entry = self.entry
         if "each" not in entry:
             for key in ("src", "shape", "expect"):
                 if name := first_name(entry.get(key)):
-                    self.wrong(key, f"{key} has the name {quote(name)}, which stands in no `each`; write a length")
+                    self.wrong(key, f"{key} has the name {quote(name)}, which is in no `each`; write a length")
             return tuple(self.step(step) for step in entry.get("steps", [entry]))
         if "steps" in entry:
             self.wrong("each", "a case has either `each` or `steps`; write it as two cases")
@@ -181,22 +182,18 @@ class _CaseReader:
         return tuple(steps)
 
     def check_lengths(self) -> None:
-        """Report more entries, steps or operands than any call needs; they would only take memory and time."""
+        """Report more entries or steps than any call needs. They would only take memory and time."""
         steps = self.entry.get("steps", ())
         for entry in (self.entry, *steps):
             for key in ("shape", "declared", "chain", "steps"):
                 value = entry.get(key)
-                if isinstance(value, list) and len(value) > _MOST_ENTRIES:
-                    what = f"{key} has {len(value):,} entries; at most {_MOST_ENTRIES:,} are tried"
+                if isinstance(value, list) and len(value) > _MAX_ENTRIES:
+                    what = f"{key} has {len(value):,} entries; at most {_MAX_ENTRIES:,} are tried"
                     self.wrong(key, what, entry)
         for link in self.entry.get("chain", ()):
-            if len(link["shape"]) > _MOST_ENTRIES:
-                what = f"shape has {len(link['shape']):,} entries; at most {_MOST_ENTRIES:,} are tried"
+            if len(link["shape"]) > _MAX_ENTRIES:
+                what = f"shape has {len(link['shape']):,} entries; at most {_MAX_ENTRIES:,} are tried"
                 self.wrong("shape", what, link)
-
-    def read_declaration(self) -> Any:
-        value = self.entry.get("declared")
-        return tuple(value) if isinstance(value, list) else value
 
     def operand(self, name: str, value: Any) -> Operand | None:
         if value == "missing":
@@ -215,8 +212,8 @@ class _CaseReader:
         for name, value in self.entry.get(key, {}).items():
             if name not in names:
                 self.wrong(key, f"unknown {key[:-1]} {quote(name)}; {key} are {', '.join(names)}")
-            if value != "missing" and value > _MOST_EXTRA:
-                self.wrong(key, f"{value:,} extra {key} are too many; at most {_MOST_EXTRA} are tried")
+            if value != "missing" and value > _MAX_EXTRA:
+                self.wrong(key, f"{value:,} extra {key} are too many; at most {_MAX_EXTRA} are tried")
             result[name] = 0 if value == "missing" else value
         return result
 
@@ -247,10 +244,10 @@ class _CaseReader:
             )
             return "T", ()
         place = entry if key in entry else self.entry
-        if len(tensor[1]) > _MOST_ENTRIES:
-            self.wrong(key, f"{key} has {len(tensor[1]):,} dims; at most {_MOST_ENTRIES:,} are tried", place)
+        if len(tensor[1]) > _MAX_ENTRIES:
+            self.wrong(key, f"{key} has {len(tensor[1]):,} dims; at most {_MAX_ENTRIES:,} are tried", place)
             return "T", ()
-        if (volume := math.prod(tensor[1])) > _MOST_ELEMENTS and not self.entry.get("large", False):
+        if (volume := math.prod(tensor[1])) > _MAX_ELEMENTS and not self.entry.get("large", False):
             what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
             self.wrong(key, f"{key} has {what} elements; write `large: true`, or fewer", place)
         return tensor

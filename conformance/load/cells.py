@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..model import Malformed, Place, Problem, Spec
+from ..model import Place, Problem, Spec
 from .folders import layers, spec_folder
 from .schema import read_file, unknown
-from .strict_yaml import Map
+from .strict_yaml import require
 
 CELLS = "cells"
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {
@@ -20,7 +20,7 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The classes of each dimension of a cell."""
 Classes = Mapping[str, tuple[str, ...]]
-"""Some classes by dimension, such as {"rank": ("1",)}; a dimension that is left out stands for all its classes."""
+"""Some classes by dimension, such as {"rank": ("1",)}; a dimension that is not named has all its classes."""
 
 
 class Shown(NamedTuple):
@@ -57,8 +57,7 @@ def load_cells(folder: Path | None, spec: Spec) -> CellRules | None:
     if not path.is_file():
         return None
     content, problems = read_file(path, CELLS)
-    if problems:
-        raise Malformed(tuple(problems))
+    require(problems)
     name = f"{first.name}/{path.name}"
     problems = [
         Problem(Place(name, entry.lines["rules"]), unknown("rule", rule, spec.rules))
@@ -66,21 +65,20 @@ def load_cells(folder: Path | None, spec: Spec) -> CellRules | None:
         for rule in entry["rules"]
         if rule not in spec.rules
     ]
-    if problems:
-        raise Malformed(tuple(problems))
+    require(problems)
     return CellRules(
-        tuple(_read_shown(entry, name) for entry in content["shown"]),
-        tuple(_read_exemption(entry, name) for entry in content["exempt"]),
-    )
-
-
-def _read_shown(entry: Map, name: str) -> Shown:
-    place = Place(name, entry.lines.get("if", entry.line))
-    return Shown(tuple(entry["rules"]), entry["by"], entry.get("if"), _classes(entry.get("in", {})), place)
-
-
-def _read_exemption(entry: Map, name: str) -> Exemption:
-    return Exemption(tuple(entry["rules"]), _classes(entry["cells"]), entry["because"], Place(name, entry.line))
+        tuple(
+            Shown(
+                tuple(entry["rules"]), entry["by"], entry.get("if"), _classes(entry.get("in", {})),
+                Place(name, entry.lines.get("if", entry.line)),
+            )
+            for entry in content["shown"]
+        ),
+        tuple(
+            Exemption(tuple(entry["rules"]), _classes(entry["cells"]), entry["because"], Place(name, entry.line))
+            for entry in content["exempt"]
+        ),
+    )  # fmt: skip
 
 
 def _classes(entry: Mapping[str, Any]) -> Classes:

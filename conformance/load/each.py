@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .strict_yaml import Map
 
 SETTING = ("layout", "in_place", "bits")
-"""Names in `each` that give the key of the same name its value; other names stand for lengths."""
+"""Names in `each` that give the key of the same name its value; all others are names of lengths."""
 MOST_STEPS = 4096
 _RANGE = re.compile(r"([0-9]{1,9}) to ([0-9]{1,9})")
 _LENGTHS = re.compile(r"(?<=\[).*(?=\])")
@@ -22,11 +22,11 @@ _Items = tuple[int | str, ...]
 
 
 class Unusable(Exception):
-    """A case whose steps cannot be written out, and why."""
+    """The steps of a case cannot be written out; the message says why."""
 
 
 def write_out(entry: Map) -> list[tuple[dict[str, Any], dict[str, Value]]]:
-    """Return the keys that each step sets in place of the case's own, and the values from which they come."""
+    """Return the keys of the case that each step replaces, and the values from which they come."""
     steps: list[tuple[dict[str, Any], dict[str, Value]]] = []
     template = _Template.of(entry)
     for values in _combinations(list(entry["each"].items()), {}):
@@ -44,7 +44,7 @@ def format_values(values: Mapping[str, Value]) -> str:
 
 
 def first_name(value: Any) -> str | None:
-    """Return the first name that stands for a length in src, shape or expect; None if there is none."""
+    """Return the first name of a length in src, shape or expect; None if there is none."""
     if isinstance(value, list):
         return next((item for item in value if isinstance(item, str)), None)
     lengths = _LENGTHS.search(value) if isinstance(value, str) else None
@@ -72,7 +72,7 @@ def _list_values(given: Any) -> Iterator[Value]:
 
 
 def _put_entries(given: Mapping[str, Any], values: Mapping[str, Value]) -> Iterator[Value]:
-    """Yield the lengths of `in` with `put` in the place of one of them, or of `all` together.
+    """Yield the lengths of `in`, with one of them replaced by `put`; with `all`, all of them together.
 
     With `like`, only in places where that name has the same length.
     """
@@ -98,7 +98,7 @@ def _require_name(name: str, known: Sequence[str]) -> None:
 
 
 class _Template(NamedTuple):
-    """The keys of a case in which names stand for lengths, parsed once for all steps."""
+    """The keys of a case that hold names of lengths, parsed once for all steps."""
 
     tensors: Mapping[str, tuple[str, _Items]]
     shape: _Items | None
@@ -106,7 +106,7 @@ class _Template(NamedTuple):
 
     @classmethod
     def of(cls, entry: Map) -> _Template:
-        """Parse the keys of a case; Unusable if a name stands in none of its `each`."""
+        """Parse the keys of a case; Unusable if a name is not in its `each`."""
         known = [name for name in entry["each"] if name not in SETTING]
         texts = {key: _TENSOR.fullmatch(entry[key]) for key in ("src", "expect") if isinstance(entry.get(key), str)}
         return cls(

@@ -10,8 +10,8 @@ _BEGIN = re.compile(rf"^  - (?:id: ({_ID})\n(?:    title: .*\n)?    rule: ({_ID}
 _KEY_OF_FILE = re.compile(r"^[^\s#]", re.MULTILINE)
 
 
-class Entry(NamedTuple):
-    """A case as it stands in its file."""
+class YamlEntry(NamedTuple):
+    """The text of a case in its file."""
 
     id: str
     rule: str
@@ -20,12 +20,11 @@ class Entry(NamedTuple):
 
     @property
     def has_each(self) -> bool:
-        """True if its steps are generated."""
         return "\n    each:" in self.text
 
 
-def split_entries(text: str) -> list[Entry]:
-    """Return the cases of a file; none if one does not begin with its id and its rule, or if a key follows them."""
+def split_entries(text: str) -> list[YamlEntry]:
+    """Return the cases of a file; none if one does not begin with its id and rule, or if another key follows them."""
     begins = list(_BEGIN.finditer(text))
     if begins and _KEY_OF_FILE.search(text, begins[0].start()):
         return []
@@ -36,5 +35,5 @@ def split_entries(text: str) -> list[Entry]:
             return []
         line += text.count("\n", last, begin.start())
         last = begin.start()
-        entries.append(Entry(begin[1], begin[2], line, text[last:end]))
+        entries.append(YamlEntry(begin[1], begin[2], line, text[last:end]))
     return entries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..model import Expression, Malformed, Place, Problem
+from ..model import Expression, Place, Problem
 from ..model.faults import Fault
 from .folders import adapters_folder
 from .schema import explained_by_schema, read_file
@@ -28,6 +28,5 @@ def load_faults(path: Path | None = None) -> tuple[Fault, ...]:
         for entry in content["faults"]
     ]  # fmt: skip
     twice = [fault for number, fault in enumerate(faults) if fault.id in {other.id for other in faults[:number]}]
-    if twice:
-        raise Malformed(tuple(Problem(fault.when.place, f"the id {fault.id!r} stands twice") for fault in twice))
+    require([Problem(fault.when.place, f"the id {fault.id!r} occurs twice") for fault in twice])
     return tuple(faults)

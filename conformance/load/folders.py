@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..model import Malformed, Place, Problem
 from ..system.files import read_bytes
-from .strict_yaml import MOST
+from .strict_yaml import MAX_FILE_BYTES
 
 
 def spec_folder() -> Path:
@@ -28,7 +28,7 @@ def adapters_folder() -> Path:
 
 
 def layers(folder: Path | None, bundled: Path) -> list[Path]:
-    """Return the folders to read: the bundled one, another in its place, or both if that says `extends: bundled`."""
+    """Return the folders to read: the bundled one or another; both if the other says `extends: bundled`."""
     if folder is None:
         return [bundled]
     extends = any(b"\nextends:" in b"\n" + content_of(path) for path in folder.glob("*.yaml"))
@@ -38,7 +38,7 @@ def layers(folder: Path | None, bundled: Path) -> list[Path]:
 def content_of(path: Path) -> bytes:
     """Return the bytes of a file of a user's folder; Malformed if it is a pipe, a device or far too large."""
     try:
-        return read_bytes(path, MOST)
+        return read_bytes(path, MAX_FILE_BYTES)
     except OSError as error:
         name = f"{path.parent.name}/{path.name}"
         raise Malformed((Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path"),)) from None

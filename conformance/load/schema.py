@@ -52,14 +52,14 @@ def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def is_printable(name: str) -> bool:
-    """True if no terminal or CI service takes a message that begins with the name of a file for a command."""
+    """Whether a message may begin with this file name: a CI service would run some lines as commands."""
     return name.isprintable() and "::" not in name
 
 
 def read_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
-    """Return a file's content, read strictly, and every problem found; one of a user is checked against its schema.
+    """Return a file's content, read strictly, and every problem found. A user's file is checked against its schema.
 
-    The bundled files are checked by `conformance check`: their schemas take longer than a run of one case.
+    `conformance check` checks the bundled files: that takes longer than a run of one case.
     """
     return _read(path) if _bundled_files().get(path) == schema else check_file(path, schema)
 
@@ -96,7 +96,7 @@ def _bundled_files() -> dict[Path, str]:
 
 @contextmanager
 def explained_by_schema() -> Iterator[None]:
-    """Raise Malformed where a bundled file cannot be used because it does not pass its schema."""
+    """If a bundled file cannot be used because it does not pass its schema, raise Malformed."""
     try:
         yield
     except Malformed:
@@ -164,7 +164,7 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             write = _WRITE.get(wanted, "correct the value")
             return [Problem(Place(name, line), f"{where}{_short(error.instance)} is no {wanted}; {write}")]
         case "const":
-            what = f"{_short(error.instance)} is not {_short(error.validator_value)}, which alone may stand there"
+            what = f"{_short(error.instance)} is not {_short(error.validator_value)}, the only value allowed here"
             return [Problem(Place(name, line), f"{where}{what}")]
     return [Problem(Place(name, line), f"{where}{shorten(error.message, 160)}")]
 
@@ -187,5 +187,5 @@ def unknown(what: str, value: Any, known: Iterable[Any]) -> str:
 
     names = [str(name) for name in known]
     near = difflib.get_close_matches(str(value), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)} is meant"
+    hint = f"did you mean {near[0]!r}?" if near else f"write one of {', '.join(names)}"
     return f"unknown {what} {_short(value)}; {hint}"

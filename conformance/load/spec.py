@@ -96,7 +96,7 @@ def check_extends(content: Map, extends: bool, name: str) -> list[Problem]:
 
 
 class _SpecReader:
-    """Turns read_file content into values; collects what a schema cannot see."""
+    """Turns the content of files into values, and collects the problems that a schema cannot see."""
 
     def __init__(self, layers: list[_Layer], problems: list[Problem]) -> None:
         require(problems)
@@ -122,8 +122,8 @@ class _SpecReader:
             for entry in layer.entries(file):
                 place = Place(f"{layer.folder}/{file}.yaml", entry.line)
                 if entry["id"] in first_places:
-                    first, whose = first_places[entry["id"]]
-                    where = f"line {first.line}" if whose is layer else f"the bundled {first}"
+                    first, owner = first_places[entry["id"]]
+                    where = f"line {first.line}" if owner is layer else f"the bundled {first}"
                     self.wrong(place, f"the id {quote(entry['id'])} is taken by {where}; choose another")
                     continue
                 first_places[entry["id"]] = place, layer
@@ -323,7 +323,7 @@ def _find_loose_ends(spec: Spec) -> Iterable[Problem]:
     for document in spec.documents.values():
         operation = spec.operations.get(document.operation)
         if operation and document.id not in operation.documents:
-            what = f"{document.id!r} defines {operation.id}, whose entry does not list it; add it there"
+            what = f"{document.id!r} defines {operation.id}, and the entry of that does not list it; add it there"
             yield Problem(document.place, what)
     for operation in spec.operations.values():
         in_force = [each for each in spec.documents.values() if each.in_force and each.operation == operation.id]

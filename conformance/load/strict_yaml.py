@@ -1,4 +1,4 @@
-"""Read YAML strictly: every value knows its line, and no text is silently taken for another type.
+"""Read YAML strictly: every value knows its line, and no value has a type that its author did not mean.
 
 Problems, because PyYAML or another reader would guess: duplicate keys, anchors, aliases, merges, tags, `yes`/`on`,
 `010`/`1:30`/`1e3`, dates and other plain text that some reader takes for a boolean or a number. A byte order mark at
@@ -21,8 +21,7 @@ from ..system.files import read_bytes
 from ..system.text import shorten
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-MOST = 16 << 20
-"""The most bytes that are read of one file."""
+MAX_FILE_BYTES = 16 << 20
 _MOST_PROBLEMS = 1000
 _DEEPEST = 40
 _LONGEST_INTEGER = 40
@@ -58,15 +57,15 @@ class Seq(list[Any]):
 
 
 def read(path: Path, name: str) -> tuple[Any, list[Problem]]:
-    """Return the content of a file and every problem with its YAML; `name` stands for the file in messages."""
+    """Return the content of a file and every problem with its YAML; messages call the file `name`."""
     text, problems = read_text(path, name)
     return (None, problems) if text is None else parse(text, name)
 
 
 def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
-    """Return the text of a file; None and the problem if it cannot be read as UTF-8."""
+    """Return the text of a file, or None and the problem."""
     try:
-        content = read_bytes(path, MOST)
+        content = read_bytes(path, MAX_FILE_BYTES)
         return content.decode("utf-8-sig"), []
     except OSError as error:
         return None, [Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path")]
@@ -76,7 +75,7 @@ def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
 
 
 def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]]:
-    """Return the content of YAML text and every problem with it; `name` stands for the file in messages.
+    """Return the content of YAML text and every problem with it; messages call the file `name`.
 
     `first_line`: the line of the file on which the text begins, if it is a part of the file without problems.
     """
@@ -99,7 +98,7 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
         if mark and error.context_mark and error.context_mark.line != mark.line:
             what += f" (begun on line {error.context_mark.line + 1})"
         if "\t" in "".join(_INDENT.findall(text)[place.line - 1 : place.line]):
-            what = "a tab stands where only blanks may; indent with blanks"
+            what = "a tab where only blanks are allowed; indent with blanks"
             return None, [*reader.problems, Problem(place, f"not YAML: {what}")]
         return None, [*reader.problems, Problem(place, f"not YAML: {what}; correct it")]
     finally:
@@ -124,7 +123,7 @@ def _too_deep(text: str) -> int:
 
 
 class _Hopeless(Exception):
-    """The problem after which reading cannot go on."""
+    """The problem that ends the reading of a file."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -132,7 +131,7 @@ class _Hopeless(Exception):
 
 
 class _Reader:
-    """Walks the parser's events; collects problems instead of stopping at the first."""
+    """Walks the parser's events and collects every problem."""
 
     def __init__(self, name: str, first_line: int) -> None:
         self.name, self.first_line = name, first_line
@@ -166,10 +165,8 @@ class _Reader:
             self.wrong(event, f"the alias *{shorten(str(event.anchor))}; write the value out, so that each reads alone")
             return None
         if event.anchor is not None:
-            self.wrong(
-                event,
-                f"the anchor &{shorten(str(event.anchor))}; remove it and write values out, so that each reads alone",
-            )
+            what = f"the anchor &{shorten(str(event.anchor))}; remove it and write values out, so that each reads alone"
+            self.wrong(event, what)
         if event.tag is not None:
             self.wrong(event, f"the tag {quote(event.tag)}; remove it and put text in quotes")
         if isinstance(event, yaml.ScalarEvent):
@@ -200,9 +197,8 @@ class _Reader:
                     name = quote(key_event.value) if is_scalar else "before this colon"
                     self.wrong(key_event, f"the key {name} is not text; put it in quotes")
             elif key in result:
-                self.wrong(
-                    key_event, f"the key {quote(key)} stands twice, first on line {result.lines[key]}; remove one"
-                )
+                what = f"the key {quote(key)} occurs twice, first on line {result.lines[key]}; remove one"
+                self.wrong(key_event, what)
             else:
                 result[key] = value
                 result.lines[key] = key_event.start_mark.line + self.first_line
@@ -217,7 +213,7 @@ class _Reader:
         return result
 
 
-@lru_cache(1 << 12)  # keys and small numbers come again and again
+@lru_cache(1 << 12)  # keys and small numbers repeat
 def _read_plain(text: str) -> tuple[Any, str]:
     """Return the value of plain text, and the problem with it."""
     if text in _VALUES:
@@ -229,15 +225,15 @@ def _read_plain(text: str) -> tuple[Any, str]:
     if not text:
         return None, "the value is left empty; write it, or null"
     if _DATE.fullmatch(text):
-        return None, f"{quote(text)} would be read by some as a date; put it in quotes"
+        return None, f"{quote(text)} is a date to some YAML readers; put it in quotes"
     if _ACCIDENT.fullmatch(text):
-        what = "would be read by some as a boolean, a number, a date or nothing"
-        return None, f"{quote(text)} {what}; write true, false, null or a decimal number, or put it in quotes"
+        what = f"{quote(text)} is a boolean, a number, a date or nothing to some YAML readers"
+        return None, f"{what}; write true, false, null or a decimal number, or put it in quotes"
     return text, ""
 
 
 def quote(value: object) -> str:
-    """Return a value as messages quote it: on one line, cut if it is long."""
+    """Quote a value for a message: on one line, cut if it is long."""
     return shorten(repr(value))
 
 

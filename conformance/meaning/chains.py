@@ -28,7 +28,7 @@ def meaning_of(
         return _meaning_of_fork(contract, src, shapes, special_zero, form)
     volume = prod(src)
     meaning = Meaning("legal", src, ())
-    silent: tuple[str, ...] = ()  # "" stands for an unspecified node without a silent rule
+    silent: tuple[str, ...] = ()  # with "" for an unspecified node without a silent rule
     beyond: tuple[str, ...] = ()
     for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
         assert meaning.dst is not None

@@ -14,13 +14,13 @@ from types import CodeType
 from typing import NamedTuple
 
 from ..model import Form, Meaning, Rule, Spec
-from .clauses import Clause, Clauses, compile_clauses
+from .compiled_rules import CompiledRule, CompiledRules, compile_rules
 
 product = math.prod
 
 
 def agrees(dst: Sequence[int | None], declared: Sequence[int | None] | None) -> bool:
-    """True if the known lengths of dst and the declared ones can both be right; None is a length that is not known."""
+    """Whether the known lengths of dst and the declared ones can both be right; None is a length that is not known."""
     if declared is None:
         return True
     return len(dst) == len(declared) and all(
@@ -40,7 +40,7 @@ def narrow(dst: Sequence[int | None], declared: Sequence[int | None], target: in
 
 
 def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], target: int) -> bool:
-    """True if the free entries of dst, some of them declared, can be chosen so that the volume is `target`."""
+    """Whether the free entries of dst, some of them declared, can be chosen so that the volume is `target`."""
     lengths = [b if a is None else a for a, b in zip(dst, declared, strict=True)]
     known = math.prod(length for length in lengths if length is not None)
     if any(length is not None and length < 0 for length in lengths):
@@ -51,7 +51,7 @@ def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], targe
 
 
 def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
-    """True if no length of dst is above `most`, and free ones can be chosen so that the volume is `target`."""
+    """Whether no length of dst is above `most`, and free ones can be chosen so that the volume is `target`."""
     known = [length for length in dst if length is not None]
     free = len(dst) - len(known)
     if any(length > most for length in known) or (free and most < 0):
@@ -62,7 +62,7 @@ def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
 
 @lru_cache(4096)
 def _can_split(number: int, factors: int, most: int) -> bool:
-    """True if a number is the product of so many factors, none of them above `most`."""
+    """Whether a number is the product of so many factors, none of them above `most`."""
     if number <= most:
         return True
     if factors == 1 or number > most**factors:
@@ -75,9 +75,10 @@ def _can_split(number: int, factors: int, most: int) -> bool:
 
 
 class Entry(NamedTuple):
-    """An entry of shape, and the rule that says what it stands for; None if no rule does."""
+    """An entry of shape, as a rule explains it."""
 
     rule: str | None
+    """None if no rule gives the entry a meaning."""
     length: int | None
     """None if it follows from the volume, or is copied from a dimension that src does not have."""
     source: int | None
@@ -88,12 +89,12 @@ class Contract:
     """The compiled rules of one document: `meaning` says what a call means there."""
 
     def __init__(self, rules: Iterable[Rule], types: tuple[str, ...] = (), shape_types: tuple[str, ...] = ()) -> None:
-        clauses = compile_clauses(rules)
-        self.source = _source(clauses)
-        of_answer = (*clauses.gives, *clauses.volumes, *clauses.agreements, *clauses.bounds)
-        self.of_answer = frozenset(clause.rule for clause in of_answer)
+        compiled = compile_rules(rules)
+        self.source = _source(compiled)
+        of_answer = (*compiled.gives, *compiled.volumes, *compiled.agreements, *compiled.bounds)
+        self.of_answer = frozenset(each.rule for each in of_answer)
         """The rules that look at single lengths of src or at dst, and not at the call alone."""
-        self.of_entries = frozenset(clause.rule for clause in clauses.gives)
+        self.of_entries = frozenset(each.rule for each in compiled.gives)
         """The rules that `entries` may name."""
         names: dict[str, object] = {
             "product": product, "agrees": agrees, "is_solvable": is_solvable, "narrow": narrow, "is_within": is_within,
@@ -102,7 +103,7 @@ class Contract:
         exec(_compile(self.source), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
         """(src, shape, special_zero, form=None) → Meaning."""
-        self._gives, self._names = clauses.gives, names
+        self._gives, self._names = compiled.gives, names
 
     @cached_property
     def entries(self) -> Callable[..., tuple[Entry, ...]]:
@@ -124,7 +125,7 @@ def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:
     by_key: dict[tuple[object, ...], Contract] = {}
     result = {}
     rules = [rule for rule in spec.rules.values() if without is None or not (rule.implied or rule.id == without)]
-    compile_clauses(rules)  # first of all, so that the problems of every document are reported at once
+    compile_rules(rules)  # first of all, so that the problems of every document are reported at once
     for document in spec.documents.values():
         operation = spec.operations[document.operation]
         binding = [rule for rule in rules if document.id in rule.documents]
@@ -138,7 +139,7 @@ def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:
 # ── the function a contract becomes ───────────────────────────────────────────────────────────────
 
 
-def _source(rules: Clauses) -> str:
+def _source(rules: CompiledRules) -> str:
     lines = ["def meaning(src, shape, special_zero, form=None):", "    rank = len(src)", "    _volume = product(src)"]
     lines += _indent(_collect("broken", rules.requires, "if not ({text}):"))
     lines += ["    if broken:", "        return Meaning('illegal', None, broken)"]
@@ -147,7 +148,7 @@ def _source(rules: Clauses) -> str:
     lines += _indent(_agree(rules))
     lines += _indent(_bound(rules))
     lines += _indent(_collect("silent", rules.silences, "if {text}:"))
-    most = f", min(({', '.join(clause.text for clause in rules.bounds)},))" if rules.bounds else ""
+    most = f", min(({', '.join(rule.text for rule in rules.bounds)},))" if rules.bounds else ""
     lines += ["    if silent or many:", f"        return Meaning('unspecified', tuple(dst), silent{most})"]
     lines += _indent(_collect("beyond", rules.capacities, "if {text}:"))
     lines += ["    return Meaning('legal', tuple(dst), beyond)"]
@@ -158,32 +159,32 @@ def _indent(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _collect(name: str, rules: Sequence[Clause], test: str) -> list[str]:
+def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
     """Lines that collect in `name` the rules whose test holds; rules about the form are tested only if there is one."""
 
-    def lines(clause: Clause) -> list[str]:
-        return [test.format(text=clause.text), f"    {name} += ({clause.rule!r},)"]
+    def lines(rule: CompiledRule) -> list[str]:
+        return [test.format(text=rule.text), f"    {name} += ({rule.rule!r},)"]
 
     result = [f"{name} = ()"]
-    for clause in rules:
-        if not clause.of_form:
-            result += lines(clause)
-    of_form = [clause for clause in rules if clause.of_form]
+    for rule in rules:
+        if not rule.of_form:
+            result += lines(rule)
+    of_form = [rule for rule in rules if rule.of_form]
     if of_form:
         result += ["if form is not None:", f"    ({', '.join(Form._fields)}) = form"]
-        for clause in of_form:
-            result += _indent(lines(clause))
+        for rule in of_form:
+            result += _indent(lines(rule))
     return result
 
 
-def _entries(rules: Sequence[Clause]) -> list[str]:
+def _entries(rules: Sequence[CompiledRule]) -> list[str]:
     """Lines that fix or free each entry of dst; a call is illegal if two rules fix one entry differently.
 
-    `unknown` is true if no rule says what an entry stands for. Such an entry is never inferred.
+    `unknown` is true if no rule gives an entry a meaning. Such an entry is never inferred.
     """
     lines = ["dst = []", "known = 1", "free = 0", "unknown = False"]
     lines += ["for i, d in enumerate(shape):", "    length = None"]
-    for number, rule in enumerate(clause for clause in rules if clause.text != "None"):
+    for number, rule in enumerate(rule for rule in rules if rule.text != "None"):
         lines.append(f"    if {rule.where}:")
         if number == 0:
             lines.append(f"        length = {rule.text}")
@@ -199,7 +200,7 @@ def _entries(rules: Sequence[Clause]) -> list[str]:
     return [*lines, "    else:", "        known *= length"]
 
 
-def _entries_source(rules: Sequence[Clause]) -> str:
+def _entries_source(rules: Sequence[CompiledRule]) -> str:
     """Source of a function that names, for each entry, the first rule that fixes or frees it."""
     lines = ["rank = len(src)", "_volume = product(src)", "entries = []", "for i, d in enumerate(shape):"]
     lines.append("    entry = Entry(None, None, None)")
@@ -210,7 +211,7 @@ def _entries_source(rules: Sequence[Clause]) -> str:
     return "\n".join(["def entries(src, shape, special_zero):", *_indent(lines)]) + "\n"
 
 
-def _solve(rules: Sequence[Clause]) -> list[str]:
+def _solve(rules: Sequence[CompiledRule]) -> list[str]:
     """Lines that solve product(dst) == target for the free entries: one division, no search."""
     if not rules:
         return ["many = free > 0 or unknown"]
@@ -237,7 +238,7 @@ def _solve(rules: Sequence[Clause]) -> list[str]:
     ]
 
 
-def _agree(rules: Clauses) -> list[str]:
+def _agree(rules: CompiledRules) -> list[str]:
     """Lines that make a call illegal if no dst meets its declaration, even where several dst are possible."""
     if not rules.agreements:
         return []
@@ -254,11 +255,11 @@ def _agree(rules: Clauses) -> list[str]:
     ]
 
 
-def _bound(rules: Clauses) -> list[str]:
+def _bound(rules: CompiledRules) -> list[str]:
     """Lines that make a call illegal if each dst has a length that is too large. A bound never infers a length."""
     if not rules.bounds:
         return []
     target = "target" if rules.volumes else "None"
-    of_bounds = [clause._replace(text=f"is_within(dst, {clause.text}, {target})") for clause in rules.bounds]
+    of_bounds = [rule._replace(text=f"is_within(dst, {rule.text}, {target})") for rule in rules.bounds]
     lines = _collect("broken", of_bounds, "if not {text}:")
     return [*lines, "if broken:", "    return Meaning('illegal', None, broken)"]

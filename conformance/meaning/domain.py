@@ -22,7 +22,6 @@ class Domain(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of calls."""
         sources: int = sum((self.longest + 1) ** rank for rank in range(self.ranks + 1))
         shapes: int = sum((self.highest - self.lowest + 1) ** count for count in range(self.entries + 1))
         return 2 * sources * shapes
@@ -34,17 +33,17 @@ class Domain(NamedTuple):
         )
 
 
-FULL = Domain(ranks=3, longest=4, entries=4, lowest=-2, highest=4)
-"""Every kind of call that the documents tell apart, several times over; proofs by exhaustion run through it."""
-SMALL = Domain(ranks=2, longest=3, entries=3, lowest=-2, highest=3)
+FULL_DOMAIN = Domain(ranks=3, longest=4, entries=4, lowest=-2, highest=4)
+"""Every kind of call that the documents tell apart, several times. Proofs by exhaustion use it."""
+SMALL_DOMAIN = Domain(ranks=2, longest=3, entries=3, lowest=-2, highest=3)
 """For searches that must be fast."""
-TINY = Domain(ranks=1, longest=2, entries=2, lowest=-2, highest=2)
+TINY_DOMAIN = Domain(ranks=1, longest=2, entries=2, lowest=-2, highest=2)
 """For searches that also try every form of a call."""
 
 Lengths = tuple[int, ...]
 
 
-def calls(domain: Domain = FULL) -> Iterator[tuple[Lengths, Lengths, bool]]:
+def calls(domain: Domain = FULL_DOMAIN) -> Iterator[tuple[Lengths, Lengths, bool]]:
     """Yield (src, shape, special_zero) of every call of a domain: fewer entries first, then smaller ones."""
     sources = _by_size(domain.ranks, range(domain.longest + 1))
     shapes = _by_size(domain.entries, range(domain.lowest, domain.highest + 1))

@@ -1,4 +1,4 @@
-"""The language of contracts: a small typed part of Python that cannot fail, use much memory or loop without end.
+"""The language of contracts: a small typed part of Python that cannot fail, use much memory or loop for ever.
 
 An expression is checked once, when the rules are loaded: names must be defined, operands have the kind that their
 operator takes, loops run over a defined row, and subscripts be in range. What passes raises nothing for any call.

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from ..model import Malformed, Problem
 from ..model.faults import Fault, LegalCall
-from .clauses import legal_condition
+from .compiled_rules import legal_condition
 from .expression import Invalid
 
 
 class KnownFaults:
-    """Some faults, with their conditions ready to be evaluated."""
+    """Some faults, with their conditions compiled."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self._conditions = []

@@ -1,7 +1,6 @@
-"""The meaning of a call of which some lengths are not known, decided only where no such length can change it.
+"""The meaning of a call with unknown lengths, decided only where no such length can change it.
 
-A length that is not known is taken to be at least 1. A text stands for a length with a name, such as `batch`; equal
-names stand for equal lengths.
+An unknown length is at least 1. A text such as `batch` is the name of a length; equal names mean equal lengths.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import Form, Meaning, Rule
-from .clauses import INFERRED
+from .compiled_rules import INFERRED, parse_where
 from .contract import Contract
-from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, parse
+from .expression import CALL_NAMES, FORM_NAMES, parse
 from .ranges import POSITIVE, Range, Row, Value, evaluate
 
 Known = int | str
-"""A length that is known, or that has a name."""
+"""A known length, or the name of one."""
 Length = Known | None
-"""A length that may not be known at all."""
+"""A length; None if it is unknown and has no name."""
 Lengths = tuple[Length, ...]
 UNKNOWN_TYPE = ""
-"""The type of src or dst in the form of a call if it is not known."""
+"""The type of src or dst in the form of a call, if it is unknown."""
 
 
 class PartialCall(NamedTuple):
-    """A call as far as it is known; None: not even the number of entries, or not the value, is known."""
+    """A call as far as it is known. A value of None is unknown; for src and shape, even the number of entries is."""
 
     src: Lengths | None
     shape: Lengths | None
@@ -57,7 +56,7 @@ class PartialMeaning(NamedTuple):
 
 
 class PartialContract:
-    """The rules of one document, for calls of which parts are not known."""
+    """The rules of one document, for calls with unknown parts."""
 
     def __init__(
         self, rules: Iterable[Rule], contract: Contract, types: tuple[str, ...], shape_types: tuple[str, ...]
@@ -68,7 +67,7 @@ class PartialContract:
         self._names: Mapping[str, Value] = {"types": Row(types), "shape_types": Row(shape_types)}
         self._requires = [(r.id, parse(r.requires.text, names)) for r in rules if r.requires]
         self._silences = [(r.id, parse(r.when.text, names)) for r in rules if r.when and r.level != "capacity"]
-        self._gives = [_Gives(_parse_where(r.where.text), r.gives.text) for r in rules if r.where and r.gives]
+        self._gives = [_Gives(parse_where(r.where.text), r.gives.text) for r in rules if r.where and r.gives]
         self._volumes = [r.id for r in rules if r.ensures and r.ensures.text == "product(dst) == product(src)"]
         self._agreements = [r.id for r in rules if r.ensures and r.ensures.text == "agrees(dst, declared)"]
         self._is_complete = len(self._volumes) + len(self._agreements) == sum(r.ensures is not None for r in rules)
@@ -134,7 +133,7 @@ class PartialContract:
         return dst, ()
 
     def _entry(self, index: int, entry: Length, src: Sequence[Known], values: Mapping[str, Value]) -> Length:
-        """Return the length that an entry stands for, INFERRED, or None if that is not known."""
+        """Return the length that an entry means, INFERRED, or None if that is not known."""
         scope = {**values, "i": Range(index, index), "d": _range(entry, Range())}
         lengths: list[Length] = []
         for rule in self._gives:
@@ -147,13 +146,12 @@ class PartialContract:
 
 
 class _Gives(NamedTuple):
-    """The entries that a rule is about, and what one stands for."""
+    """The entries that a rule is about, and what one means."""
 
     where: ast.expr
     text: str
 
     def length(self, index: int, entry: Length, src: Sequence[Known], scope: Mapping[str, Value]) -> Length:
-        """Return the length; None if it is not known."""
         if self.text == INFERRED:
             return INFERRED
         if self.text == "d":
@@ -163,10 +161,6 @@ class _Gives(NamedTuple):
         number = evaluate(ast.parse(self.text, mode="eval").body, scope)
         is_sure = isinstance(number, Range) and number.low == number.high
         return int(number.low) if isinstance(number, Range) and is_sure else None
-
-
-def _parse_where(text: str) -> ast.expr:
-    return parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")])
 
 
 def _range(length: Length, unknown: Range) -> Range:

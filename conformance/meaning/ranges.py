@@ -25,11 +25,11 @@ class Row(NamedTuple):
 
 
 Value = Range | Row | bool | str | None
-"""A number, a row, true or false, a name; None is any value that is not known."""
+"""A number, a row, true or false, a name; None is an unknown value."""
 
 
 def evaluate(node: ast.expr, names: Mapping[str, Value]) -> Value:
-    """Return the value of an expression that `parse` took, in which only `names` stand; None if it is not sure."""
+    """Return the value of an expression that `parse` took and that uses only `names`; None if it is not sure."""
     match node:
         case ast.Constant(value=bool() | str() as value):
             return value
@@ -42,8 +42,7 @@ def evaluate(node: ast.expr, names: Mapping[str, Value]) -> Value:
         case ast.BoolOp(op=op, values=operands):
             return _join([_truth(evaluate(operand, names)) for operand in operands], isinstance(op, ast.Or))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            truth = _truth(evaluate(operand, names))
-            return None if truth is None else not truth
+            return _negated(_truth(evaluate(operand, names)))
         case ast.UnaryOp(operand=operand):
             positive = _number(evaluate(operand, names))
             return Range(-positive.high, -positive.low)
@@ -111,10 +110,10 @@ def _compare(op: ast.cmpop, a: Value, b: Value) -> bool | None:
         if not isinstance(b, Row) or b.elements is None:
             return None
         among = _join([_equal(a, element) for element in b.elements], is_or=True)
-        return among if isinstance(op, ast.In) or among is None else not among
+        return among if isinstance(op, ast.In) else _negated(among)
     if isinstance(op, ast.Eq | ast.NotEq):
         same = _equal(a, b)
-        return same if isinstance(op, ast.Eq) or same is None else not same
+        return same if isinstance(op, ast.Eq) else _negated(same)
     x, y = _number(a), _number(b)
     if isinstance(op, ast.Gt | ast.GtE):
         x, y = y, x
@@ -160,13 +159,15 @@ def _call(function: str, argument: ast.expr, names: Mapping[str, Value]) -> Valu
         if elements is None:
             return None
         is_or = function == "any"
-        return _join([(_both if is_or else _implies)(taken, element) for taken, element in elements], is_or)
+        if is_or:  # any: an element counts if it is taken and true; all: unless it is taken and not true
+            return _join([_join([taken, _truth(value)], is_or=False) for taken, value in elements], is_or)
+        return _join([_join([_negated(taken), _truth(value)], is_or=True) for taken, value in elements], is_or)
     if elements is None:
         return Range(0) if function == "product" and ast.unparse(argument) == "src" else Range()
     operation, neutral = (ast.Mult(), 1) if function == "product" else (ast.Add(), 0)
     total = Range(neutral, neutral)
     for taken, element in elements:
-        number = _truth_as_number(element)
+        number = Range(0, 1) if element is None else _number(element)  # an unknown truth; numbers are never None
         if taken is None:
             number = Range(min(number.low, neutral), max(number.high, neutral))
         if taken is not False:
@@ -174,17 +175,8 @@ def _call(function: str, argument: ast.expr, names: Mapping[str, Value]) -> Valu
     return total
 
 
-def _both(taken: bool | None, value: Value) -> bool | None:
-    return _join([taken, _truth(value)], is_or=False)
-
-
-def _implies(taken: bool | None, value: Value) -> bool | None:
-    return _join([None if taken is None else not taken, _truth(value)], is_or=True)
-
-
-def _truth_as_number(value: Value) -> Range:
-    """Return a number; a truth that is not known is 0 or 1, and so is what a loop yields for it."""
-    return Range(0, 1) if value is None else _number(value)
+def _negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
 
 
 def _loop(loop: ast.GeneratorExp, names: Mapping[str, Value]) -> list[tuple[bool | None, Value]] | None:

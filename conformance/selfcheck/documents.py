@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import model
-from ..load.strict_yaml import MOST
+from ..load.strict_yaml import MAX_FILE_BYTES
 from ..system.files import leaves_its_folder, read_bytes
 from .statements import Statement, statements
 
@@ -150,7 +150,7 @@ def _text(document: model.Document, folder: Path) -> tuple[str | None, list[mode
 def _bytes(document: model.Document, folder: Path) -> bytes | None:
     """The bytes of a document's file. One of its name with other bytes yields to one with the pinned digest."""
     named = folder / document.file
-    data = read_bytes(named, MOST) if named.exists() and not named.is_dir() else None
+    data = read_bytes(named, MAX_FILE_BYTES) if named.exists() and not named.is_dir() else None
     if data is not None and hashlib.sha256(data).hexdigest() == document.sha256:
         return data
     for other in sorted(folder.iterdir()):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from ..load.cells import Classes, Shown
-from ..meaning.clauses import condition
+from ..meaning.compiled_rules import condition
 from ..meaning.contract import Contract
 from ..meaning.expression import Invalid
 from ..model import Malformed, Meaning, Problem, Spec, Step

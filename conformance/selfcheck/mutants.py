@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..draw.rows import Drawer, Drawn
 from ..meaning.contract import contracts
-from ..meaning.domain import SMALL, Domain, calls
+from ..meaning.domain import SMALL_DOMAIN, Domain, calls
 from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
@@ -153,7 +153,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
 
 
 def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
-    """Rules that no planted backend breaks, and classes of bug that none stands for."""
+    """Find rules that no planted backend breaks, and classes of bugs without a planted backend."""
     module = importlib.import_module("conformance.adapters.broken")
     broken = {backend.breaks for backend in backends.values()}
     for rule in suite.spec.rules.values():
@@ -184,7 +184,7 @@ class Deleted(NamedTuple):
         return None if self.cases or self.proof else "deleting it changes what no case expects; write a witness"
 
 
-def delete(suite: Suite, rule_id: str, domain: Domain = SMALL) -> Deleted:
+def delete(suite: Suite, rule_id: str, domain: Domain = SMALL_DOMAIN) -> Deleted:
     """Deletes one rule that has a contract, and sees which cases disagree."""
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)

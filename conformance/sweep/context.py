@@ -11,7 +11,7 @@ from .. import __version__
 from ..adapter import resolve_claims
 from ..isolate.backend import open_backend
 from ..load.spec import load_spec
-from ..meaning.clauses import Clauses, compile_clauses
+from ..meaning.compiled_rules import CompiledRules, compile_rules
 from ..meaning.contract import Contract, contracts
 from ..model import Adapter, Claims, Identity, Isolated, Operation, Spec
 from .blocks import SweepRequest
@@ -40,11 +40,11 @@ class Context:
 _load_spec = lru_cache(2)(load_spec)
 
 
-def _readings(spec: Spec, operation: Operation) -> list[tuple[Clauses, tuple[str, ...]]]:
+def _readings(spec: Spec, operation: Operation) -> list[tuple[CompiledRules, tuple[str, ...]]]:
     """Pair the different sets of rules of an operation with the documents that have them."""
-    readings: dict[Clauses, list[str]] = {}
+    readings: dict[CompiledRules, list[str]] = {}
     for document in operation.documents:
-        of_document = compile_clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        of_document = compile_rules(rule for rule in spec.rules.values() if document in rule.documents)
         readings.setdefault(of_document, []).append(document)
     return [(rules, tuple(documents)) for rules, documents in readings.items()]
 

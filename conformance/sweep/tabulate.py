@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..meaning.clauses import Clause, Clauses
+from ..meaning.compiled_rules import CompiledRule, CompiledRules
 from ..meaning.contract import is_within
 from ..model import Array
 
@@ -43,7 +43,7 @@ def lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> Arr
     return np.stack(columns) if columns else np.empty((0, count), np.int64)
 
 
-def tabulate(rules: Clauses, src: Array, shape: Array) -> Table:
+def tabulate(rules: CompiledRules, src: Array, shape: Array) -> Table:
     """Compute the meaning of each src (a column) with each shape (a column) and either flag under these rules."""
     size = (2, src.shape[1], shape.shape[1])
     scope: dict[str, Value] = {
@@ -54,28 +54,28 @@ def tabulate(rules: Clauses, src: Array, shape: Array) -> Table:
         "_volume": np.prod(src, axis=0)[None, :, None],
     }
     illegal = np.zeros(size, bool)
-    for clause in _about_calls(rules.requires):
-        illegal |= np.logical_not(_evaluate(clause.text, scope))
+    for rule in _about_calls(rules.requires):
+        illegal |= np.logical_not(_evaluate(rule.text, scope))
     dst, known, free, unknown = _entries(rules.gives, scope, illegal)
     many = _solve(rules.volumes, scope, dst, known, free, unknown, illegal)
     _bound(rules, scope, dst, many, illegal)
     silent = many
-    for clause in _about_calls(rules.silences):
-        silent = silent | _evaluate(clause.text, scope)
+    for rule in _about_calls(rules.silences):
+        silent = silent | _evaluate(rule.text, scope)
     kinds = np.where(illegal, ILLEGAL, np.where(silent, UNSPECIFIED, LEGAL)).astype(np.uint8)
     return Table(kinds, tuple(np.broadcast_to(entry, size) for entry in dst))
 
 
-def _about_calls(clauses: Iterable[Clause]) -> Iterable[Clause]:
-    return (clause for clause in clauses if not clause.of_form)
+def _about_calls(rules: Iterable[CompiledRule]) -> Iterable[CompiledRule]:
+    return (rule for rule in rules if not rule.of_form)
 
 
 def _entries(
-    rules: Sequence[Clause], scope: Mapping[str, Value], illegal: Array
+    rules: Sequence[CompiledRule], scope: Mapping[str, Value], illegal: Array
 ) -> tuple[list[Array], Array, Array, Array]:
     """Return the entries of dst, the product of those that a rule fixes, and how many are FREE.
 
-    The last array is true where no rule says what an entry stands for.
+    The last array is true where no rule gives an entry a meaning.
     """
     dst, known, free = [], np.ones((1, 1, 1), np.int64), np.zeros((1, 1, 1), np.int64)
     unknown = np.zeros((1, 1, 1), bool)
@@ -99,8 +99,8 @@ def _entries(
 
 
 def _solve(
-    rules: Sequence[Clause], scope: Mapping[str, Value], dst: list[Array], known: Array, free: Array, unknown: Array,
-    illegal: Array,
+    rules: Sequence[CompiledRule], scope: Mapping[str, Value], dst: list[Array], known: Array, free: Array,
+    unknown: Array, illegal: Array,
 ) -> Array:  # fmt: skip
     """Fix free entries of dst by the volume, and return where more than one dst is left, or no rule means one."""
     if not rules:
@@ -118,10 +118,10 @@ def _solve(
     return many
 
 
-def _bound(rules: Clauses, scope: Mapping[str, Value], dst: Sequence[Array], many: Array, illegal: Array) -> None:
+def _bound(rules: CompiledRules, scope: Mapping[str, Value], dst: Sequence[Array], many: Array, illegal: Array) -> None:
     """Make a call illegal if each dst has a length above the largest one, and look at calls with several dst singly."""
-    for clause in rules.bounds:
-        most = _evaluate(clause.text, scope)
+    for rule in rules.bounds:
+        most = _evaluate(rule.text, scope)
         for entry in dst:
             illegal |= entry > most
         targets = np.broadcast_to(_evaluate(rules.volumes[0].text, scope) if rules.volumes else 0, illegal.shape)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..meaning.chains import fill_unknown
-from ..meaning.clauses import condition
+from ..meaning.compiled_rules import condition
 from ..meaning.contract import Entry
 from ..model import FAIL, PASS, Result, Rule
 from ..plan.facets import RUNTIME_SHAPE

@@ -62,7 +62,7 @@ SPOILED = {
     "unknown-document": ("rules", "static-oneapi: [", "static-2032: [", "'static-2032'"),
     "unknown-key": ("rules", "    must: ", "    musst: ", "musst"),
     "accidental-boolean": ("rules", "  - id: one-infer", "  - id: yes", "'yes'"),
-    "duplicate-key": ("rules", "  - id: one-infer", "  - id: one-infer\n    id: two", "stands twice"),
+    "duplicate-key": ("rules", "  - id: one-infer", "  - id: one-infer\n    id: two", "occurs twice"),
     "duplicate-id": ("rules", "  - id: one-infer", "  - id: same-volume", "is taken by line"),
     "attribute-access": ("rules", "sum(d == -1 for d in shape) <= 1", "shape.__class__", "not allowed in a contract"),
     "power": ("rules", "sum(d == -1 for d in shape) <= 1", "2 ** 3 == 8", "not allowed in a contract"),

@@ -7,7 +7,7 @@ from itertools import combinations, islice, pairwise
 
 import pytest
 
-from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
+from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 
 from ..small import Cli
 from .spec_commands import DOCUMENTS, MEANING, answer, run
@@ -134,10 +134,10 @@ def test_diff_documents_of_two_operations_compares_signatures(run: Cli) -> None:
 
 # ── domain ────────────────────────────────────────────────────────────────────────────────────────
 def test_the_full_domain_is_the_one_that_proofs_run_through() -> None:
-    assert FULL.size == 873_912
+    assert FULL_DOMAIN.size == 873_912
 
 
-@pytest.mark.parametrize("domain", [SMALL, TINY, Domain(0, 0, 0, 0, 0), Domain(1, 4, 2, 0, 1)], ids=str)
+@pytest.mark.parametrize("domain", [SMALL_DOMAIN, TINY_DOMAIN, Domain(0, 0, 0, 0, 0), Domain(1, 4, 2, 0, 1)], ids=str)
 def test_a_domain_holds_each_call_once_the_smallest_first(domain: Domain) -> None:
     found = list(calls(domain))
     assert len(found) == len(set(found)) == domain.size
@@ -147,4 +147,4 @@ def test_a_domain_holds_each_call_once_the_smallest_first(domain: Domain) -> Non
 
 
 def test_a_domain_need_not_be_held_in_memory() -> None:
-    assert len(list(islice(calls(FULL), 1000))) == 1000
+    assert len(list(islice(calls(FULL_DOMAIN), 1000))) == 1000

@@ -26,7 +26,7 @@ from conformance.isolate.parallel.dask_run import WorkerDiffers, WorkerSetup, ru
 from conformance.isolate.parallel.distribute import NoCluster, run_on_dask
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
-from conformance.meaning.domain import TINY
+from conformance.meaning.domain import TINY_DOMAIN
 from conformance.plan.rows import plan_of
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Lost
@@ -220,11 +220,12 @@ def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
-    order = SweepRequest("reference", TINY, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
+    order = SweepRequest("reference", TINY_DOMAIN, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
-        list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY)))
+        list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY_DOMAIN)))
+    outdated = order._replace(digest="", version="0.0")
     with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
-        list(run_on_dask(shared.address, partial(run_block, order._replace(digest="", version="0.0")), blocks_of(TINY)))
+        list(run_on_dask(shared.address, partial(run_block, outdated), blocks_of(TINY_DOMAIN)))
 
 
 def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:

@@ -102,7 +102,7 @@ def test_a_wrong_step_is_named_by_its_values(tmp_path: Path) -> None:
 def test_a_name_without_each_and_steps_beside_it_are_mistakes(tmp_path: Path) -> None:
     text = CALL.format(src="T[count]", shape="[5]", expect="T[5]", each="").replace("    each: \n", "")
     (tmp_path / "calls.yaml").write_text(text)
-    with pytest.raises(Malformed, match=r"calls.yaml:5: src has the name 'count', which stands in no `each`"):
+    with pytest.raises(Malformed, match=r"calls.yaml:5: src has the name 'count', which is in no `each`"):
         load_cases(tmp_path, suite().spec)
     steps = "    steps:\n      - {special_zero: false}\n"
     assert any(

@@ -52,7 +52,7 @@ def test_a_condition_reads_the_call_its_answer_and_its_type(tmp_path: Path, when
         (ENTRY.format(when="len(src)"), "where true or false is wanted"),
         (ENTRY.format(when="len(src) > 1").replace("    words: It fails\n", ""), "missing key 'words'"),
         (ENTRY.format(when="len(src) > 1").replace("id: it", "id: It"), "in kebab-case"),
-        (ENTRY.format(when="len(src) > 1") + ENTRY.format(when="len(src) > 1")[8:], "the id 'it' stands twice"),
+        (ENTRY.format(when="len(src) > 1") + ENTRY.format(when="len(src) > 1")[8:], "the id 'it' occurs twice"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, what: str) -> None:

@@ -37,7 +37,7 @@ SWAPPED = {
     # name: (file, what stands there, what is written instead, line of the first problem, words of the message)
     "a duplicate key": (
         "rules", "    stated:\n", "    must: Again.\n    stated:\n", 4,
-        "the key 'must' stands twice, first on line 3; remove one"),
+        "the key 'must' occurs twice, first on line 3; remove one"),
     "an unknown key of a rule": (
         "rules", "requires:", "require:", 6, "unknown key 'require'; did you mean 'requires'?"),
     "an unknown key of a document": (
@@ -46,7 +46,7 @@ SWAPPED = {
         "operations", "    types: [", "    tipes: [", 5, "unknown key 'tipes'; did you mean 'types'?"),
     "an unknown key of a finding": (
         "findings", "    follows:", "    follow:", 8, "unknown key 'follow'; did you mean 'follows'?"),
-    "a key that is like no other": ("findings", "    follows:", "    zzzzzz:", 8, "unknown key 'zzzzzz'; one of"),
+    "a key that is like no other": ("findings", "    follows:", "    zzzzzz:", 8, "unknown key 'zzzzzz'; write one of"),
     "a missing key": ("findings", "    follows: Nothing much.\n", "", 2, "missing key 'follows'; add it"),
     "a rule without id": ("rules", "  - id: one-infer\n    must", "  - must", 2, "missing key 'id'"),
     "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "is no string"),
@@ -55,9 +55,9 @@ SWAPPED = {
     "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
     "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
     "a truth where text is wanted": ("sources", "title: A page", "title: true", 4, "no string"),
-    "an accidental truth": ("sources", "title: A page", "title: yes", 4, "'yes' would be read"),
-    "an accidental number": ("sources", "title: A page", "title: 1e3", 4, "'1e3' would be read"),
-    "a number for a digest": ("sources", f'"{"0" * 64}"', "0" * 64, 8, "would be read by some as"),
+    "an accidental truth": ("sources", "title: A page", "title: yes", 4, "'yes' is a boolean"),
+    "an accidental number": ("sources", "title: A page", "title: 1e3", 4, "'1e3' is a boolean"),
+    "a number for a digest": ("sources", f'"{"0" * 64}"', "0" * 64, 8, "is a boolean, a number"),
     "a digest that is too short": ("sources", "0" * 64, "0" * 63, 8, "sha256"),
     "an anchor": ("rules", "[3, No more than]", "&x [3, No more than]", 5, "the anchor &x"),
     "an alias": ("rules", "[3, No more than]", "*x", 5, "the alias *x"),
@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "an unknown document in documents": (silent("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
     "a document that its operation does not list": (
         {"sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other")},
-        "sources.yaml:12", "'other' defines StaticReshape, whose entry does not list it"),
+        "sources.yaml:12", "'other' defines StaticReshape, and the entry of that does not list it"),
     "no level": (
         {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")}, "rules.yaml:2", "exactly one of"),
     "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),

@@ -11,7 +11,7 @@ import pytest
 from conformance.adapters.broken.base import Illegal, Unspecified, resolve
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
-from conformance.meaning.domain import FULL, SMALL, calls
+from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, calls
 from conformance.model import Form, Meaning, Spec
 
 Lengths = tuple[int, ...]
@@ -67,14 +67,14 @@ def read(spec: Spec, domain: Iterable[Plain]) -> Iterator[Read]:
 @pytest.fixture(scope="module")
 def part(spec: Spec) -> list[Read]:
     """Every small call, and every so manieth of the whole domain."""
-    return list(read(spec, itertools.chain(calls(SMALL), itertools.islice(calls(FULL), 0, None, SLICE))))
+    return list(read(spec, itertools.chain(calls(SMALL_DOMAIN), itertools.islice(calls(FULL_DOMAIN), 0, None, SLICE))))
 
 
 @pytest.fixture(scope="module")
 def whole(spec: Spec) -> list[Read]:
     """Every call of the whole domain; what is equal is kept once, for there are millions."""
     known: dict[tuple[Meaning, ...], tuple[Meaning, ...]] = {}
-    return [(call, known.setdefault(meanings, meanings)) for call, meanings in read(spec, calls(FULL))]
+    return [(call, known.setdefault(meanings, meanings)) for call, meanings in read(spec, calls(FULL_DOMAIN))]
 
 
 def resolved(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
@@ -125,17 +125,17 @@ def test_the_domain_holds_every_call_once() -> None:
     seen = 0
     sources: set[Lengths] = set()
     shapes: set[Lengths] = set()
-    for src, shape, _ in calls(FULL):
+    for src, shape, _ in calls(FULL_DOMAIN):
         seen += 1
         sources.add(src)
         shapes.add(shape)
     dims, entries = (list(itertools.chain(*lengths)) for lengths in (sources, shapes))
     highest = {"rank": max(map(len, sources)), "dim": max(dims), "entries": max(map(len, shapes))}
     highest |= {"entry": max(entries), "-entry": -min(entries)}
-    assert seen == FULL.size == EVERY_CALL
+    assert seen == FULL_DOMAIN.size == EVERY_CALL
     assert highest == {"rank": 3, "dim": 4, "entries": 4, "entry": 4, "-entry": 2}
-    small = list(calls(SMALL))
-    assert len(small) == len(set(small)) == SMALL.size
+    small = list(calls(SMALL_DOMAIN))
+    assert len(small) == len(set(small)) == SMALL_DOMAIN.size
 
 
 # ── how the documents part ────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.meaning.contract import Contract, contracts
-from conformance.meaning.domain import SMALL, TINY, calls
+from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls
 from conformance.meaning.expression import FORM_NAMES
 from conformance.model import Expression, Form, Meaning, Rule, Spec
 from tests.small import DOCUMENTS
@@ -134,7 +134,7 @@ def test_the_documents_are_those_that_these_tests_name(spec: Spec) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_closed_form_says_what_a_search_says(spec: Spec, document: str) -> None:
     contract, search = contracts(spec)[document], search_of(spec, document)
-    for number, call in enumerate(calls(SMALL)):
+    for number, call in enumerate(calls(SMALL_DOMAIN)):
         if number % 5 == DOCUMENTS.index(document):  # each document takes its turn, for most rules are shared
             assert_same(contract, search, *call)
 
@@ -142,7 +142,7 @@ def test_the_closed_form_says_what_a_search_says(spec: Spec, document: str) -> N
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_closed_form_says_what_a_search_says_of_every_form(spec: Spec, document: str) -> None:
     contract, search = contracts(spec)[document], search_of(spec, document)
-    for number, (call, form) in enumerate(itertools.product(calls(TINY), forms())):
+    for number, (call, form) in enumerate(itertools.product(calls(TINY_DOMAIN), forms())):
         if number % 3 == 0:
             assert_same(contract, search, *call, form)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.meaning.contract import Contract, contracts
-from conformance.meaning.domain import FULL, SMALL, TINY, calls
+from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls
 from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, NUMBER, Invalid, parse
 from conformance.model import Form, Meaning, Spec
 from tests.small import DOCUMENTS
@@ -73,7 +73,7 @@ def test_time_grows_with_the_rank_and_not_faster(spec: Spec) -> None:
 @cache
 def every_so_manieth_call() -> list[Any]:
     """Calls with both flags also in each third of the list, for its length and the step are odd."""
-    return list(itertools.islice(calls(FULL), 0, None, 31))
+    return list(itertools.islice(calls(FULL_DOMAIN), 0, None, 31))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -161,7 +161,7 @@ EXTREMES: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = [
 
 def candidates(domain: Any) -> Iterator[tuple[Any, ...]]:
     """Small calls in every form, calls of a domain as they are, and some beyond it."""
-    for call, form in itertools.product(itertools.chain(calls(TINY), EXTREMES), forms()):
+    for call, form in itertools.product(itertools.chain(calls(TINY_DOMAIN), EXTREMES), forms()):
         yield (*call, form)
     for call in itertools.chain(calls(domain), EXTREMES):
         yield (*call, None)
@@ -189,19 +189,19 @@ def due(meaning: Meaning) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", [name for name in CONTRACTED if name not in IMPLIED])
 def test_a_rule_with_a_contract_is_witnessed_by_a_call(spec: Spec, name: str) -> None:
-    assert witness(spec, name, SMALL), f"no call needs {name!r}: mark it implied, or delete it"
+    assert witness(spec, name, SMALL_DOMAIN), f"no call needs {name!r}: mark it implied, or delete it"
 
 
 @pytest.mark.parametrize("name", IMPLIED)
 def test_a_rule_marked_implied_changes_no_call(spec: Spec, name: str) -> None:
-    assert witness(spec, name, SMALL) is None, "the rule counts, so it is not implied"
+    assert witness(spec, name, SMALL_DOMAIN) is None, "the rule counts, so it is not implied"
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IMPLIED)
 def test_a_rule_marked_implied_changes_no_call_of_the_whole_domain(spec: Spec, name: str) -> None:
-    assert witness(spec, name, FULL) is None, "the rule counts, so it is not implied"
+    assert witness(spec, name, FULL_DOMAIN) is None, "the rule counts, so it is not implied"
 
 
 def test_only_rules_with_a_contract_are_marked_implied(spec: Spec) -> None:
@@ -234,7 +234,7 @@ def test_each_entry_names_the_rule_that_gives_its_length(spec: Spec) -> None:
 
 def test_the_lengths_of_entries_are_those_of_the_answer(spec: Spec) -> None:
     for contract in set(contracts(spec).values()):
-        for src, shape, special_zero in calls(TINY):
+        for src, shape, special_zero in calls(TINY_DOMAIN):
             meaning = contract.meaning(src, shape, special_zero)
             if meaning.kind == "legal" and meaning.dst is not None:
                 entries = contract.entries(src, shape, special_zero)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.meaning.contract import Contract, contracts
-from conformance.meaning.domain import TINY, calls
+from conformance.meaning.domain import TINY_DOMAIN, calls
 from conformance.meaning.expression import CALL_NAMES, FORM_NAMES, Invalid, parse
 from conformance.model import Malformed, Spec
 from tests.folders import one_rule, problems_of, quoted, tiny
@@ -108,7 +108,7 @@ def test_an_agreement_is_known_however_it_is_spaced(text: str) -> None:
 ])  # fmt: skip
 def test_an_expression_of_the_language_is_accepted(text: str) -> None:
     contract = Contract([rule("a", requires=text)], ("f32",), ("s64",))
-    for src, shape, zero in calls(TINY):
+    for src, shape, zero in calls(TINY_DOMAIN):
         assert contract.meaning(src, shape, zero, FORM).kind in ("illegal", "unspecified", "legal")
 
 

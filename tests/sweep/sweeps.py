@@ -10,7 +10,7 @@ import pytest
 
 from conformance.evidence.journal import part_of
 from conformance.load.spec import load_spec
-from conformance.meaning.domain import TINY, Domain
+from conformance.meaning.domain import TINY_DOMAIN, Domain
 from conformance.model import Spec
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Context
@@ -39,7 +39,7 @@ def sweep(cli: Cli) -> Sweep:
     return run
 
 
-def swept(spec: Spec, adapter: Any, domain: Domain = TINY, **chosen: Any) -> Tally:
+def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any) -> Tally:
     """A sweep by a backend at hand."""
     chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
     order = SweepRequest("at hand", domain, ways_of(spec, **chosen))

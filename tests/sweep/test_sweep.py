@@ -17,9 +17,9 @@ from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
-from conformance.meaning.clauses import compile_clauses
+from conformance.meaning.compiled_rules import compile_rules
 from conformance.meaning.contract import Contract, contracts
-from conformance.meaning.domain import FULL, SMALL, TINY, Domain, calls
+from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
@@ -43,7 +43,7 @@ def differences(spec: Spec, domain: Domain) -> list[Any]:
         if contract.source in sources:  # the same rules in other clothes
             continue
         sources[contract.source] = document
-        rules = compile_clauses(rule for rule in spec.rules.values() if document in rule.documents)
+        rules = compile_rules(rule for rule in spec.rules.values() if document in rule.documents)
         for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
             src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
             shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
@@ -67,13 +67,13 @@ def wanted(meaning: Meaning, any_: list[int]) -> tuple[int, list[int]]:
 
 
 def test_the_tables_are_the_contracts_on_every_small_call(spec: Spec) -> None:
-    assert differences(spec, SMALL) == []
+    assert differences(spec, SMALL_DOMAIN) == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) -> None:
-    assert differences(spec, FULL) == []
+    assert differences(spec, FULL_DOMAIN) == []
 
 
 @pytest.mark.parametrize("rule", ["one-infer", "zero-copies", "same-volume", "rank-zero", "zero-literal"])
@@ -82,7 +82,7 @@ def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: st
     rest = [each for each in spec.rules.values() if each.id != rule and "static-graph-v0.9" in each.documents]
     meaning = Contract(rest).meaning
     src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
-    table = tabulate(compile_clauses(rest), src, shape)
+    table = tabulate(compile_rules(rest), src, shape)
     whole = contracts(spec)["static-graph-v0.9"].meaning
     changed = 0
     for a, b, flag in itertools.product(range(16), range(36), (False, True)):
@@ -100,7 +100,7 @@ def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
     bound = Expression(f"all(n <= {most} for n in dst)", place)
     rules = [*rest, replace(spec.rules["same-volume"], id="longest", ensures=bound)]
     src, shape = lengths(0, 25, 2, 0, 4), lengths(0, 216, 3, -1, 4)
-    table = tabulate(compile_clauses(rules), src, shape)
+    table = tabulate(compile_rules(rules), src, shape)
     without, bounded = Contract(rest).meaning, Contract(rules).meaning
     changed = 0
     for a, b in itertools.product(range(25), range(216)):
@@ -129,12 +129,12 @@ class Recording(Reference):  # type: ignore[misc]
 def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
     adapter = Recording()
     total = swept(spec, adapter)
-    assert sorted(adapter.made) == sorted(calls(TINY))
-    assert total.calls == TINY.size
+    assert sorted(adapter.made) == sorted(calls(TINY_DOMAIN))
+    assert total.calls == TINY_DOMAIN.size
     assert len({*adapter.made}) == len(adapter.made)
 
 
-@pytest.mark.parametrize("domain", [TINY, SMALL, FULL, Domain(1, 9, 5, -2, 9)])
+@pytest.mark.parametrize("domain", [TINY_DOMAIN, SMALL_DOMAIN, FULL_DOMAIN, Domain(1, 9, 5, -2, 9)])
 def test_blocks_hold_each_call_once(domain: Domain) -> None:
     assert sum(block.calls for block in blocks_of(domain)) == domain.size
     assert list(blocks_of(domain)) == list(blocks_of(domain))

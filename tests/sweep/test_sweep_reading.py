@@ -18,7 +18,7 @@ from conformance.cli import sweep as command_module
 from conformance.cli.main import main
 from conformance.evidence.journal import Refused, encode
 from conformance.isolate.parallel.distribute import run_here
-from conformance.meaning.domain import SMALL, TINY, Domain
+from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 from conformance.sweep import run_block
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
@@ -169,10 +169,10 @@ class Late(Reference):  # type: ignore[misc]
 def test_a_backend_that_hangs_on_every_call_or_again_and_again_is_given_up(spec: Spec) -> None:
     adapter = Late(lambda number: number > 30)
     with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
-        swept(spec, adapter, SMALL)
+        swept(spec, adapter, SMALL_DOMAIN)
     assert adapter.made == 40
     with pytest.raises(Lost, match="to 50 calls of a block, the last of them"):
-        swept(spec, Late(lambda number: bool(number % 2)), SMALL)
+        swept(spec, Late(lambda number: bool(number % 2)), SMALL_DOMAIN)
 
 
 def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> None:
@@ -199,9 +199,9 @@ def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
-    order = SweepRequest("at hand", TINY, ways_of(spec, ["StaticReshape"], ["f32"]))
+    order = SweepRequest("at hand", TINY_DOMAIN, ways_of(spec, ["StaticReshape"], ["f32"]))
     context = Context(order, AnyNegativeInfers())
-    parts = [BlockRun(context, block).tally() for block in blocks_of(TINY)]
+    parts = [BlockRun(context, block).tally() for block in blocks_of(TINY_DOMAIN)]
     forth, back = EMPTY, EMPTY
     for one, other in zip(parts, reversed(parts), strict=True):
         forth, back = add(forth, one), add(back, other)

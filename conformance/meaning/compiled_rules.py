@@ -1,4 +1,4 @@
-"""Clauses: the expressions of rules, checked and turned into source text for a contract's function."""
+"""Check the expressions of rules, and turn them into source text for a contract's function."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from ..model.faults import LegalCall
 from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
 
 INFERRED = "inferred"
-"""What `gives` says of an entry whose length follows from the volume."""
-_ANY_INDEX = 2**64
+"""The value of `gives` for an entry with a length that follows from the volume."""
+_ANY_INDEX = 2**64  # as if src had so many dims: an index past its rank is guarded below
 _LEGAL_NAMES = CALL_NAMES | {"dst", "src_type"}
 _Text = TypeVar("_Text")
 
 
-class Clause(NamedTuple):
-    """One checked rule, as source text ready to be put into the function."""
+class CompiledRule(NamedTuple):
+    """One checked rule, as source text for the function."""
 
     rule: str
     text: str
     of_form: bool
-    """True if it asks about the form of the call; calls without a form skip it."""
+    """Whether it asks about the form of the call. Calls without a form skip it."""
     where: str = ""
     copies: str | None = None
-    """The index of src whose length it copies."""
+    """The index of the dimension of src that it copies."""
 
 
-class Clauses(NamedTuple):
+class CompiledRules(NamedTuple):
     """The rules of one document by what they do."""
 
-    requires: tuple[Clause, ...]
-    gives: tuple[Clause, ...]
-    volumes: tuple[Clause, ...]
-    agreements: tuple[Clause, ...]
-    bounds: tuple[Clause, ...]
+    requires: tuple[CompiledRule, ...]
+    gives: tuple[CompiledRule, ...]
+    volumes: tuple[CompiledRule, ...]
+    agreements: tuple[CompiledRule, ...]
+    bounds: tuple[CompiledRule, ...]
     """The largest length of dst."""
-    silences: tuple[Clause, ...]
-    capacities: tuple[Clause, ...]
+    silences: tuple[CompiledRule, ...]
+    capacities: tuple[CompiledRule, ...]
 
 
-def compile_clauses(rules: Iterable[Rule]) -> Clauses:
-    """Return the clauses of some rules; Malformed, with every problem, if an expression is not in the language."""
-    by_kind: dict[str, list[Clause]] = {kind: [] for kind in Clauses._fields}
+def compile_rules(rules: Iterable[Rule]) -> CompiledRules:
+    """Compile some rules; Malformed, with every problem, if an expression is not in the language."""
+    by_kind: dict[str, list[CompiledRule]] = {kind: [] for kind in CompiledRules._fields}
     problems = []
     for rule in rules:
         try:
-            for kind, clause in _rule_clauses(rule):
-                by_kind[kind].append(clause)
+            for kind, compiled in _compile(rule):
+                by_kind[kind].append(compiled)
         except _Misplaced as misplaced:  # noqa: PERF203 - every problem is wanted, not the first
             problems.append(Problem(misplaced.expression.place, f"rule {rule.id!r}: {misplaced}"))
     if problems:
         raise Malformed(tuple(problems))
-    return Clauses(**{kind: tuple(clauses) for kind, clauses in by_kind.items()})
+    return CompiledRules(**{kind: tuple(compiled) for kind, compiled in by_kind.items()})
 
 
 class _Misplaced(Exception):
@@ -74,22 +74,22 @@ def _translate(expression: Expression, translate: Callable[[str], _Text]) -> _Te
         raise _Misplaced(expression, error) from None
 
 
-def _rule_clauses(rule: Rule) -> Iterable[tuple[str, Clause]]:
+def _compile(rule: Rule) -> Iterable[tuple[str, CompiledRule]]:
     if rule.offered_calls:
         _translate(rule.offered_calls, condition)
     if rule.requires:
-        yield "requires", Clause(rule.id, *_translate(rule.requires, _condition))
+        yield "requires", CompiledRule(rule.id, *_translate(rule.requires, _condition))
     if rule.when and rule.level == "capacity":
-        yield "capacities", Clause(rule.id, *_translate(rule.when, _capacity_condition))
+        yield "capacities", CompiledRule(rule.id, *_translate(rule.when, _condition_on_answer))
     elif rule.when:
-        yield "silences", Clause(rule.id, *_translate(rule.when, _condition))
+        yield "silences", CompiledRule(rule.id, *_translate(rule.when, _condition))
     if rule.gives and rule.where:
         where = _translate(rule.where, _where)
         text, copies = _translate(rule.gives, _gives)
-        yield "gives", Clause(rule.id, text, False, where, copies)
+        yield "gives", CompiledRule(rule.id, text, False, where, copies)
     if rule.ensures:
         kind, text = _translate(rule.ensures, _ensures)
-        yield kind, Clause(rule.id, text, kind == "agreements")
+        yield kind, CompiledRule(rule.id, text, kind == "agreements")
 
 
 @lru_cache(1024)
@@ -99,8 +99,7 @@ def _condition(text: str) -> tuple[str, bool]:
 
 
 @lru_cache(1024)
-def _capacity_condition(text: str) -> tuple[str, bool]:
-    """A condition on a legal call, which may look at its answer too."""
+def _condition_on_answer(text: str) -> tuple[str, bool]:
     return _lower(parse(text, CALL_NAMES | {"dst"})), False
 
 
@@ -122,7 +121,12 @@ def legal_condition(text: str) -> Callable[[LegalCall], bool]:
 
 @lru_cache(1024)
 def _where(text: str) -> str:
-    return _lower(parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")]))
+    return _lower(parse_where(text))
+
+
+def parse_where(text: str) -> ast.expr:
+    """Return the tree of the condition on an entry under which a rule gives its length."""
+    return parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")])
 
 
 @lru_cache(1024)
@@ -134,7 +138,10 @@ def _gives(text: str) -> tuple[str, str | None]:
     guards = {
         f"{ast.unparse(node.slice)} < rank"
         for node in ast.walk(tree)
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "src" and _of_entry(node.slice)
+        if isinstance(node, ast.Subscript)
+        and ast.unparse(node.value) == "src"
+        # a constant or `i`; the index of a loop stays in range by itself
+        and (isinstance(node.slice, ast.Constant) or (isinstance(node.slice, ast.Name) and node.slice.id == "i"))
     }
     length = f"({_lower(tree)}) if {' and '.join(sorted(guards))} else None" if guards else _lower(tree)
     if isinstance(tree, ast.Subscript) and ast.unparse(tree.value) == "src":
@@ -142,14 +149,9 @@ def _gives(text: str) -> tuple[str, str | None]:
     return length, None
 
 
-def _of_entry(index: ast.expr) -> bool:
-    """True if an index is a constant or `i`; the index of a loop stays in range by itself."""
-    return isinstance(index, ast.Constant) or (isinstance(index, ast.Name) and index.id == "i")
-
-
 @lru_cache(1024)
 def _ensures(text: str) -> tuple[str, str]:
-    """Return the kind of a condition on the answer, and the text that it is decided by."""
+    """Return the kind of a condition on the answer, and the text that decides it."""
     tree = parse(text, CALL_NAMES | {"dst", "declared"})
     match tree:
         case ast.Compare(
