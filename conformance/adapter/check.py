@@ -9,7 +9,7 @@ from typing import Any
 from ..model import EVERY, LAYOUT_FACETS, LAYOUTS, LIMITS, Adapter, Claims, Identity
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
-from ..system.text import short
+from ..system.text import find_near, quote, suggest
 from .function import FunctionAdapter
 
 
@@ -71,12 +71,12 @@ def _check_identity(identity: Any, backend: str) -> None:
     parts: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
     if len(parts) != 3 or not all(isinstance(part, str) for part in parts[:2]) or not parts[0]:
         raise CannotStart(
-            f"{backend}: `identity` is {short(identity)}; give Identity(name, version), both text, and a name not empty"
+            f"{backend}: `identity` is {quote(identity)}; give Identity(name, version), both text, and a name not empty"
         )
     for what, part in zip(("name", "version"), parts[:2], strict=True):
         if len(part) > _LONGEST_NAME:
             raise CannotStart(
-                f"{backend}: the {what} has {len(part):,} characters: {short(part)}; give at most {_LONGEST_NAME}"
+                f"{backend}: the {what} has {len(part):,} characters: {quote(part)}; give at most {_LONGEST_NAME}"
             )
         if not part.isprintable():
             raise CannotStart(
@@ -87,13 +87,13 @@ def _check_identity(identity: Any, backend: str) -> None:
         isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in parts[2]
     )
     if not pairs:
-        raise CannotStart(f"{backend}: the detail of `identity` is {short(parts[2])}; give pairs of text, a tuple each")
+        raise CannotStart(f"{backend}: the detail of `identity` is {quote(parts[2])}; give pairs of text, a tuple each")
     if len(parts[2]) > _MOST_DETAILS:
         raise CannotStart(f"{backend}: the detail has {len(parts[2]):,} entries; give at most {_MOST_DETAILS}")
     for key, value in parts[2]:
         if len(key) > _LONGEST_NAME or len(value) > _LONGEST_DETAIL:
             raise CannotStart(
-                f"{backend}: the detail {short(key)} has {len(value):,} characters: {short(value)}; "
+                f"{backend}: the detail {quote(key)} has {len(value):,} characters: {quote(value)}; "
                 f"give a name of at most {_LONGEST_NAME} and at most {_LONGEST_DETAIL} for it"
             )
 
@@ -101,7 +101,7 @@ def _check_identity(identity: Any, backend: str) -> None:
 def _check_claims(claims: Any, backend: str) -> None:
     if not isinstance(claims, Claims) or [*map(type, claims)] != [tuple, tuple, bool]:
         raise CannotStart(
-            f"{backend}: `claims` is {short(claims)}; give Claims(operations, leaves_out, answers_special_zero): "
+            f"{backend}: `claims` is {quote(claims)}; give Claims(operations, leaves_out, answers_special_zero): "
             "two tuples and a bool"
         )
     for field, names in zip(Claims._fields[:2], claims[:2], strict=True):
@@ -111,26 +111,22 @@ def _check_claims(claims: Any, backend: str) -> None:
     for name in everything:
         if not isinstance(name, str) or len(name) > _LONGEST_NAME:
             raise CannotStart(
-                f"{backend}: `claims` has {short(name)}, where the name of an operation or a facet was due"
+                f"{backend}: `claims` has {quote(name)}, where the name of an operation or a facet was due"
             )
     for facet in claims.leaves_out:
         if facet not in FACETS:
-            near = _nearest_facet(facet)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(FAMILIES)}"
+            hint = suggest(_nearest_facets(facet), f"there are {', '.join(FAMILIES)}")
             raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; {hint}")
 
 
-def _nearest_facet(facet: str) -> str | None:
-    """Return the facet that was meant; None if there is none like it."""
-    import difflib  # only needed here
-
+def _nearest_facets(facet: str) -> list[str]:
     family, _, member = facet.partition(":")
     for layout, shared in LAYOUT_FACETS.items():
         if facet == f"layout:{layout}":
-            return f"layout:{shared}"
+            return [f"layout:{shared}"]
     if family in LIMITS and (size := re.fullmatch(r"(?:2\^)?([0-9]{1,9})", member)):
-        return f"{family}:{min(MEMBERS[family], key=lambda each: abs(int(each.removeprefix('2^')) - int(size[1])))}"
-    return next(iter(difflib.get_close_matches(facet, FACETS, n=1)), None)
+        return [f"{family}:{min(MEMBERS[family], key=lambda each: abs(int(each.removeprefix('2^')) - int(size[1])))}"]
+    return find_near(facet, FACETS)
 
 
 MOST_DIMS = 65

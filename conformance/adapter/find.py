@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ..model import Adapter
+from ..system.text import describe_unknown
 from .bundled import bundled_backends
 from .check import CannotStart, check_adapter
 
@@ -131,22 +132,15 @@ def _broken(name: str) -> Any:
     """Return the class of a planted backend by name: `zero-flag-ignored` of `broken:zero-flag-ignored`."""
     planted = importlib.import_module("conformance.adapters.broken").BROKEN
     if name not in planted:
-        import difflib
-
-        near = difflib.get_close_matches(name, planted, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "`conformance mutants` shows them"
-        raise CannotStart(f"unknown planted backend {name!r}; {hint}")
+        raise CannotStart(describe_unknown("planted backend", name, planted, "conformance mutants"))
     return planted[name]
 
 
 def _unknown(backend: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(backend, bundled_backends(), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"bundled are {', '.join(sorted(bundled_backends()))}"
     if Path(backend).suffix == ".py" or _beside(backend):
         return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
-    return f"unknown backend {backend!r}; {hint}; or give package.module:Class or path/to/file.py:Class"
+    unknown = describe_unknown("backend", backend, sorted(bundled_backends()))
+    return f"{unknown}; or give package.module:Class or path/to/file.py:Class"
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +13,7 @@ from ..isolate.protocol.messages import Fault
 from ..isolate.protocol.process import Process
 from ..model import Claims, Crashed, TimedOut
 from ..plan.rows import Plan, Row
-from ..system.text import short
+from ..system.text import quote_json
 from .check_claims import Check, is_plain
 
 _HELLO: Mapping[str, Any] = {"do": "hello", "protocol": messages.VERSION, "shared_memory": None}
@@ -148,7 +147,7 @@ def _alive(talk: Talk) -> str | None:
 
 
 def _format_reply(reply: Mapping[str, Any]) -> str:
-    return short(json.dumps({key: value for key, value in reply.items() if key != "id"}))
+    return quote_json({key: value for key, value in reply.items() if key != "id"})
 
 
 _FAULTS: Mapping[str, Callable[[Talk], str | None]] = {

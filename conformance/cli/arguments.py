@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..system.exit_codes import USAGE
 from ..system.terminal import say, say_raw
-from ..system.text import shorten
+from ..system.text import describe_unknown
 
 if TYPE_CHECKING:
     from ..model import Problem, Spec, Suite
@@ -72,28 +72,12 @@ def locate(problem: Problem, folders: Iterable[Path | None]) -> Problem:
     return problem
 
 
-def unknown(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
-    """Say `unknown rule 'one-infre'; did you mean 'one-infer'?`, or where to find the names."""
-    import difflib  # only needed here
-
-    known = list(names)
-    plain = {other.lower(): other for other in known}
-    near = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.5)
-    if near:
-        hint = f"did you mean {plain[near[0]]!r}?"
-    elif else_type:
-        hint = f"see `{else_type}`"
-    else:
-        hint = f"one of {', '.join(known)} is meant"
-    return f"unknown {what} {shorten(name)!r}; {hint}"
-
-
 def pick(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
     """Return the one of `names` that is like `name`, apart from capitals, underscores and blanks; Usage if none is."""
     known = list(names)
     alike = find_alike(name, known)
     if len(alike) != 1:
-        raise Usage(unknown(what, name, known, else_type))
+        raise Usage(describe_unknown(what, name, known, else_type))
     return alike[0]
 
 

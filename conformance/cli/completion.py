@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ..adapter import bundled_backends
 from ..load.cases import load_suite
 from ..system.terminal import say_raw
-from .arguments import Usage, check_folder, emit, unknown
+from ..system.text import describe_unknown
+from .arguments import Usage, check_folder, emit
 from .commands import commands_and_options
 from .parser import Parser
 
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if args.shell is None:
         raise Usage("say for which shell: bash, zsh or fish; for example: conformance completion bash")
     if args.shell not in SHELLS:
-        raise Usage(unknown("shell", args.shell, SHELLS))
+        raise Usage(describe_unknown("shell", args.shell, SHELLS))
     completions = _completions(args)
     if args.json:
         emit({name: words._asdict() for name, words in completions.items()})

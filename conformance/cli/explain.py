@@ -11,8 +11,9 @@ from ..load.folders import cases_folder, spec_folder
 from ..meaning.contract import contracts
 from ..model import Call, Spec, Suite
 from ..system.terminal import label_paragraph, lines, paint, say, table, wrap
+from ..system.text import describe_unknown
 from . import explain_case, explain_repro
-from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of, unknown
+from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import describe_standing, format_dims, print_meanings
 from .parser import Parser
@@ -90,7 +91,7 @@ def _explain_case(args: argparse.Namespace, spec: Spec) -> int:
     cases = explain_case.things(suite, args.name)
     if not cases:
         every = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
-        raise Usage(unknown("name", args.name, every, "conformance list rules"))
+        raise Usage(describe_unknown("name", args.name, every, "conformance list rules"))
     for case in cases:
         case["commands"] = explain_case.commands(case["case"], args)
     if args.json:

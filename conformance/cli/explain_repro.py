@@ -13,7 +13,8 @@ from ..model import Suite, Unsupported
 from ..plan.rows import Row, plan_of
 from ..report.wording import collect_wants, format_call, visible
 from ..system.terminal import say_raw
-from .arguments import Usage, emit, unknown
+from ..system.text import describe_unknown
+from .arguments import Usage, emit
 
 _PREFERRED = "f32"
 
@@ -34,7 +35,7 @@ def _rows(suite: Suite, name: str) -> list[Row]:
     wanted = name.strip().rpartition("::")[2]
     rows = [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
     if not rows:
-        raise Usage(unknown("case", name, suite.cases, "conformance list cases"))
+        raise Usage(describe_unknown("case", name, suite.cases, "conformance list cases"))
     return sorted(rows, key=lambda row: row.type != _PREFERRED)
 
 
@@ -42,7 +43,7 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     """Return the first row that a script can be written for, and its script."""
     name, device = name_and_device(backend)
     if name not in bundled_backends():
-        raise Usage(unknown("backend", name, bundled_backends(), "conformance list backends"))
+        raise Usage(describe_unknown("backend", name, bundled_backends(), "conformance list backends"))
     folder = "conformance.adapters.repro"
     repro: Any = importlib.import_module(folder)
     writer = repro.WRITERS.get(bundled_backends()[name].module)

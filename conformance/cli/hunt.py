@@ -16,7 +16,8 @@ from ..report.wording import visible
 from ..run.contain import quiet_backend
 from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, lines, paint, say
-from .arguments import Usage, check_folder, emit, unknown
+from ..system.text import describe_unknown
+from .arguments import Usage, check_folder, emit
 from .parser import Parser, positive, whole
 from .shared_options import add_backend_and_calls, add_isolation, add_memory, add_timeout
 
@@ -66,7 +67,7 @@ def _check(args: argparse.Namespace, spec: Spec) -> None:
     for what, names, known in (("operation", args.operation, spec.operations), ("type", args.type, types)):
         for name in names or ():
             if name not in known:
-                raise Usage(unknown(what, name, sorted(known)))
+                raise Usage(describe_unknown(what, name, sorted(known)))
 
 
 def _meanings(counterexample: Any) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from ..isolate.process.supervise import Terminated, install_signal_handlers, run_in_child
 from ..system.exit_codes import INCOMPLETE, USAGE
-from .arguments import Usage, locate, say_error, unknown
+from ..system.text import describe_unknown
+from .arguments import Usage, locate, say_error
 from .commands import COMMANDS, build_parsers, load_command
 
 _DIMS = frozenset({"--src", "--shape", "--declared"})
@@ -41,14 +42,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     args, rest = top.parse_known_args(words)
     if command is None:
         raise Usage(
-            unknown("option", rest[0], top.options)
+            describe_unknown("option", rest[0], top.options)
             if rest
             else f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`"
         )
     if rest:
         what = "option" if rest[0].startswith("-") else "argument"
         names = commands[command].options if what == "option" else ()
-        raise Usage(unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
+        raise Usage(describe_unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
     return args
 
 
@@ -58,7 +59,7 @@ def _no_command(word: str) -> str:
 
     if word in bundled_backends() or ":" in word or word.endswith(".py"):
         return f"{word!r} is no command; to run the suite on a backend, write `conformance run {word}`"
-    return unknown("command", word, COMMANDS, "conformance --help")
+    return describe_unknown("command", word, COMMANDS, "conformance --help")
 
 
 def _with_hyphens(word: str) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..system.terminal import fold_lines
-from ..system.text import short
-from .arguments import Usage, unknown
+from ..system.text import describe_unknown, quote
+from .arguments import Usage
 
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
 
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         name, _, rest = message.removeprefix("argument ").partition(": ")
         text = f"{name}: {rest}" if message.startswith("argument ") else message
         if choice := _CHOICE.fullmatch(rest):
-            raise Usage(f"{name}: {unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z-]*', choice[2]))}")
+            raise Usage(f"{name}: {describe_unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z-]*', choice[2]))}")
         text = text.replace("expected one argument", "a value is missing").replace("OPTION", name)
         raise Usage(f"{text}; see `{self.prog} --help`")
 
@@ -69,7 +69,7 @@ def one_line(text: str) -> str:
     """Read a short name that shows on one line."""
     if not text.strip() or not text.isprintable() or len(text) > 120:
         raise argparse.ArgumentTypeError(
-            f"{short(text)} is not one line of 1 to 120 characters; write OPTION 'A. Name'"
+            f"{quote(text)} is not one line of 1 to 120 characters; write OPTION 'A. Name'"
         )
     return text.strip()
 
@@ -99,7 +99,7 @@ def shard(text: str) -> str:
 def days(text: str) -> int:
     """Read a number of days, up to three years."""
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= 1096 and len(text) <= 9):
-        raise argparse.ArgumentTypeError(f"{short(text)} is no number of days from 1 to 1096, which are three years")
+        raise argparse.ArgumentTypeError(f"{quote(text)} is no number of days from 1 to 1096, which are three years")
     return int(text)
 
 

@@ -29,9 +29,10 @@ from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
+from ..system.text import describe_unknown
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, emit, load_suite_of, say_error, unknown
+from .arguments import Usage, emit, load_suite_of, say_error
 from .parser import Parser, nonce, one_line, positive, seconds, shard, whole
 from .run_summary import Amount, data_of, relative, show, show_answer, show_part
 from .shared_options import BACKEND, add_cases, add_jobs, add_memory, add_timeout
@@ -319,7 +320,7 @@ def _target(args: argparse.Namespace, plan: Plan) -> Target:
     ):
         for name in names or ():
             if name not in known:
-                raise Usage(unknown(what, name, sorted(known)))
+                raise Usage(describe_unknown(what, name, sorted(known)))
     return Target(
         operations=tuple(args.operation or ()),
         documents=tuple(args.document or ()),
@@ -341,7 +342,7 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
     known = {*claimable, *spec.operations, *spec.documents, *types}
     for name in names or ():
         if name not in known:
-            raise Usage(unknown("requirement", name, sorted(known)))
+            raise Usage(describe_unknown("requirement", name, sorted(known)))
     return tuple(names or ())
 
 

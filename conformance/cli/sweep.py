@@ -30,8 +30,9 @@ from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, UNTRU
 from ..system.files import InUse, lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
+from ..system.text import describe_unknown
 from ..verdict import planted
-from .arguments import Usage, check_folder, emit, unknown
+from .arguments import Usage, check_folder, emit
 from .parser import Parser, shard, whole
 from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_timeout
 
@@ -162,7 +163,7 @@ def _order(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     ):  # fmt: skip
         for name in names or ():
             if name not in known:
-                raise Usage(unknown(what, name, sorted(known)))
+                raise Usage(describe_unknown(what, name, sorted(known)))
     entries = args.rank + 1 if args.entries is None else args.entries
     domain = Domain(args.rank, args.max_dim, entries, -2, args.max_dim)
     if is_too_large(domain):

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..system.files import create, open_regular
-from .json_forms import Form, decode, misfit, short
+from ..system.text import quote_json
+from .json_forms import Form, decode, misfit
 
 PART = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
@@ -275,7 +276,9 @@ class Reader:
             yield number, line, record
 
     def _refuse_kind(self, number: int, kind: Any) -> None:
-        raise Refused(f"{self._path}:{number}: a {short(kind)} among the {self._format.record}s; two files are mixed")
+        raise Refused(
+            f"{self._path}:{number}: a {quote_json(kind)} among the {self._format.record}s; two files are mixed"
+        )
 
     def _check_form(self, record: Mapping[str, Any], number: int) -> None:
         kind = record["record"]
@@ -328,7 +331,7 @@ def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
     if isinstance(one, dict) and isinstance(other, dict):
         inner = next(name for name in {**one, **other} if one.get(name) != other.get(name))
         return find_difference(f"{key}.{inner}", one.get(inner), other.get(inner))
-    return key, short(one), short(other)
+    return key, quote_json(one), quote_json(other)
 
 
 def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None:
@@ -338,8 +341,8 @@ def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None
         raise Refused(f"{path}:1: is no header of {format_.name}; {format_.hint}")
     if name != format_.name:
         made = header.get("suite", {}).get("version") if isinstance(header.get("suite"), dict) else None
-        by = f", as suite {short(made)} wrote it" if made else ""
-        what = f"is in the format {short(name)}{by}, and this suite reads {format_.name}"
+        by = f", as suite {quote_json(made)} wrote it" if made else ""
+        what = f"is in the format {quote_json(name)}{by}, and this suite reads {format_.name}"
         raise OtherFormat(f"{path}:1: {what}; read it with that version, or {format_.work} again")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..draw.challenge import NONCE
 from ..model import VERDICTS
-from ..system.text import shorten
+from ..system.text import quote_json
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _compare(value: Any, form: Form) -> Misfit | None:
         return _compare_parts(enumerate(value), repeat(form[0]))
     else:
         fits = _fits(value, form)
-    return None if fits else Misfit("", f"is {short(value)}")
+    return None if fits else Misfit("", f"is {quote_json(value)}")
 
 
 def _fits(value: Any, form: Form) -> bool:
@@ -98,7 +98,7 @@ def _compare_object(value: Mapping[str, Any], form: Mapping[str, Form]) -> Misfi
     if lacking := [key for key in form if key not in value and not key.endswith("?")]:
         return Misfit("", f"lacks {', '.join(lacking)}")
     if unknown := next((key for key in value if key not in forms), None):
-        return Misfit("", f"has an unknown key {short(unknown)}")
+        return Misfit("", f"has an unknown key {quote_json(unknown)}")
     return _compare_parts(value.items(), map(forms.__getitem__, value))
 
 
@@ -109,11 +109,6 @@ def _compare_parts(parts: Iterable[tuple[Any, Any]], forms: Iterable[Form]) -> M
             place = f"[{key}]" if isinstance(key, int) else f".{key}"
             return Misfit(place + wrong.where, wrong.what)
     return None
-
-
-def short(value: Any) -> str:
-    """Write a value as JSON, cut to 100 characters."""
-    return shorten(json.dumps(value), 100)
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────

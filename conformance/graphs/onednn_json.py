@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ..model import INTEGERS, Form
 from ..model import Operation as Signature
-from ..system.text import short
+from ..system.text import quote
 from .flow import Flow, Operation, find_inputs
 from .nodes import MOST_NODES, Answer, Dims, ReshapeNode, Unreadable, content_of
 
@@ -134,4 +134,4 @@ def _dims(value: Any, place: str) -> Dims | None:
 
 
 def _fail(place: str, value: Any, why: str) -> NoReturn:
-    raise Unreadable(f"{place}: {short(value)}: {why}")
+    raise Unreadable(f"{place}: {quote(value)}: {why}")

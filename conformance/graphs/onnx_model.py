@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..system.text import short
+from ..system.text import quote
 from .nodes import MOST_NODES, Binding, Dims, ReshapeNode, Unreadable, content_of, describe_fit
 from .onnx_values import MOST_ELEMENTS, Value, compute, compute_shape
 
@@ -40,7 +40,7 @@ def read_onnx(path: Path) -> OnnxModel:
     try:
         proto = onnx.ModelProto.FromString(content)
     except Exception as error:  # the exception's class depends on the version of protobuf
-        raise Unreadable(f"not ONNX, or cut short after byte {len(content):,}: {short(str(error))}") from None
+        raise Unreadable(f"not ONNX, or cut short after byte {len(content):,}: {quote(str(error))}") from None
     if not proto.graph.node and not proto.graph.input:
         raise Unreadable("not ONNX: there is no graph in it")
     if len(proto.graph.node) > MOST_NODES:
@@ -87,7 +87,7 @@ class OnnxModel:
         try:
             return self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
         except Exception as error:  # onnx raises RuntimeError, ValueError and classes of its own
-            raise Unreadable(f"onnx cannot infer its shapes: {short(str(error))}") from None
+            raise Unreadable(f"onnx cannot infer its shapes: {quote(str(error))}") from None
 
 
 # ── dims ──────────────────────────────────────────────────────────────────────────────────────────
@@ -125,7 +125,7 @@ def _bind(graph: Any, binding: Binding) -> None:
             if dim.dim_param not in _NO_SYMBOL and symbols.setdefault(dim.dim_param, length) != length:
                 other = symbols[dim.dim_param]
                 raise Unreadable(
-                    f"--input gives {short(dim.dim_param)} two lengths: {other}, and {length} in {value.name}[{k}]"
+                    f"--input gives {quote(dim.dim_param)} two lengths: {other}, and {length} in {value.name}[{k}]"
                 )
             replaced = replaced or (dim.HasField("dim_value") and dim.dim_value != length)
             dim.dim_value = length

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..system.files import leaves_its_folder, open_regular
-from ..system.text import short
+from ..system.text import quote
 from .onnx_values import MOST_ELEMENTS, Value, compute
 from .xml_tree import Element, dims_of, read_whole
 
@@ -71,7 +71,7 @@ class Values:
         """Read a constant, if it is small and lies in model.bin."""
         code = _CODES.get(data.get("element_type", ""))
         if code is None:
-            return Known(None, f"shape has the type {short(data.get('element_type'))}")
+            return Known(None, f"shape has the type {quote(data.get('element_type'))}")
         offset, size = (read_whole(layer, data.get(name, "")) for name in ("offset", "size"))
         lengths = [read_whole(layer, part) for part in data.get("shape", "").split(",") if part.strip()]
         count = math.prod(lengths)

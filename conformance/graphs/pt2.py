@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..system.files import open_regular
-from ..system.text import short
+from ..system.text import quote
 from .flow import Flow, Operation
 from .nodes import MOST_NODES, Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
 from .pt2_lengths import evaluate
@@ -94,7 +94,7 @@ class Pt2Program:
             for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
                 if isinstance(symbol, str) and symbols.setdefault(symbol, length) != length:
                     other = symbols[symbol]
-                    raise Unreadable(f"--input gives {short(symbol)} two lengths: {other}, and {length} in {name}[{k}]")
+                    raise Unreadable(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {name}[{k}]")
         return _Reader(self._file, self._graph, symbols).flow(self._answer).nodes(binding)
 
 
@@ -108,7 +108,7 @@ class _Reader:
         values = self._part("tensor_values", dict)
         self._types = {name: _TYPES.get(each["dtype"]) for name, each in values.items() if _has_type(each)}
         self.dims: dict[str, Dims | None] = {
-            name: self._sizes(each.get("sizes"), f"tensor_values[{short(name)}]")
+            name: self._sizes(each.get("sizes"), f"tensor_values[{quote(name)}]")
             for name, each in values.items()
             if isinstance(each, dict)
         }
@@ -197,4 +197,4 @@ def _tensors(value: Any) -> Iterator[str]:
 
 
 def _fail(place: str, value: Any, why: str) -> NoReturn:
-    raise Unreadable(f"{place}: {short(value)}: {why}")
+    raise Unreadable(f"{place}: {quote(value)}: {why}")

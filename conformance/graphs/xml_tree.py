@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from ..system.text import short
+from ..system.text import quote
 from .nodes import Dims, Unreadable
 
 _DEEPEST = 100
@@ -90,4 +90,4 @@ def read_whole(element: Element, text: str, least: int = 0) -> int:
 
 def fail(element: Element, value: object, why: str) -> NoReturn:
     """Report a value of an element with its line."""
-    raise Unreadable(f"line {element.line}: {short(value)}: {why}")
+    raise Unreadable(f"line {element.line}: {quote(value)}: {why}")

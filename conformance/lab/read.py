@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import bundled_backends, name_and_device
-from ..load.schema import read_file, unknown
+from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import Place, Problem
+from ..system.text import describe_unknown
 
 SCHEMA = "lab"
 TIMEOUT = 10
@@ -87,7 +88,7 @@ def _unknown_backends(environments: Mapping[str, Environment], content: Any, pat
     return [
         Problem(
             Place(str(path), content["environments"].lines[environment.name]),
-            f"environments.{environment.name}: {unknown('backend', backend, bundled_backends())}",
+            f"environments.{environment.name}: {describe_unknown('backend', backend, bundled_backends())}",
         )
         for environment in environments.values()
         for backend in environment.backends

@@ -12,12 +12,13 @@ from typing import Any
 from ..model import Case, Cases, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite, UnreadCase
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
+from ..system.text import describe_unknown, quote
 from .each import Unusable, first_name, format_values, write_out
 from .entries import YamlEntry, split_entries
 from .folders import cases_folder, content_of, digest_of, layers, spec_folder
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
-from .strict_yaml import Map, parse, quote, read_text, require
+from .strict_yaml import Map, parse, read_text, require
 
 
 def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
@@ -137,7 +138,7 @@ class _CaseReader:
     def case(self) -> Case:
         entry = self.entry
         if entry["rule"] not in self.spec.rules:
-            self.wrong("rule", f"unknown rule {quote(entry['rule'])}; `conformance list rules` shows them")
+            self.wrong("rule", describe_unknown("rule", entry["rule"], self.spec.rules, "conformance list rules"))
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
         self.check_lengths()
@@ -211,7 +212,7 @@ class _CaseReader:
         result = {}
         for name, value in self.entry.get(key, {}).items():
             if name not in names:
-                self.wrong(key, f"unknown {key[:-1]} {quote(name)}; {key} are {', '.join(names)}")
+                self.wrong(key, describe_unknown(key[:-1], name, names))
             if value != "missing" and value > _MAX_EXTRA:
                 self.wrong(key, f"{value:,} extra {key} are too many; at most {_MAX_EXTRA} are tried")
             result[name] = 0 if value == "missing" else value
@@ -257,9 +258,7 @@ class _CaseReader:
         result = {}
         for document, text in by_document.items():
             if document != "*" and document not in self.spec.documents:
-                self.wrong(
-                    "expect", f"unknown document {quote(document)}; `conformance list documents` shows them", entry
-                )
+                self.wrong("expect", describe_unknown("document", document, self.spec.documents), entry)
             result[document] = self.read_expectation(text, entry, src_type)
         return result
 

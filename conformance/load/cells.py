@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..model import Place, Problem, Spec
+from ..system.text import describe_unknown
 from .folders import layers, spec_folder
-from .schema import read_file, unknown
+from .schema import read_file
 from .strict_yaml import require
 
 CELLS = "cells"
@@ -60,7 +61,7 @@ def load_cells(folder: Path | None, spec: Spec) -> CellRules | None:
     require(problems)
     name = f"{first.name}/{path.name}"
     problems = [
-        Problem(Place(name, entry.lines["rules"]), unknown("rule", rule, spec.rules))
+        Problem(Place(name, entry.lines["rules"]), describe_unknown("rule", rule, spec.rules))
         for entry in (*content["shown"], *content["exempt"])
         for rule in entry["rules"]
         if rule not in spec.rules

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..model import Malformed, Place, Problem
 from ..system.files import leaves_its_folder
-from ..system.text import shorten
+from ..system.text import describe_unknown, quote, shorten
 from .folders import adapters_folder, cases_folder, spec_folder
-from .strict_yaml import line_of, quote, read, require
+from .strict_yaml import line_of, read, require
 
 
 @cache
@@ -139,7 +139,7 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             known = error.schema.get("properties", {})
             keys = [key for key in error.instance if key not in known]
             places = {key: Place(name, line_of(content, (*path, key))) for key in keys}
-            return [Problem(places[key], unknown("key", key, known)) for key in keys]
+            return [Problem(places[key], describe_unknown("key", key, known)) for key in keys]
         case "required":
             missing = [key for key in error.validator_value if key not in error.instance]
             return [Problem(Place(name, line), f"missing key {quote(key)}; add it") for key in missing]
@@ -150,21 +150,22 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             if likely:
                 return _explain(likely[0], content, name)
             what = error.schema.get("description", "one of the forms that the schema lists")
-            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+            return [Problem(Place(name, line), f"{where}{quote(error.instance)} is not {what}")]
         case "enum":
-            return [Problem(Place(name, line), f"{where}{unknown('value', error.instance, error.validator_value)}")]
+            what = describe_unknown("value", error.instance, map(str, error.validator_value))
+            return [Problem(Place(name, line), f"{where}{what}")]
         case "pattern":
             what = error.schema.get("description", f"text of the form {error.validator_value}")
-            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is not {what}")]
+            return [Problem(Place(name, line), f"{where}{quote(error.instance)} is not {what}")]
         case "minItems" if not error.instance:
             return [Problem(Place(name, line), f"{where}an empty list, which should be non-empty; fill it")]
         case "type":
             kinds = error.validator_value
             wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
             write = _WRITE.get(wanted, "correct the value")
-            return [Problem(Place(name, line), f"{where}{_short(error.instance)} is no {wanted}; {write}")]
+            return [Problem(Place(name, line), f"{where}{quote(error.instance)} is no {wanted}; {write}")]
         case "const":
-            what = f"{_short(error.instance)} is not {_short(error.validator_value)}, the only value allowed here"
+            what = f"{quote(error.instance)} is not {quote(error.validator_value)}, the only value allowed here"
             return [Problem(Place(name, line), f"{where}{what}")]
     return [Problem(Place(name, line), f"{where}{shorten(error.message, 160)}")]
 
@@ -176,16 +177,3 @@ _WRITE: Mapping[str, str] = {
     "string": "put it in quotes",
 }
 """Advice for a value that has the wrong type, by the type that is due."""
-
-
-def _short(value: Any) -> str:
-    return shorten(value if isinstance(value, str) and " " in value and value.isprintable() else repr(value))
-
-
-def unknown(what: str, value: Any, known: Iterable[Any]) -> str:
-    import difflib
-
-    names = [str(name) for name in known]
-    near = difflib.get_close_matches(str(value), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"write one of {', '.join(names)}"
-    return f"unknown {what} {_short(value)}; {hint}"

@@ -26,9 +26,10 @@ from ..model import (
     Spec,
 )
 from ..model.types import WIDTH
+from ..system.text import describe_unknown, quote
 from .folders import digest_of, layers, spec_folder
-from .schema import explained_by_schema, read_file, unknown, without_secrets
-from .strict_yaml import Map, line_of, quote, require
+from .schema import explained_by_schema, read_file, without_secrets
+from .strict_yaml import Map, line_of, require
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
 
@@ -83,7 +84,9 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
             problems += wrong or check_extends(content[file], extends, f"{folder.name}/{file}.yaml")
     for path in folder.glob("*.yaml") if extends else ():
         if path.stem not in SPEC_FILES:
-            problems.append(Problem(Place(f"{folder.name}/{path.name}", 1), unknown("file", path.stem, SPEC_FILES)))
+            problems.append(
+                Problem(Place(f"{folder.name}/{path.name}", 1), describe_unknown("file", path.stem, SPEC_FILES))
+            )
     return _Layer(folder.name, extends, content)
 
 
@@ -135,7 +138,7 @@ class _SpecReader:
     def is_known(self, what: str, name: str, names: Iterable[str], place: Place) -> bool:
         if name in names:
             return True
-        self.wrong(place, unknown(what, name, names))
+        self.wrong(place, describe_unknown(what, name, names))
         return False
 
     def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:

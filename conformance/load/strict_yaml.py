@@ -18,7 +18,7 @@ import yaml
 
 from ..model import Malformed, Place, Problem
 from ..system.files import read_bytes
-from ..system.text import shorten
+from ..system.text import quote, shorten
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_FILE_BYTES = 16 << 20
@@ -230,11 +230,6 @@ def _read_plain(text: str) -> tuple[Any, str]:
         what = f"{quote(text)} is a boolean, a number, a date or nothing to some YAML readers"
         return None, f"{what}; write true, false, null or a decimal number, or put it in quotes"
     return text, ""
-
-
-def quote(value: object) -> str:
-    """Quote a value for a message: on one line, cut if it is long."""
-    return shorten(repr(value))
 
 
 def line_of(root: Any, path: tuple[str | int, ...]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable
 
+from ..system.text import find_near
 from .rows import Row
 
 _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
@@ -43,12 +44,10 @@ def case_of(expression: str, cases: Container[str]) -> str | None:
 
 def nearest(expression: str, rows: Iterable[Row]) -> list[str]:
     """Return ids of cases, rules or words of ids that are close to an expression without a match."""
-    import difflib  # only for what is misspelt
-
-    meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0].lower()
+    meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0]
     names = dict.fromkeys(name for row in rows for name in (row.case.id, row.case.rule))
     words = dict.fromkeys(word for name in names for word in name.split("-"))
-    return difflib.get_close_matches(meant, names, n=3, cutoff=0.7) or difflib.get_close_matches(meant, words, n=1)
+    return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 
 
 def _either(tokens: list[str]) -> tuple[Chooser, list[str]]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from ..cli.arguments import Usage, check_folder, unknown
+from ..cli.arguments import Usage, check_folder
 from ..evidence.results import Target
 from ..plan.rows import Plan
+from ..system.text import describe_unknown
 
 _FOLDER = "cases"
 _OPTIONS = {"spec": "--conformance-spec", "cases": "--conformance-cases"}
@@ -45,7 +46,7 @@ def target(plan: Plan, option: Any) -> Target:
         names = tuple(getattr(option, f"conformance_{what}") or ())
         for name in names:
             if name not in known:
-                raise Usage(unknown(what, name, sorted(known)))
+                raise Usage(describe_unknown(what, name, sorted(known)))
         return names
 
     return Target(
@@ -76,7 +77,7 @@ def select_named_rows(plan: Plan, config: pytest.Config, layers: Iterable[Path])
         else:
             names = {r.id if "[" in rest else r.case.id for r in chosen}
             hint = "pytest --adapter … --collect-only -q"
-            raise Usage(f"{path}: {unknown('case', rest, sorted(names), hint)}")
+            raise Usage(f"{path}: {describe_unknown('case', rest, sorted(names), hint)}")
     if not rows:
         return None
     config.args[:] = others

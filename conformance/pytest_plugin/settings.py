@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_args
 
 import pytest
 
-from ..cli.arguments import Usage, unknown
+from ..cli.arguments import Usage
 from ..cli.parser import path, positive, seconds
 from ..cli.run import read_claims
 from ..cli.run_summary import relative
@@ -29,6 +29,7 @@ from ..isolate.backend import Isolation, isolation_of
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..plan.rows import Plan
 from ..runner.run_suite import RunRequest
+from ..system.text import describe_unknown
 
 Value = TypeVar("Value")
 
@@ -82,7 +83,7 @@ def _read(config: pytest.Config, name: str, read: Callable[[str], Value]) -> Val
 
 def _isolation(text: str) -> Isolation:
     if text not in get_args(Isolation):
-        raise argparse.ArgumentTypeError(unknown("isolation", text, get_args(Isolation)))
+        raise argparse.ArgumentTypeError(describe_unknown("isolation", text, get_args(Isolation)))
     isolation: Any = text
     return isolation  # type: ignore[no-any-return]
 

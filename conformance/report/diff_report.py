@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..model import BAD as FAILING
 from ..model import NOT_CLAIMED, VERDICTS
 from ..system.terminal import BAD, OK, count_noun, lines, plain
-from ..system.text import cut
+from ..system.text import shorten
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from .markdown import code, inert
 from .render import render_page
@@ -68,9 +68,9 @@ class Group(NamedTuple):
             for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
         )
         return (
-            cut(was, _LONGEST)
+            shorten(was, _LONGEST)
             if was == now
-            else f"{cut(was, _LONGEST) or 'nothing'} → {cut(now, _LONGEST) or 'nothing'}"
+            else f"{shorten(was, _LONGEST) or 'nothing'} → {shorten(now, _LONGEST) or 'nothing'}"
         )
 
 
@@ -125,7 +125,7 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
     yield ""
     yield "pinned by the headers, and not the same:" if difference.pinned else "the headers pin the same of both runs"
     for each in difference.pinned:
-        yield f"  {each.cause}: {each.what}: {cut(each.was, 120)} → {cut(each.now, 120)}"
+        yield f"  {each.cause}: {each.what}: {shorten(each.was, 120)} → {shorten(each.now, 120)}"
     if difference.standings is None:
         yield "the runs are not both of this suite, so verdicts on documents are not compared"
     for standing in difference.standings or ():
@@ -166,8 +166,8 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield "## Why: pinned by the headers, and not the same"
         yield ""
         yield from (
-            f"- {each.cause}: {code(each.what)} {code(cut(each.was, _LONGEST))} → {code(cut(each.now, _LONGEST))}"
-            for each in difference.pinned
+            f"- {pin.cause}: {code(pin.what)} {code(shorten(pin.was, _LONGEST))} → {code(shorten(pin.now, _LONGEST))}"
+            for pin in difference.pinned
         )
     else:
         yield "The headers pin the same of both runs."

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..evidence.command import script_command
 from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
-from ..system.text import cut
+from ..system.text import shorten
 from ..verdict.blame import heaviest
 from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import Broken, find_broken
@@ -205,7 +205,7 @@ def _count(rows: Sequence[RowResult]) -> int:
 
 def _title(result: RowResult) -> str:
     """The diagnosis, and the case in words: `Subnormals flushed: subnormals of bf16`."""
-    diagnosis = cut(visible(result.diagnosis or "no diagnosis"), 80)
+    diagnosis = shorten(visible(result.diagnosis or "no diagnosis"), 80)
     return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..evidence.folder import RESULTS
 from ..model.verdicts import FAIL, MARKS, fails
 from ..system.terminal import count_noun
-from ..system.text import cut
+from ..system.text import shorten
 from ..verdict.sentences import describe_blames
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
@@ -80,11 +80,11 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     for want, documents in collect_wants(by_operation.values(), first.step).items():
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
-    yield f"  - got {code(cut(format_answer(first), _LONGEST))}"
+    yield f"  - got {code(shorten(format_answer(first), _LONGEST))}"
     if blames := run.blames_of(rows):
         yield f"  - {inert(format_blames(blames))}"
     if first.detail:
-        yield f"  - {code(cut(first.detail, _LONGEST))}"
+        yield f"  - {code(shorten(first.detail, _LONGEST))}"
     yield f"  - repeat with {code(run.commands(first.row)[0])}"
 
 

@@ -8,7 +8,7 @@ from ..model import Case, Meaning, Operand, Rule, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..system.terminal import printable
-from ..system.text import cut
+from ..system.text import shorten
 from ..verdict.blame import Blamed
 from .rows import RowResult, group_pairs
 
@@ -42,7 +42,7 @@ def format_call(case: Case, step: Step) -> str:
 
 
 def _key_extras(part: Case | Step) -> Iterable[str]:
-    return (key.words.format(cut(str(value), 60)) for key, value in given_keys(part) if key.words)
+    return (key.words.format(shorten(str(value), 60)) for key, value in given_keys(part) if key.words)
 
 
 def _form_extras(case: Case) -> Iterable[str]:

@@ -13,7 +13,7 @@ from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteE
 from ..model.types import WIDTH, dtype_of, name_of
 from ..plan.memory import HUGE, GuardedBuffer, dims_error, has_no_memory
 from ..plan.steps import RowStep
-from ..system.text import cut
+from ..system.text import LONGEST_TEXT, shorten
 from .contain import remove_places
 
 _NO_PROGRAM: Any = None
@@ -76,7 +76,7 @@ def describe_message(message: Any) -> str:
 
 def message_text(message: Any) -> str:
     """Return a backend's message, cut, without the places of this machine."""
-    return cut(remove_places(describe_message(message)))
+    return shorten(remove_places(describe_message(message)), LONGEST_TEXT)
 
 
 def as_text(value: object, how: Callable[[object], str] = str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..load.cases import LOCK, read_lock
 from ..load.folders import digest_of, spec_folder
-from ..load.strict_yaml import quote
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
@@ -18,6 +17,7 @@ from ..plan.rows import Plan, Row, plan_of
 from ..plan.steps import RowStep
 from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
+from ..system.text import quote
 from .reasons import reason_holds, reasons
 from .witness import is_witness
 

@@ -14,7 +14,6 @@ from ..certificate.check import Trust, check_certificate
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, STATEMENT
 from ..evidence.folder import PAGE, PUBLISHED, find_published_results, find_results
-from ..evidence.json_forms import short
 from ..evidence.results import Evidence, Refused, Target, pack, parse, read, read_content
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..plan.rows import Plan
@@ -25,6 +24,7 @@ from ..report.finished_run import FinishedRun
 from ..report.markdown import inert
 from ..report.rows import describe_cases
 from ..system.files import read_bytes, replace_bytes, replace_text
+from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
 from .compare_page import render_parts
@@ -72,7 +72,7 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
     name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name:
         raise Refused(
-            f"{results}: the backend is called {short(evidence.header['backend']['name'])}, which names no folder"
+            f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     folder = reports / name
     certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}

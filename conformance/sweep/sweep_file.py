@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..evidence import journal
 from ..evidence.journal import Format, Journal, Reader, Refused, encode, new_of, open_journal, part_of
-from ..evidence.json_forms import CLAIMS, SMALL, TEXT, MapOf, Number, OneOf, short
+from ..evidence.json_forms import CLAIMS, SMALL, TEXT, MapOf, Number, OneOf
 from ..evidence.machine import environment
 from ..model import LAYOUTS, Claims, Identity, Spec
+from ..system.text import quote_json
 from . import tally
 from .blocks import SweepRequest
 from .tally import EMPTY, INTEGER, Tally, add, record_of, tally_of
@@ -143,7 +144,7 @@ def _salvaged_blocks(path: Path, header: Mapping[str, Any], due: Iterator[int]) 
         if record["calls"] != next(due, None):
             raise Refused(f"{place}: the block does not have the calls that are due; begin a new sweep")
         if unknown := {*record["meanings"], *record["verdicts"]} - {*header["suite"]["documents"]}:
-            raise Refused(f"{place}: there is no document {short(min(unknown))}; the file is damaged")
+            raise Refused(f"{place}: there is no document {quote_json(min(unknown))}; the file is damaged")
         yield tally_of(record)
 
 

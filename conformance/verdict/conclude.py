@@ -16,6 +16,7 @@ from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.terminal import count_noun
+from ..system.text import suggest
 from . import planted, waive
 from .blame import Blamed, Blamer
 from .sentences import (
@@ -217,7 +218,7 @@ def _exit_code(
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and nothing_ran:
         near = nearest(target.select, (row for group in groups.values() for rows in group for row in rows.rows))
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `conformance list cases`"
+        hint = suggest(near, "see `conformance list cases`")
         return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.filter:
         limit = "chose some cases, and only the whole suite shows conformity"

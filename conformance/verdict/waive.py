@@ -11,9 +11,10 @@ from typing import Any
 
 from ..adapter import bundled_backends
 from ..load.schema import read_file, without_secrets
-from ..load.strict_yaml import Map, quote, require
+from ..load.strict_yaml import Map, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Malformed, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
+from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
 
 _LONGEST = timedelta(days=732)
@@ -69,12 +70,10 @@ def choose_for(waivers: Iterable[Waiver], identity: Identity, path: Path) -> tup
 
 def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[str]:
     """Note waivers for a backend whose name is almost that of this one: it may be misspelt, or a sibling."""
-    import difflib  # only for what is misspelt
-
     for waiver in waivers:
         name = waiver.entry.get("backend", identity.name)
         is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
-        if not is_known and difflib.get_close_matches(name, [identity.name], cutoff=0.8):
+        if not is_known and find_near(name, [identity.name], cutoff=0.8):
             yield f"{waiver.place}: the waiver is for the backend {quote(name)}, and this is {identity.name!r}"
 
 
@@ -104,19 +103,12 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
     rules = plan.suite.spec.rules
     for key, names in (("case", plan.suite.cases), ("rule", rules), ("breaks", rules)):
         if key in entry and not any(_matches(name, entry[key]) for name in names):
-            what = _unknown("rule" if key == "breaks" else key, entry[key], names)
+            what, list_ = ("case", "cases") if key == "case" else ("rule", "rules")
+            what = describe_unknown(what, entry[key], names, f"conformance list {list_}")
             yield Problem(place._replace(line=entry.lines[key]), what)
     if "row" in entry and not any(_matches(row.id, entry["row"]) for row in plan.rows):
-        what = _unknown("row", entry["row"], [row.id for row in plan.rows])
+        what = describe_unknown("row", entry["row"], [row.id for row in plan.rows], "conformance list cases")
         yield Problem(place._replace(line=entry.lines["row"]), what)
-
-
-def _unknown(what: str, name: str, names: Iterable[str]) -> str:
-    import difflib  # only for what is misspelt
-
-    near = difflib.get_close_matches(name[:200], list(names), n=1)  # it takes long for long names
-    hint = f"did you mean {near[0]!r}?" if near else f"`conformance list {'rules' if what == 'rule' else 'cases'}`"
-    return f"unknown {what} {quote(name)}; {hint}"
 
 
 def _require(problems: list[Problem], path: Path) -> None:

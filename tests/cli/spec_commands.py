@@ -67,7 +67,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "explain-empty": (["explain", ""], "say what to explain"),
     "explain-unknown": (["explain", "one-infre"], "did you mean 'one-infer'"),
     "explain-noise": (["explain", "qqqqqqqqq"], "conformance list rules"),
-    "explain-long": (["explain", "q" * 10_000], "..."),
+    "explain-long": (["explain", "q" * 10_000], "… (10002 characters)"),
     "explain-escape": (["explain", "\x1b[31mred"], "\\x1b"),
     "explain-bidi": (["explain", "\u202eabc"], "\\u202e"),
     "explain-surrogate": (["explain", "\udcff"], "unknown name"),

@@ -334,8 +334,10 @@ cases:
 WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
     # name: (what stands there, what is written instead, line, words of the message)
     "an id twice": (CASE[19:], CASE[19:] + CASE[19:], 9, "the id 'stays' is taken by"),
-    "no such rule": ("one-infer", "two-infers", 4, "unknown rule 'two-infers'; `conformance list rules` shows them"),
-    "no such document": ("expect: T[2, 3]", "expect: {onyl: reject}", 8, "unknown document 'onyl'; `conformance list"),
+    "no such rule": ("one-infer", "two-infers", 4, "unknown rule 'two-infers'; did you mean 'one-infer'?"),
+    "no such document": (
+        "expect: T[2, 3]", "expect: {onyl: reject}", 8, "unknown document 'onyl'; did you mean 'only'?"
+    ),
     "no src": ("    src: T[2, 3]\n", "", 3, "missing key 'src'; add it"),
     "no shape": ("    shape: [2, 3]\n", "", 3, "missing key 'shape'; add it"),
     "no special_zero": ("    special_zero: false\n", "", 3, "missing key 'special_zero'; add it"),

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
-from ...system.text import short
+from ...system.text import quote
 
 VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20
@@ -38,7 +38,7 @@ def parse_integer(value: Any) -> int:
         return int(value)
     if type(value) is int:
         return value
-    raise Fault(f"{short(value)} where a whole number was due")
+    raise Fault(f"{quote(value)} where a whole number was due")
 
 
 _decode = json.JSONDecoder().decode
@@ -66,13 +66,13 @@ def parse_line(text: bytes) -> dict[str, Any]:
         else:
             record = _decode(content)
     except UnicodeDecodeError as error:
-        raise Fault(f"byte {error.start} of the line is not UTF-8: {short(text)}") from None
+        raise Fault(f"byte {error.start} of the line is not UTF-8: {quote(text)}") from None
     except (ValueError, RecursionError):
         if text.startswith(b"\xef\xbb\xbf"):
             raise Fault("the line begins with a byte order mark; send plain UTF-8") from None
-        raise Fault(f"the line is no JSON: {short(text)}; if a library printed it, {_AWAY}") from None
+        raise Fault(f"the line is no JSON: {quote(text)}; if a library printed it, {_AWAY}") from None
     if not isinstance(record, dict):
-        raise Fault(f"the line is no JSON object: {short(text)}; if a library printed it, {_AWAY}")
+        raise Fault(f"the line is no JSON object: {quote(text)}; if a library printed it, {_AWAY}")
     if text.endswith(b"\r"):
         raise Fault("the line ends with a carriage return; end lines with a line feed alone")
     return record
@@ -235,17 +235,17 @@ def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Fault(f"describe: {key!r} is {short(value)}, where a list of names was due")
+            raise Fault(f"describe: {key!r} is {quote(value)}, where a list of names was due")
         return tuple(value)
 
     for key in ("name", "version"):
         if not isinstance(record.get(key), str):
-            raise Fault(f"describe: {key!r} is {short(record.get(key))}, where text was due")
+            raise Fault(f"describe: {key!r} is {quote(record.get(key))}, where text was due")
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
-        raise Fault(f"describe: 'detail' is {short(detail)}, where an object was due")
+        raise Fault(f"describe: 'detail' is {quote(detail)}, where an object was due")
     answers = record.get("answers_special_zero", "special_zero" in texts("mapped"))  # `mapped` is the older word
     if not isinstance(answers, bool):
-        raise Fault(f"describe: 'answers_special_zero' is {short(answers)}, where true or false was due")
+        raise Fault(f"describe: 'answers_special_zero' is {quote(answers)}, where true or false was due")
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
     return Identity(record["name"], record["version"], facts), Claims(texts("operations"), texts("leaves_out"), answers)

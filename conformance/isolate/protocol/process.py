@@ -16,7 +16,7 @@ from typing import Any
 
 from ...adapter import CannotStart
 from ...model import Crashed, TimedOut
-from ...system.text import cut, short
+from ...system.text import LONGEST_TEXT, quote, shorten
 from ..process.launch import Limits, ProcessHandle, kill_tree, signal_name
 from . import messages
 from .messages import Fault
@@ -92,7 +92,7 @@ class Process:
     def send(self, parts: Sequence[Bytes], deadline: float, what: str) -> None:
         """Write a request, and read meanwhile: the process may be blocked on a full pipe."""
         if self._unread:
-            raise self.make_fault(f"it said {short(bytes(self._unread[:80]))} before {what} was asked of it")
+            raise self.make_fault(f"it said {quote(bytes(self._unread[:80]))} before {what} was asked of it")
         try:
             for part in parts:
                 count = self._write(part)
@@ -108,7 +108,7 @@ class Process:
             if len(self._unread) > _AHEAD:
                 raise self.make_fault(
                     f"{what}: it said {len(self._unread)} bytes before it had read the call: "
-                    f"{short(bytes(self._unread[:40]))}"
+                    f"{quote(bytes(self._unread[:40]))}"
                 )
             view = view[self._write(view) :]
 
@@ -131,7 +131,7 @@ class Process:
             raise self.make_fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
             self.end()
-            raise CannotStart(cut(str(record["cannot_start"])))
+            raise CannotStart(shorten(str(record["cannot_start"]), LONGEST_TEXT))
         if record.get("id") != expected:
             raise self.make_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
         return record
@@ -178,7 +178,7 @@ class Process:
         if self._unread:
             count = len(self._unread)
             raise self.make_fault(
-                f"{what}: {count} bytes more than it announced: {short(bytes(self._unread[:80]))}; "
+                f"{what}: {count} bytes more than it announced: {quote(bytes(self._unread[:80]))}; "
                 "a second reply, or a payload longer than its header says"
             )
 
@@ -193,10 +193,10 @@ class Process:
         while (end := unread.find(b"\n", start)) < 0:
             if len(unread) > messages.LONGEST_LINE:
                 raise self.make_fault(
-                    f"{what}: a line of more than {messages.LONGEST_LINE} bytes: {short(bytes(unread[:40]))}"
+                    f"{what}: a line of more than {messages.LONGEST_LINE} bytes: {quote(bytes(unread[:40]))}"
                 )
             start = len(unread)
-            partial = f"{what}, the line {short(bytes(unread[:80]))} has no end" if start else what
+            partial = f"{what}, the line {quote(bytes(unread[:80]))} has no end" if start else what
             self._wait(deadline, partial, self._reading)
         text = bytes(unread[:end])
         del unread[: end + 1]
@@ -303,7 +303,7 @@ class Process:
 
 def _describe_wrong_id(number: object, expected: int, latest: int) -> str:
     if type(number) is not int:
-        return f"its reply has the id {short(number)}, where {expected} was due"
+        return f"its reply has the id {quote(number)}, where {expected} was due"
     if number < expected:
         return (
             f"a reply to request {number}, which is over, where one to {expected} was due; it was given twice, or late"

@@ -8,7 +8,7 @@ from typing import Any
 from ...model import Rejected, RemoteError, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import dims_error, has_no_memory, volume_of
-from ...system.text import short
+from ...system.text import quote
 from .messages import Fault, parse_integer
 
 _KINDS = ("result", "rejected", "unsupported", "error")
@@ -22,7 +22,7 @@ def kind_of(reply: Mapping[str, Any]) -> str:
     if len(kinds) != 1:
         raise Fault(f"one of {', '.join(_KINDS)} is due, and it said {', '.join(kinds) or 'none'}")
     if not isinstance(reply[kinds[0]], dict):
-        raise Fault(f"{kinds[0]!r} is {short(reply[kinds[0]])}, where an object was due")
+        raise Fault(f"{kinds[0]!r} is {quote(reply[kinds[0]])}, where an object was due")
     return kinds[0]
 
 
@@ -45,9 +45,9 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
     """Return the type and dims of a result, or why no tensor of that many bytes can have them."""
     type_, dims = result.get("type"), result.get("dims")
     if not isinstance(type_, str) or type_ not in WIDTH:
-        return RemoteError(f"the result's type is {short(type_)}, which is no element type")
+        return RemoteError(f"the result's type is {quote(type_)}, which is no element type")
     if not isinstance(dims, list):
-        return RemoteError(f"the result's dims are {short(dims)}, where a list was due")
+        return RemoteError(f"the result's dims are {quote(dims)}, where a list was due")
     try:
         whole = tuple([n if type(n) is int else parse_integer(n) for n in dims])
     except Fault as fault:
@@ -56,7 +56,7 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
         return RemoteError(f"the result has {problem}")
     due = 0 if has_no_memory(whole) else volume_of(whole) * WIDTH[type_]
     if size != due:
-        return RemoteError(f"the result has {size} bytes for {type_}{short(list(whole))}, which takes {due}")
+        return RemoteError(f"the result has {size} bytes for {type_}{quote(list(whole))}, which takes {due}")
     return type_, whole
 
 
@@ -72,7 +72,7 @@ def listed_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[
     """Return the objects listed under a key, each with its value of `name`; Fault if two have the same number there."""
     objects = reply.get(key, [])
     if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):
-        raise Fault(f"{key!r} is {short(objects)}, where a list of objects was due")
+        raise Fault(f"{key!r} is {quote(objects)}, where a list of objects was due")
     named = [(entry.get(name), entry) for entry in objects]
     numbers = [number for number, _ in named if type(number) is int]
     if len(set(numbers)) < len(numbers):

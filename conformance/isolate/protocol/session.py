@@ -11,7 +11,7 @@ from ...adapter import CannotStart, check_description
 from ...model import Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import has_no_memory, strides_of, volume_of
-from ...system.text import cut, short
+from ...system.text import LONGEST_TEXT, quote, shorten
 from ..process.process_memory import MemoryReader
 from ..process.shared_memory import SharedMemory
 from . import messages
@@ -70,7 +70,7 @@ class Session:
         hello = self._ask({"do": "hello", "protocol": messages.VERSION, "shared_memory": path}, "hello")
         if hello.get("protocol") != messages.VERSION:
             raise self.process.make_fault(
-                f"hello: it speaks {short(hello.get('protocol'))}, this suite {messages.VERSION!r}"
+                f"hello: it speaks {quote(hello.get('protocol'))}, this suite {messages.VERSION!r}"
             )
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
@@ -99,7 +99,7 @@ class Session:
     def _make_cannot_start(self, error: Exception) -> CannotStart:
         self.process.end()
         what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-        return CannotStart(f"{self.process.name}: {cut(what)}")
+        return CannotStart(f"{self.process.name}: {shorten(what, LONGEST_TEXT)}")
 
     # ── a call ──
 
@@ -267,13 +267,13 @@ class Session:
         """Apply the changes of memory that a reply to run reports."""
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
-                raise Fault(f"'wrote' names the tensor {short(index)}, and there are {len(call.tensors)}")
+                raise Fault(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
             self._replace(call.tensors[index].memory, wrote)
         for key, tensors in (("changed", program.answers), ("overwrote", program.sources)):
             for number, changed in listed_objects(reply, key, "call"):
                 earlier = tensors.get(number) if type(number) is int else None
                 if earlier is None:
-                    raise Fault(f"{key!r} names the call {short(number)}, which is none of this program")
+                    raise Fault(f"{key!r} names the call {quote(number)}, which is none of this program")
                 self._replace(earlier.memory, changed)
 
     def _expect_no_unreported_change(self, reader: MemoryReader, reply: Mapping[str, Any], call: Call) -> None:
@@ -321,7 +321,7 @@ class Session:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
-            raise Fault(f"'bytes' is {short(size)}, where the size of the payload was due")
+            raise Fault(f"'bytes' is {quote(size)}, where the size of the payload was due")
         announced = type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
@@ -344,12 +344,12 @@ class Session:
         most = max(_MOST, 2 * _WIDEST * (0 if has_no_memory(src) else volume_of(src)))
         if size > most:
             type_, dims = announced
-            raise Fault(f"the result {type_}{short(list(dims))} has {size} bytes, where at most {most} are read")
+            raise Fault(f"the result {type_}{quote(list(dims))} has {size} bytes, where at most {most} are read")
 
     def _read_shared_memory(self, at: Any, size: int, call: Call) -> bytearray:
         """Read an answer in shared memory; it must be in the room offered behind the tensors."""
         if self.shared is None or not call.room or at != call.room or size > call.room:
-            raise Fault(f"the result lies at {short(at)} in shared memory, where it was given no room")
+            raise Fault(f"the result lies at {quote(at)} in shared memory, where it was given no room")
         with memoryview(self.shared.room(at + size)) as view:
             return bytearray(view[at : at + size])
 
@@ -365,7 +365,7 @@ class Session:
 
     def _replace(self, memory: Any, change: Mapping[str, Any]) -> None:
         if change.get("bytes") != len(memory):
-            raise Fault(f"it changed {short(change.get('bytes'))} bytes of a memory that has {len(memory)}")
+            raise Fault(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {len(memory)}")
         memory[:] = self.process.read_payload(len(memory), self._until, "run")
 
     def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
