@@ -1,9 +1,13 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests, and one line at the end: how many were skipped for want of libraries, and how to get these."""
 
 from __future__ import annotations
 
 import gc
 import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +17,28 @@ memo.install()
 gc.set_threshold(100_000)  # as the command does: objects stay, and the collector would look at all of them again
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
 
-from .skips import describe_skips  # noqa: E402
-from .small import Cli  # noqa: E402
+from .builders import Cli, Command, plan_of_arguments, plan_once, suite_of_cases  # noqa: E402
+
+_MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
+_COMMAND = re.compile(r"pip install (.+)$")
+
+
+def describe_skips(reasons: Iterable[str]) -> str | None:
+    """Count the tests whose reason names a missing library, and say what to install; None if there are none."""
+    counts: Counter[str] = Counter()
+    packages: set[str] = set()
+    for reason in reasons:
+        if name := _MISSING.search(reason):
+            counts[name[1] or name[2]] += 1
+            packages.update(install[1].split() if (install := _COMMAND.search(reason)) else [name[1] or name[2]])
+    if not counts:
+        return None
+    names = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    words = " ".join(sorted(packages, key=str.casefold))
+    return (
+        f"{counts.total()} tests skipped without a library ({names}): pip install {words}; "
+        "`conformance lab test NAME` makes an environment for each"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -33,3 +57,23 @@ def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     """`conformance` in this process."""
     return Cli(capsys)
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command, with the suite read once, and the results alone written."""
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())
+    return _quick(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same, and the reports too."""
+    return _quick(tmp_path, capsys, monkeypatch)
+
+
+def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setattr("conformance.cli.run.load_suite_of", lambda args: suite_of_cases(args.spec, args.cases))
+    monkeypatch.setattr("conformance.cli.run.plan_of", plan_once)
+    monkeypatch.setattr("conformance.cli.merge.load_plan", plan_of_arguments)
+    return Command(tmp_path, capsys)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import conformance
-from tests import small
+from tests import builders
 
 ROOT = Path(conformance.__file__).parents[1]
 ACTION = ROOT / "action.yml"
@@ -76,7 +76,7 @@ class Runner:
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
 
-    def rehearse(self, words: str, said: small.Said) -> None:
+    def rehearse(self, words: str, said: builders.CommandOutput) -> None:
         """From now on `conformance` says what it said in this process, where it left its files, if the words agree."""
         out = self.folder / f"said-{len(self.rehearsed)}"
         out.write_text(said.out, encoding="utf-8")
@@ -121,18 +121,18 @@ class Runner:
 
 @pytest.fixture
 def few(tmp_path: Path) -> str:
-    return f"--cases {small.cases(tmp_path)} --isolation none --hunt 0"
+    return f"--cases {builders.write_cases(tmp_path)} --isolation none --hunt 0"
 
 
-Rehearse = Callable[[Runner, str], small.Said]
+Rehearse = Callable[[Runner, str], builders.CommandOutput]
 
 
 @pytest.fixture
-def rehearse(tmp_path: Path, cli: small.Cli, monkeypatch: pytest.MonkeyPatch) -> Rehearse:
+def rehearse(tmp_path: Path, cli: builders.Cli, monkeypatch: pytest.MonkeyPatch) -> Rehearse:
     """Runs a command in this process, in the folder of the runner, for a step that gives the very same words."""
     monkeypatch.chdir(tmp_path)
 
-    def rehearse(runner: Runner, words: str) -> small.Said:
+    def rehearse(runner: Runner, words: str) -> builders.CommandOutput:
         said = cli(*shlex.split(words))
         runner.rehearse(words, said)
         return said
@@ -197,7 +197,7 @@ def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: P
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "results.jsonl").touch()
     words = "diff .reshape-conformance-last conformance-report --format markdown"
-    runner.rehearse(words, small.Said(1, "some rows are worse\n", ""))
+    runner.rehearse(words, builders.CommandOutput(1, "some rows are worse\n", ""))
     compared = runner.run("compare")
     assert (compared.code, compared.summary) == (0, "some rows are worse\n")
     assert compared.out.startswith("::warning title=reshape conformance::worse than the run before")
@@ -205,7 +205,7 @@ def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: P
 
 def test_nothing_that_a_run_prints_is_a_command_of_the_workflow(tmp_path: Path) -> None:
     runner = Runner(tmp_path, backend="mine.py:Mine")
-    runner.rehearse("run mine.py:Mine --out conformance-report", small.Said(1, PRINTED, ""))
+    runner.rehearse("run mine.py:Mine --out conformance-report", builders.CommandOutput(1, PRINTED, ""))
     assert_no_commands(runner.run("run"))
 
 
@@ -278,7 +278,7 @@ def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Pa
 def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
     text = "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
-    backend, cases = f"{tmp_path / 'mine.py'}:Mine", small.cases(tmp_path)
+    backend, cases = f"{tmp_path / 'mine.py'}:Mine", builders.write_cases(tmp_path)
     assert_attested(Runner(tmp_path, backend=backend, arguments=f"--cases {cases}", attest="true"))
 
 
@@ -356,7 +356,7 @@ def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) ->
     (tmp_path / "ci" / "mine.py").write_text(
         UNTRUE.replace("def check(self, node, type_):\n        pass", "pass"), "utf-8"
     )
-    few = shlex.quote(str(small.cases(tmp_path)))
+    few = shlex.quote(str(builders.write_cases(tmp_path)))
     runner.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --hunt 0')
     for command in ("pip", "python3"):
         runner.stand_in(command)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import small
-from tests.folders import tiny
-from tests.small import ROOT
+from tests import builders
+from tests.builders import ROOT, write_tiny_spec
 
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 pytestmark = pytest.mark.skipif(not HOOKS.is_file(), reason="the hook stays in the clone")
@@ -30,10 +29,10 @@ def hook(dialect: Path) -> list[str]:
     return words[1:]
 
 
-def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: small.Cli) -> None:
+def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: builders.Cli) -> None:
     """The cases and the specification stand alone, so that the bundled ones are not checked again."""
-    tiny(tmp_path)
-    cases = small.cases(tmp_path, TWO_INFERS)
+    write_tiny_spec(tmp_path)
+    cases = builders.write_cases(tmp_path, TWO_INFERS)
     cli(*hook(tmp_path)).expect(1, out="few0.yaml:3: two-infers: the id is not in cases/ids.lock")
     (cases / "ids.lock").write_text("two-infers\n", encoding="utf-8")
     cli(*hook(tmp_path)).expect(0, text="cases 1")
@@ -47,7 +46,7 @@ cases:
 
 @pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/acme.yaml"])
 def test_the_hook_of_pre_commit_names_a_slip_in_the_folders_that_the_docs_name(
-    file: str, tmp_path: Path, cli: small.Cli
+    file: str, tmp_path: Path, cli: builders.Cli
 ) -> None:
     shutil.copytree(ROOT / "examples" / "dialect", tmp_path / "mine")
     slip = tmp_path / "mine" / file

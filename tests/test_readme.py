@@ -9,7 +9,7 @@ import pytest
 from conformance.cli.commands import commands_and_options
 from conformance.load.spec import load_spec
 from conformance.model import BLAMES
-from tests.small import ROOT
+from tests.builders import ROOT
 
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="README stays in the clone")
 

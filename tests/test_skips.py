@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.skips import describe_skips
+from tests.conftest import describe_skips
 
 
 def test_libraries_are_counted_and_said_how_to_get() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from . import small
+from .builders import ROOT, write_cases
 
-PAGE = small.ROOT / "docs" / "threats.md"
+PAGE = ROOT / "docs" / "threats.md"
 HERE = pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not beside an installed suite")
 NAMED = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 
@@ -36,7 +36,7 @@ def test_every_attack_on_the_page_names_a_test_that_there_is() -> None:
     assert all(NAMED.search(row) for row in rows), "an attack without a test"
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(small.ROOT), *filter(None, sys.path)])}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 
 
 def sandboxes() -> bool:
@@ -56,9 +56,9 @@ def test_a_worker_in_the_sandbox_of_the_page_runs_and_cannot_write(tmp_path: Pat
     assert recipe is not None
     command = recipe[1].replace("\\\n", " ").replace("$(command -v python3)", sys.executable)
     command = command.replace("$PWD", str(tmp_path))
-    command = command.replace("--unshare", f"--ro-bind {small.ROOT} {small.ROOT} --unshare", 1)  # it may be in /tmp
+    command = command.replace("--unshare", f"--ro-bind {ROOT} {ROOT} --unshare", 1)  # it may be in /tmp
     words = [sys.executable, "-m", "conformance", "run", f"cmd:{command}"]
-    words += ["--cases", str(small.cases(tmp_path)), "--out", str(tmp_path / "out")]
+    words += ["--cases", str(write_cases(tmp_path)), "--out", str(tmp_path / "out")]
     done = subprocess.run(words, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (tmp_path / "written").exists()

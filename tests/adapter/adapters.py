@@ -9,7 +9,7 @@ import pytest
 
 from conformance.plan.rows import Plan
 
-from .. import small
+from .. import builders
 
 HEAD = """
 from conformance.adapter import FunctionAdapter
@@ -25,7 +25,7 @@ class Right(FunctionAdapter):
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return small.plan(tmp_path_factory.mktemp("few"))
+    return builders.plan_of_cases(tmp_path_factory.mktemp("few"))
 
 
 @pytest.fixture

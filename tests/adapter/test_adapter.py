@@ -14,11 +14,11 @@ from conformance.plan.rows import Plan
 from conformance.run.row import run
 
 from .. import miniatures
-from ..small import Command, command, mini, reporting
+from ..builders import Command, mini
 from ..without_planted import count_failures
 from .adapters import backend, plan
 
-__all__ = ["backend", "command", "plan", "reporting"]
+__all__ = ["backend", "plan"]
 
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────

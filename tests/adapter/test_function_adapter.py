@@ -15,12 +15,12 @@ from conformance.plan.rows import Plan
 from conformance.run.contain import quiet_backend
 from conformance.run.row import run
 
-from .. import miniatures, small
+from .. import builders, miniatures
+from ..builders import Command, mini
 from ..processes import run_command
-from ..small import Command, command, mini
 from .adapters import backend, plan
 
-__all__ = ["backend", "command", "plan"]
+__all__ = ["backend", "plan"]
 
 
 # ── what a function may do ────────────────────────────────────────────────────────────────────────
@@ -120,8 +120,8 @@ def test_a_class_is_checked_and_not_only_its_looks(part: object) -> None:
 
 
 def test_the_command_says_it_from_a_shell(tmp_path: Path) -> None:
-    few = ["--cases", small.cases(tmp_path), "--isolation", "none"]
-    done = run_command("run", "nmupy", *few, "--out", tmp_path / "out", cwd=small.ROOT)
+    few = ["--cases", builders.write_cases(tmp_path), "--isolation", "none"]
+    done = run_command("run", "nmupy", *few, "--out", tmp_path / "out", cwd=builders.ROOT)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give ")
     assert len(done.stderr.splitlines()) == 1

@@ -25,7 +25,7 @@ from conformance.model import Unsupported
 from conformance.plan.memory import patterns, volume_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
-from tests.small import Cli
+from tests.builders import Cli
 
 SEEN = (
     "copies-by-index-not-in-turn", "volume-too-small", "zero-copies-from-the-tensor-between",

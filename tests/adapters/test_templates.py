@@ -24,8 +24,8 @@ from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import rows_to_run
 
+from ..builders import Cli
 from ..processes import works
-from ..small import Cli
 from .planted_programs import PLANTED, PRINTS, Planted
 
 TOOLS = {"c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}

@@ -23,11 +23,9 @@ from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Refused, read
 from conformance.site.publish import folders
 from conformance.system import files
-from tests import small
+from tests import builders
+from tests.builders import REPORTS, Cli, Records, rewrite
 from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is
-from tests.forged import Records, rewrite
-from tests.published import REPORTS
-from tests.small import Cli
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 
@@ -69,7 +67,7 @@ def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.M
 
 
 def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) -> None:
-    small.cases(lab.home, small.CASES, small.IN_PLACE)
+    builders.write_cases(lab.home, builders.CASES, builders.IN_PLACE)
     words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
     said = cli(*words).expect(1, lines=1)
     started = read(lab.folder / RESULTS).header["started"][:10]
@@ -84,7 +82,7 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
 
 
 def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> None:
-    small.cases(lab.home, small.CASES.partition("  - id: without-special-zero")[0])
+    builders.write_cases(lab.home, builders.CASES.partition("  - id: without-special-zero")[0])
     words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
     cli(*words).expect(1, err="0 cases were added since, and 1 case of it is not in this suite")
 

@@ -16,8 +16,8 @@ from conformance.certificate.page import BADGE, PAGE
 from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT, digest_of_file
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import Refused
+from tests.builders import Records, recount, rewrite
 from tests.certificate.vendor_and_issuer import Json, Lab, put_own
-from tests.forged import Records, count, rewrite
 
 from .attack_table import ATTACKS, NO_CHECK, Attack, attack
 
@@ -138,12 +138,12 @@ def the_evidence_is_edited(lab: Lab) -> None:
 def flatter_one(records: Records) -> None:
     record = next(each for each in records[1:-1] if "not claimed" in each["verdicts"].values())
     record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
-    count(records)
+    recount(records)
 
 
 def drop_row(records: Records) -> None:
     del records[5]
-    count(records)
+    recount(records)
 
 
 def swap_content(records: Records) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small import ROOT
+from tests.builders import ROOT
 
 DOC = ROOT / "docs" / "certify.md"
 

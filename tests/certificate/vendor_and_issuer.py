@@ -40,7 +40,7 @@ from conformance.runner import planted_backends as canary
 from conformance.system.files import sha256_of
 from conformance.verdict import planted
 from conformance.verdict.conclude import conclude_evidence
-from tests import small
+from tests import builders
 
 BACKEND = """
 from adapters.reference import Reference
@@ -59,7 +59,7 @@ class Lab(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        return small.plan_once(small.suite(None, self.cases))
+        return builders.plan_once(builders.suite_of_cases(None, self.cases))
 
     @property
     def cases(self) -> Path:
@@ -157,7 +157,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     (home / "allowed").write_text(
         f'vendor@example.com namespaces="{TESTER}" {vendor}\nlab@example.com namespaces="{ISSUER}" {issuer}\n'
     )
-    small.cases(home)
+    builders.write_cases(home)
     backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / "allowed", "--challenge", lab.challenge)
     issuer_key, out = ("--key", lab.key("issuer")), ("--out", lab.folder)
     more = ("--key", lab.key("vendor"), "--by", "Mine Ltd", "--challenge", lab.challenge)

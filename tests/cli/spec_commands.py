@@ -11,7 +11,7 @@ import pytest
 from conformance.load import spec as load
 from conformance.system import terminal
 
-from ..small import Cli
+from ..builders import Cli
 
 ROOT = Path(terminal.__file__).resolve().parents[2]
 DOCUMENTS = ["static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7"]

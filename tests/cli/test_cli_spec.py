@@ -9,8 +9,7 @@ import pytest
 
 from conformance.load.folders import cases_folder
 
-from ..folders import bundled
-from ..small import Cli
+from ..builders import Cli, copy_bundled_spec
 from .spec_commands import DOCUMENTS, MEANING, ROOT, answer, run
 
 __all__ = ["run"]
@@ -19,7 +18,7 @@ __all__ = ["run"]
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """A copy of the specification that a test may spoil."""
-    return bundled(tmp_path)
+    return copy_bundled_spec(tmp_path)
 
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.cli.commands import commands_and_options, load_command
 from conformance.cli.main import main
-from tests.small import Cli
+from tests.builders import Cli
 
 COMMANDS = sorted(commands_and_options())
 EXAMPLES = {name: load_command(name).EXAMPLES for name in COMMANDS}

@@ -15,8 +15,8 @@ from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
-from tests.small import Cli
-from tests.some_slow import some_slow
+from tests.builders import Cli, copy_bundled_spec, some_slow
+from tests.builders import problems_of as folder_problems
 
 DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
 OPERATION = DIALECT.parent / "operation"
@@ -278,13 +278,11 @@ def test_a_file_that_no_specification_has_is_named(dialect: Path) -> None:
 
 
 def test_a_document_that_comes_along_is_like_no_other(tmp_path: Path) -> None:
-    from tests import folders as specs
-
-    folder = specs.bundled(tmp_path)
+    folder = copy_bundled_spec(tmp_path)
     spoil(
         folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n"
     )
-    assert any("extend the bundled" in str(problem) for problem in specs.problems_of(folder))
+    assert any("extend the bundled" in str(problem) for problem in folder_problems(folder))
 
 
 def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:

@@ -15,17 +15,14 @@ import pytest
 from conformance.load.cases import LOCK, load_cases, load_suite
 from conformance.model import Malformed
 from conformance.selfcheck import check_cases
-from tests.folders import bundled
-from tests.runs import CASES
-from tests.small import Cli, spec
-from tests.some_slow import some_slow
+from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spec
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes, devices and links")
 LINUX = sys.platform == "linux"
 SECRET = "b3BlbnNzaC1rZXktdjEA"
 
 
-def cases(folder: Path, text: str = CASES) -> Path:
+def cases(folder: Path, text: str = FOUR_CASES) -> Path:
     path = folder / "cases"
     path.mkdir()
     (path / "few.yaml").write_text(text, encoding="utf-8")
@@ -103,7 +100,7 @@ def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
 ) -> None:
     place, words = WHERE[where]
     cases(tmp_path)
-    bundled(tmp_path)
+    copy_bundled_spec(tmp_path)
     (tmp_path / "sources").mkdir()
     bad = tmp_path / place
     if where == "a document":
@@ -143,7 +140,7 @@ def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
 ) -> None:
     place, words = WHERE[where]
     cases(tmp_path)
-    bundled(tmp_path)
+    copy_bundled_spec(tmp_path)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "id").write_bytes(secret.encode("latin-1"))
     bad = tmp_path / place

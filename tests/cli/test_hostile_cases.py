@@ -15,7 +15,7 @@ from conformance.model import Declared, Node, Operand, Unsupported
 from conformance.plan.steps import RowStep
 
 from ..adapters.test_repro import writer
-from ..some_slow import some_slow
+from ..builders import some_slow
 from .hostile import (
     CC,
     IN_PYTHON,

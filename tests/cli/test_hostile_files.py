@@ -21,8 +21,7 @@ from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
 
-from ..folders import tiny
-from ..small import Cli
+from ..builders import Cli, write_tiny_spec
 from .hostile import (
     BAD,
     CC,
@@ -231,7 +230,7 @@ def test_a_case_file_of_another_name_is_refused(name: str, tmp_path: Path, cli: 
     ],
 )  # fmt: skip
 def test_a_name_in_a_specification_that_is_none_is_refused(name: str, file: str, old: str, tmp_path: Path) -> None:
-    folder = tiny(tmp_path)
+    folder = write_tiny_spec(tmp_path)
     path = folder / f"{file}.yaml"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     at = next(number for number, line in enumerate(lines) if old in line)

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 
-from ..small import Cli
+from ..builders import Cli
 from .spec_commands import DOCUMENTS, MEANING, answer, run
 
 __all__ = ["run"]

@@ -15,7 +15,7 @@ from conformance.cli.main import main
 from conformance.report.render import render_page
 from conformance.system import terminal
 
-from ..small import Cli
+from ..builders import Cli
 from .spec_commands import MISTYPED, ROOT, run
 
 __all__ = ["run"]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ..forged import Records
-from ..small import Command, Said, mini, plan_once, suite
+from ..builders import Command, CommandOutput, Records, mini, plan_of_arguments
 
 READERS = ("verify", "report", "compare", "diff", "publish")
 
@@ -17,7 +16,7 @@ READERS = ("verify", "report", "compare", "diff", "publish")
 def reading(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The command, for which every reader of evidence has the few cases at hand."""
     for module in READERS:
-        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", lambda args: plan_once(suite(args.spec, args.cases)))
+        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", plan_of_arguments)
     return command
 
 
@@ -38,7 +37,7 @@ def made(command: Command, backend: str = "reference", *words: str) -> Path:
 FLUSHES = mini("Flushes")
 
 
-def read_by(command: Command, reader: str, folder: Path) -> Said:
+def read_by(command: Command, reader: str, folder: Path) -> CommandOutput:
     """One of the commands that read evidence, on a folder."""
     words: dict[str, list[object]] = {
         "verify": [folder], "report": [folder], "compare": [folder, "--out", command.folder / "compare.html"],
@@ -47,7 +46,7 @@ def read_by(command: Command, reader: str, folder: Path) -> Said:
     return command(reader, *words[reader], "--cases", command.cases)
 
 
-def verify(command: Command, *words: object) -> Said:
+def verify(command: Command, *words: object) -> CommandOutput:
     return command("verify", command.out, "--cases", command.cases, *words)
 
 
@@ -61,7 +60,7 @@ def remove(key: str) -> Callable[[Records], None]:
     return change
 
 
-def merge(command: Command, *folders: Path) -> Said:
+def merge(command: Command, *folders: Path) -> CommandOutput:
     return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
 
 

@@ -17,11 +17,10 @@ import pytest
 from conformance.evidence.results import pack
 from conformance.report import embedded
 
-from ..forged import Records, count, flatter, mutations, put, rewrite, signed
-from ..small import Command, Said, command, mini, reporting
+from ..builders import Command, CommandOutput, Records, flatter, mini, mutations, put, recount, rewrite, sign_records
 from .readers import FLUSHES, ODD, READERS, WAIVER, made, merge, read_by, reading, remove, verify
 
-__all__ = ["command", "reading", "reporting"]
+__all__ = ["reading"]
 
 
 # ── every reader judges again ─────────────────────────────────────────────────────────────────────
@@ -72,7 +71,7 @@ def made_for(command: Command, reader: str) -> Path:
     return made(command, "reference", *(("--shard", "1/1") if reader == "merge" else ()))
 
 
-def one_line(said: Said) -> bool:
+def one_line(said: CommandOutput) -> bool:
     return said.err.count("\n") == 1 and said.err.startswith("conformance: ")
 
 
@@ -91,7 +90,7 @@ def test_no_field_of_the_evidence_that_somebody_changed_is_a_traceback(
     for at, where, value in random.Random(reader).sample(places, len(places) // share):
         records = [*lines[:at], copy.deepcopy(lines[at]), *lines[at + 1 :]]
         put(records[at], where, value)
-        (folder / "results.jsonl").write_bytes(signed(records))
+        (folder / "results.jsonl").write_bytes(sign_records(records))
         said = merge(reading, folder) if reader == "merge" else read_by(reading, reader, folder)
         assert said.code in (0, 1, 2, 4, 6), (where, value, said)
         assert said.code != 2 or one_line(said), (where, value, said)
@@ -135,7 +134,7 @@ def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) 
             if "diagnosis" in record:
                 record["verdicts"] = {d: "waived" if v == "fail" else v for d, v in record["verdicts"].items()}
                 record["waiver"] = 1
-        count(records)
+        recount(records)
 
     rewrite(made(reading, FLUSHES), waive)
     assert "which had expired when the run began" in verify(reading).text

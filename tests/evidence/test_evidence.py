@@ -17,11 +17,11 @@ from conformance.evidence import results as evidence_module
 from conformance.evidence.results import Refused, Writer, complete, read
 from conformance.model import IDLE, Result, Verdict
 
-from .. import small
-from ..small import Command, command
+from .. import builders
+from ..builders import Command
 from .evidence_files import ROWS, Lines, lines_of, path, signed, write
 
-__all__ = ["command", "path"]
+__all__ = ["path"]
 
 
 def replace(old: bytes, new: bytes, at: int) -> Callable[[Lines, Lines], Lines]:
@@ -190,7 +190,7 @@ def test_no_beginning_of_a_file_is_taken(path: Path, cut: int) -> None:
 
 def test_the_header_pins_what_was_run_and_where(path: Path) -> None:
     header = read(path).header
-    documents = {document.id: document.sha256 for document in small.spec().documents.values()}
+    documents = {document.id: document.sha256 for document in builders.spec().documents.values()}
     assert header["suite"].keys() == {"version", "digest", "documents"}
     assert header["suite"]["documents"] == documents
     assert header["backend"].keys() == {"name", "version", "adapter", "detail", "digest"}

@@ -14,14 +14,10 @@ from conformance.evidence.results import read
 from conformance.isolate.process.process_memory import MemoryReader
 from conformance.system.files import lock_folder
 
-from .. import small
+from .. import builders
+from ..builders import Command, mini, some_slow
 from ..processes import run_command
 from ..pytest_plugin.done import Done
-from ..small import Command, command, mini
-from ..some_slow import some_slow
-
-__all__ = ["command"]
-
 
 MEDDLES = """
 import os
@@ -87,9 +83,9 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
     text += "        return np.zeros_like(super().copy_elements(*given))\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(small.ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(builders.ROOT)}
     words = "run", "../mine.py:Zeros", "--isolation", isolation, "--type", "f32", "--hunt", "0"
-    done = run_command(*words, "--cases", small.cases(tmp_path), cwd=tmp_path / "here", env=environment)
+    done = run_command(*words, "--cases", builders.write_cases(tmp_path), cwd=tmp_path / "here", env=environment)
     assert (tmp_path / "here" / "html.py").is_file()
     assert done.returncode == 1, done.stdout + done.stderr
     assert "does not conform" in done.stdout
@@ -163,11 +159,11 @@ def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) 
 
 @pytest.mark.slow
 def test_two_runs_that_share_a_folder_never_tell_each_others_verdict(tmp_path: Path) -> None:
-    cases, out = small.cases(tmp_path), tmp_path / "out"
+    cases, out = builders.write_cases(tmp_path), tmp_path / "out"
 
     def start(*words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "conformance", "run", *words, "--cases", str(cases), "--out", str(out)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=small.ROOT)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=builders.ROOT)
 
     for _ in range(3):
         runs = {name: start(name) for name in ("broken:accepts-everything", "reference")}

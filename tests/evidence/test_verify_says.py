@@ -11,11 +11,10 @@ import pytest
 
 from conformance.evidence.results import read
 
-from ..forged import Records, count, rewrite
-from ..small import Command, command, mini
+from ..builders import Command, Records, mini, recount, rewrite
 from .readers import FLUSHES, made, read_by, reading, verify
 
-__all__ = ["command", "reading"]
+__all__ = ["reading"]
 
 
 def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records], None]:
@@ -115,5 +114,5 @@ def test_a_backend_whose_name_names_no_folder_is_not_published(reading: Command,
 def test_counts_can_be_forged_with_their_rows_and_are_told_by_the_rows(reading: Command) -> None:
     rewrite(made(reading, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
     assert "the footer counts 9999 pass" in verify(reading).out
-    rewrite(reading.out / "results.jsonl", count)
+    rewrite(reading.out / "results.jsonl", recount)
     assert verify(reading).code == 0

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.small import Cli, Said, cases, plan
+from tests.builders import Cli, CommandOutput, plan_of_cases, write_cases
 
 CHAIN = """about: One.
 cases:
@@ -27,8 +27,8 @@ cases:
 """
 
 
-def export(cli: Cli, folder: Path, *texts: str, code: int = 0) -> Said:
-    return cli("export", "benchdnn", "--cases", cases(folder, *texts), "--out", folder / "out").expect(code)
+def export(cli: Cli, folder: Path, *texts: str, code: int = 0) -> CommandOutput:
+    return cli("export", "benchdnn", "--cases", write_cases(folder, *texts), "--out", folder / "out").expect(code)
 
 
 def graph(folder: Path) -> Any:
@@ -85,12 +85,12 @@ def test_the_checker_of_models_finds_every_graph_legal(cli: Cli, tmp_path: Path)
 
 
 def test_every_row_is_written_or_left_out_for_a_reason(cli: Cli, tmp_path: Path) -> None:
-    said = cli("export", "benchdnn", "--cases", cases(tmp_path), "--out", tmp_path / "out", "--json").expect(0)
+    said = cli("export", "benchdnn", "--cases", write_cases(tmp_path), "--out", tmp_path / "out", "--json").expect(0)
     facts = said.data
     assert facts["tests"] == len(list((tmp_path / "out").iterdir()))
     assert facts["left_out"]["strides that repeat or reverse elements"] == 3
     assert facts["left_out"]["a call that a document forbids"] > 0
-    assert facts["rows"] + sum(facts["left_out"].values()) == len(plan(tmp_path).rows)
+    assert facts["rows"] + sum(facts["left_out"].values()) == len(plan_of_cases(tmp_path).rows)
 
 
 def test_what_the_files_do_not_test_is_said(cli: Cli, tmp_path: Path) -> None:

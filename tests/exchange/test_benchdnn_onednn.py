@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.backends import load_or_skip
-from tests.small import ROOT, Cli
+from tests.builders import ROOT, Cli
 
 
 def read(path: Path) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from conformance.load.folders import cases_folder
+from tests.builders import Cli, plan_of_cases, write_cases
 from tests.exchange.node_runner import Reference, run_node_tests
-from tests.small import Cli, cases, plan
 
 onnx = pytest.importorskip("onnx")
 CASE = """about: One.
@@ -22,7 +22,9 @@ cases:
 
 def export(cli: Cli, folder: Path, *texts: str) -> Any:
     """Export cases, and return the facts."""
-    return cli("export", "onnx", "--cases", cases(folder, *texts), "--out", folder / "out", "--json").expect(0).data
+    return (
+        cli("export", "onnx", "--cases", write_cases(folder, *texts), "--out", folder / "out", "--json").expect(0).data
+    )
 
 
 def one(rule: str, src: str, shape: str, dst: str, zero: str = "true", more: str = "") -> str:
@@ -89,7 +91,7 @@ def test_steps_of_one_graph_are_data_sets_of_one_test(cli: Cli, tmp_path: Path) 
 def test_every_row_is_written_or_left_out_for_a_reason(cli: Cli, tmp_path: Path) -> None:
     facts = export(cli, tmp_path)
     assert facts["tests"] == len(list((tmp_path / "out").iterdir()))
-    assert facts["rows"] + sum(facts["left_out"].values()) == len(plan(tmp_path).rows)
+    assert facts["rows"] + sum(facts["left_out"].values()) == len(plan_of_cases(tmp_path).rows)
     assert facts["left_out"]["a call that a document forbids"] > 0
     assert any(line.startswith("bits of NaN") for line in facts["lost"])
 

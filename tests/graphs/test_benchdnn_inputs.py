@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.builders import Cli
 from tests.graphs.test_check_graph import UNKNOWN, dump, kinds, static, tensor
-from tests.small import Cli
 
 
 def other(kind: str, src: dict[str, Any], dst: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.load.cases import load_cases
+from tests.builders import Cli, spec, write_cases
 from tests.graphs.test_check_graph import dump, static, tensor
-from tests.small import Cli, cases, spec
 from tests.without_planted import count_failures
 
 RESIZES = """
@@ -36,7 +36,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The calls are run beside a few cases, so that a report of the thousands that were not run need not be written."""
-    few = cases(tmp_path / "few")
+    few = write_cases(tmp_path / "few")
     (few / "ids.lock").write_text("".join(f"{name}\n" for name in sorted(load_cases(few, spec()))), encoding="utf-8")
     monkeypatch.setattr("conformance.load.cases.cases_folder", lambda: few)
     monkeypatch.setattr("conformance.runner.planted_backends.count_failures", count_failures)

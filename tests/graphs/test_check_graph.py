@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.small import Cli
+from tests.builders import Cli
 
 UNKNOWN = [-(2**63)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.builders import Cli
 from tests.graphs.test_check_graph import dump, static, tensor
-from tests.small import Cli
 
 
 def test_a_legal_reshape_that_a_known_fault_may_hit_is_named_with_the_backend(tmp_path: Path, cli: Cli) -> None:

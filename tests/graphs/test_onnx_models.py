@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.small import Cli
+from tests.builders import Cli
 
 onnx = pytest.importorskip("onnx")
 FLOAT, INT64 = 1, 7

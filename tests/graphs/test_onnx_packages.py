@@ -17,7 +17,7 @@ import pytest
 from conformance.load.cases import load_suite
 from conformance.model import Case
 from conformance.model.cases import Step, given_keys
-from tests.small import Cli
+from tests.builders import Cli
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.graphs import onnx_trace
 from conformance.graphs.onnx_run import run_model
+from tests.builders import Cli
 from tests.graphs.test_check_graph import dump, static, tensor
-from tests.small import Cli
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

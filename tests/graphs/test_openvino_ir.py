@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small import Cli
+from tests.builders import Cli
 
 NET = """<?xml version="1.0"?>
 <net name="m" version="11">

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import ROOT, Cli
 from tests.graphs.test_check_graph import dump, static, tensor
 from tests.graphs.test_openvino_ir import ir
-from tests.small import ROOT, Cli
 
 DOCS = ROOT / "docs" / "check-graph.md"
 

@@ -14,7 +14,7 @@ from conformance.graphs import pt2
 from conformance.graphs.nodes import Unreadable
 from conformance.graphs.pt2 import read_pt2
 from conformance.graphs.pt2_lengths import evaluate
-from tests.small import Cli
+from tests.builders import Cli
 
 NAME = "m/models/model.json"
 

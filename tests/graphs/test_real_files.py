@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import CannotStart, load_adapter
-from tests.small import ROOT, Cli
+from tests.builders import ROOT, Cli
 
 DUMP = """
 from conformance.adapter import load_adapter

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.graphs.nodes import Unreadable
 from conformance.graphs.tflite import read_tflite
-from tests.small import Cli
+from tests.builders import Cli
 
 
 def put(out: bytearray, value: Any) -> int:

@@ -31,8 +31,8 @@ from conformance.plan.rows import plan_of
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Lost
 from conformance.sweep.run_block import run_block
+from tests.builders import Cli, write_cases
 from tests.processes import run_command, wait
-from tests.small import Cli, cases
 
 if find_spec("distributed") is None:  # imported by the tests that need it, since that takes long
     pytest.skip("dask.distributed is not installed: pip install 'reshape-conformance[dask]'", allow_module_level=True)
@@ -135,7 +135,7 @@ SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--typ
 
 @pytest.mark.slow
 def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cluster, tmp_path: Path) -> None:
-    run = ["run", "broken:any-negative-infers", "--cases", str(cases(tmp_path))]
+    run = ["run", "broken:any-negative-infers", "--cases", str(write_cases(tmp_path))]
     for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
         here, there = tmp_path / "here", tmp_path / "there"
         assert main([*words, "--out", str(here)]) == 1

@@ -18,12 +18,11 @@ from conformance.run.confirm import HangCounter
 from conformance.run.row import run
 from conformance.runner.run_suite import note_after_hangs
 
-from ..small import Command, command
-from ..small import plan as small_plan
+from ..builders import Command, plan_of_cases
 from . import faulty_program
 from .remote_backends import OPEN, plan, verdicts, write_backend
 
-__all__ = ["command", "plan"]
+__all__ = ["plan"]
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +90,7 @@ def test_a_note_says_how_many_rows_were_not_called_and_how_to_call_them() -> Non
 def test_rows_after_a_budget_is_spent_on_calls_that_hang_are_not_run(tmp_path: Path) -> None:
     limits = faulty_program.LIMITS._replace(seconds=0.3, budget=0.2)
     remote = faulty_program.remote("silent", "run", "second", limits=limits)
-    asked = [row for row in small_plan(tmp_path).rows if row.case.id == "eight"][:5]
+    asked = [row for row in plan_of_cases(tmp_path).rows if row.case.id == "eight"][:5]
     results = list(run_rows(asked, remote, remote.claims, "worker"))
     assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
     assert verdicts(results[2:]) == {"not run"}

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from tests.small import ROOT
+from tests.builders import ROOT
 
+from ..builders import write_cases
 from ..processes import run_command, running, wait
-from ..small import cases
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
 QUICK = "tests.without_planted"
@@ -66,7 +66,7 @@ def backend(folder: Path, act: str) -> tuple[str, Path]:
 def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
     name, pids = backend(folder, act)
     only = ["-k", "stays or flattens", "--type", "f32", "--operation", "StaticReshape"]
-    only += ["--cases", str(cases(folder)), "--hunt", "0"]
+    only += ["--cases", str(write_cases(folder)), "--hunt", "0"]
     return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
 
 

@@ -21,8 +21,8 @@ from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
 
+from ..builders import some_slow
 from ..processes import parent_of, running, wait
-from ..some_slow import some_slow
 from .calls import called
 from .faulty_program import hurry
 

@@ -18,8 +18,8 @@ from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.load import load_spec
 from conformance.run.contain import remove_places
 
+from ..builders import some_slow
 from ..processes import running, wait
-from ..some_slow import some_slow
 from .faulty_program import (
     CONTRADICTIONS,
     FAULTS,

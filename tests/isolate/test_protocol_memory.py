@@ -14,7 +14,7 @@ from conformance.isolate.protocol.remote import Remote
 from conformance.model import Outcome
 from conformance.run.call import make_call
 
-from ..small import Cli
+from ..builders import Cli
 from .faulty_program import PROGRAM, assert_outcome, hurry, nothing_is_left, outcome, remote, task
 
 __all__ = ["nothing_is_left"]

@@ -12,8 +12,8 @@ from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.model import Result
 from conformance.plan.memory import TensorSpec, image_of
 
-from .. import miniatures, small
-from ..some_slow import some_slow
+from .. import builders, miniatures
+from ..builders import some_slow
 from .calls import called, reshape
 from .remote_backends import LIMITS, Fresh, Obedient, fresh, obedient, run_in_both, verdicts, write_backend
 
@@ -89,7 +89,7 @@ def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(
     tmp_path: Path, fresh: Fresh, deed: str
 ) -> None:
     backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
-    rows = small.plan(tmp_path, small.CASES, small.IN_PLACE, TWICE_ZEROS).rows
+    rows = builders.plan_of_cases(tmp_path, builders.CASES, builders.IN_PLACE, TWICE_ZEROS).rows
     here, there = run_in_both(backend, rows, fresh(backend))
 
     def seen(result: Result) -> tuple[object, ...]:
@@ -117,7 +117,7 @@ class InTurn(miniatures.Bent):
 
 
 def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path, fresh: Fresh) -> None:
-    row = next(row for row in small.plan(tmp_path).rows if row.case.id == "flattens")
+    row = next(row for row in builders.plan_of_cases(tmp_path).rows if row.case.id == "flattens")
     rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
     backend = write_backend(tmp_path, IN_TURN, "InTurn")
     here, there = run_in_both(backend, rows, fresh(backend))

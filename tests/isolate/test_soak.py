@@ -17,7 +17,7 @@ from conformance.isolate.process.launch import Limits
 from conformance.model import Result
 from conformance.plan.rows import Row
 
-from .. import small
+from .. import builders
 from ..processes import children, wait
 
 pytestmark = [
@@ -95,7 +95,7 @@ def _temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("_temporary")
 def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> None:
-    row = next(r for r in small.plan(tmp_path).rows if r.id == "flattens[StaticReshape-f32]")
+    row = next(r for r in builders.plan_of_cases(tmp_path).rows if r.id == "flattens[StaticReshape-f32]")
     script, state = tmp_path / "program.py", tmp_path / "state"
     script.write_text(PROGRAM.replace("CRASHES", str(CRASHES)).replace("HANGS", str(HANGS)), encoding="utf-8")
     state.write_text("0", encoding="ascii")

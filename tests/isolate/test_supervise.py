@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from .. import processes, small
-from ..some_slow import some_slow
+from .. import builders, processes
+from ..builders import some_slow
 
 BACKEND = """import atexit, ctypes, os, signal, subprocess, sys, time
 from conformance.adapters.reference import Reference
@@ -27,7 +27,7 @@ class Mine(Reference):
 
 def words(folder: Path, act: str) -> list[str]:
     (folder / "mine.py").write_text(BACKEND.format(act))
-    few = ["--cases", str(small.cases(folder)), "--hunt", "0"]
+    few = ["--cases", str(builders.write_cases(folder)), "--hunt", "0"]
     only = ["--isolation", "none", *few, "-k", "there-and-back", "--type", "f32"]
     return ["run", f"{folder / 'mine.py'}:Mine", *only, "--out", str(folder / "out")]
 

@@ -21,7 +21,7 @@ from conformance.lab.read import Environment, Lab, SharedLibrary, load_lab
 from conformance.lab.state import states
 from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
-from tests.small import Cli
+from tests.builders import Cli
 
 CLONE = Path(__file__).parents[2]
 SUITE = digest_of([spec_folder(), cases_folder()])

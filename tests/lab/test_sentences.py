@@ -13,10 +13,8 @@ from conformance.lab import sentences
 from conformance.lab.sentences import load_sentences
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from tests.published import REPORTS, published
-from tests.small import Command, Said, command
+from tests.builders import REPORTS, Command, CommandOutput, published
 
-__all__ = ["command"]
 CLONE = Path(__file__).parents[2]
 TEXT = """\
 # Reports
@@ -63,7 +61,7 @@ def raw(command: Command) -> Command:
     return command
 
 
-def check(raw: Command, rows: str = "rows: minus-two", did: str = "answered [4]", text: str = TEXT) -> Said:
+def check(raw: Command, rows: str = "rows: minus-two", did: str = "answered [4]", text: str = TEXT) -> CommandOutput:
     reports = raw.folder / "reports"
     (reports / "README.md").write_text(text, encoding="utf-8")
     (reports / "sentences.yaml").write_text(SENTENCES.format(rows=rows, did=did), encoding="utf-8")

@@ -14,7 +14,7 @@ from conformance.load.cases import load_cases
 from conformance.load.folders import digest_of, spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem
-from tests.folders import TINY, bundled, one_rule, problems_of, tiny
+from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_tiny_spec
 
 MUST = TINY["rules"]
 
@@ -157,7 +157,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
     files, where, words = WRONG[name]
-    problems = problems_of(tiny(tmp_path, **files))
+    problems = problems_of(write_tiny_spec(tmp_path, **files))
     assert problems, "nothing was found"
     said = [problem.what for problem in problems if str(problem.place) == f"spec/{where}"]
     assert any(words in what for what in said), problems
@@ -167,9 +167,9 @@ def test_what_is_wrong_is_said_with_path_and_line(tmp_path: Path, name: str) -> 
 
 
 def test_the_tiny_specification_is_whole_and_a_copy_of_the_bundled_one_is_that_one(tmp_path: Path) -> None:
-    assert problems_of(tiny(tmp_path)) == ()
+    assert problems_of(write_tiny_spec(tmp_path)) == ()
     (tmp_path / "copy").mkdir()
-    copy, original = load_spec(bundled(tmp_path / "copy")), load_spec()
+    copy, original = load_spec(copy_bundled_spec(tmp_path / "copy")), load_spec()
     assert copy.digest == original.digest
     assert copy.rules == original.rules
     assert copy == original
@@ -177,11 +177,11 @@ def test_the_tiny_specification_is_whole_and_a_copy_of_the_bundled_one_is_that_o
 
 def test_problems_of_every_file_are_said_at_once(tmp_path: Path) -> None:
     files = {file: TINY[file] + "x: y\n" for file in SPEC_FILES}
-    paths = [problem.place.path for problem in problems_of(tiny(tmp_path, **files))]
+    paths = [problem.place.path for problem in problems_of(write_tiny_spec(tmp_path, **files))]
     assert paths == [f"spec/{file}.yaml" for file in SPEC_FILES]
     files = swapped("findings", "[one-infer]", "[a, b]") | swapped("rules", "only:", "onyl:")
     files |= swapped("sources", "operation: StaticReshape", "operation: X")
-    where = {str(problem.place) for problem in problems_of(tiny(tmp_path, **files))}
+    where = {str(problem.place) for problem in problems_of(write_tiny_spec(tmp_path, **files))}
     assert where >= {"spec/findings.yaml:9", "spec/rules.yaml:5", "spec/sources.yaml:3"}
 
 
@@ -197,7 +197,7 @@ SPOILT: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
 @pytest.mark.parametrize("file", SPEC_FILES)
 @pytest.mark.parametrize("spoil", SPOILT)
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, spoil: str) -> None:
-    path = tiny(tmp_path) / f"{file}.yaml"
+    path = write_tiny_spec(tmp_path) / f"{file}.yaml"
     content = path.read_bytes()
     path.unlink()
     act, words = SPOILT[spoil]
@@ -210,20 +210,20 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, spoil: s
 
 @pytest.mark.parametrize("name", ["nowhere", "spec/rules.yaml"])
 def test_a_folder_that_is_none_is_named(tmp_path: Path, name: str) -> None:
-    tiny(tmp_path)
+    write_tiny_spec(tmp_path)
     (problem,) = problems_of(tmp_path / name)
     assert problem.what.startswith("is not a folder; ")
     assert problem.place.path == str(tmp_path / name)
 
 
 def test_the_folder_one_stands_in_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tiny(tmp_path, rules="rules: 1\n"))
+    monkeypatch.chdir(write_tiny_spec(tmp_path, rules="rules: 1\n"))
     (problem,) = problems_of(Path())
     assert problem.place == ("spec/rules.yaml", 1)
 
 
 def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> None:
-    folder = tiny(tmp_path)
+    folder = write_tiny_spec(tmp_path)
     before = load_spec(folder)
     path = folder / "rules.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
@@ -233,7 +233,7 @@ def test_a_byte_order_mark_changes_nothing_but_the_digest(tmp_path: Path) -> Non
 
 
 def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
-    folder = tiny(tmp_path)
+    folder = write_tiny_spec(tmp_path)
     first = digest_of([folder])
     assert digest_of([folder]) == first
     (folder / "rules.yaml").write_text(MUST + "\n", encoding="utf-8")
@@ -273,7 +273,7 @@ def known_place(problem: Problem, folder: Path) -> bool:
 def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slips: int) -> None:
     rng = random.Random(file)
     refused = 0
-    folder = tiny(tmp_path)
+    folder = write_tiny_spec(tmp_path)
     for _ in range(slips):
         (folder / f"{file}.yaml").write_text(spoilt(TINY[file], rng), encoding="utf-8", newline="")
         problems = problems_of(folder)
@@ -285,7 +285,7 @@ def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slip
 @pytest.mark.parametrize("slips", [8, pytest.param(24, marks=pytest.mark.slow)])
 def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path, slips: int) -> None:
     rng = random.Random(3)
-    folder = bundled(tmp_path)
+    folder = copy_bundled_spec(tmp_path)
     for file in itertools.islice(itertools.cycle(SPEC_FILES), slips):
         path = folder / f"{file}.yaml"
         whole = path.read_text(encoding="utf-8")
@@ -296,7 +296,7 @@ def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path, slips:
 
 def test_malformed_carries_every_problem_and_reads_as_lines(tmp_path: Path) -> None:
     with pytest.raises(Malformed) as malformed:
-        load_spec(tiny(tmp_path, rules="rules: yes\n", findings=""))
+        load_spec(write_tiny_spec(tmp_path, rules="rules: yes\n", findings=""))
     assert str(malformed.value).splitlines() == [str(problem) for problem in malformed.value.problems]
     assert len(malformed.value.problems) == 2
 
@@ -364,7 +364,7 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
 def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
     old, new, line, words = WRONG_CASES[name]
     assert CASE.count(old) == 1
-    spec = load_spec(tiny(tmp_path))
+    spec = load_spec(write_tiny_spec(tmp_path))
     (tmp_path / "few.yaml").write_text(CASE, encoding="utf-8")
     assert list(load_cases(tmp_path, spec)) == ["stays"]
     (tmp_path / "few.yaml").write_text(CASE.replace(old, new), encoding="utf-8")
@@ -376,7 +376,7 @@ def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, na
 
 
 def test_an_id_that_two_files_have_is_said_and_neither_case_is_dropped(tmp_path: Path) -> None:
-    spec = load_spec(tiny(tmp_path))
+    spec = load_spec(write_tiny_spec(tmp_path))
     (tmp_path / "a.yaml").write_text(CASE, encoding="utf-8")
     (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")
     with pytest.raises(Malformed, match=rf"{tmp_path.name}/b\.yaml:3: the id 'stays' is taken by .*a\.yaml:3"):
@@ -389,7 +389,7 @@ def test_attributes_and_operands_are_read_as_they_are_written(tmp_path: Path) ->
     outputs: {dst: missing}
 """
     (tmp_path / "few.yaml").write_text(CASE + more, encoding="utf-8")
-    case = load_cases(tmp_path, load_spec(tiny(tmp_path)))["stays"]
+    case = load_cases(tmp_path, load_spec(write_tiny_spec(tmp_path)))["stays"]
     assert case.attributes == {
         "shape": Operand("f32", (1,), (2,)), "special_zero": Operand("s64", (), (1,)), "axis": None,
     }  # fmt: skip
@@ -412,7 +412,7 @@ def test_two_documents_in_force_for_one_operation(tmp_path: Path) -> None:
     entry += ORIGIN
     sources = "\n".join([head, entry + entry.replace("id: only", "id: other")])
     operations = TINY["operations"].replace("documents: [only]", "documents: [only, other]")
-    (problem,) = problems_of(tiny(tmp_path, sources=sources, operations=operations))
+    (problem,) = problems_of(write_tiny_spec(tmp_path, sources=sources, operations=operations))
     assert str(problem) == (
         f"spec/sources.yaml:{2 + entry.count(chr(10))}: 'other' is in force for StaticReshape, and so is 'only'; "
         "keep one `in_force`"

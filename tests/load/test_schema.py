@@ -15,7 +15,7 @@ from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.schema import read_file, schema_of
 from conformance.load.strict_yaml import read
 
-from ..small import Cli
+from ..builders import Cli
 
 BUNDLED = [
     *((path, path.stem) for path in sorted(spec_folder().glob("*.yaml"))),

@@ -16,7 +16,7 @@ from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls
 from conformance.meaning.expression import FORM_NAMES
 from conformance.model import Expression, Form, Meaning, Rule, Spec
-from tests.small import DOCUMENTS
+from tests.builders import DOCUMENTS
 
 from .rules import FORM, HERE, binding, forms, inferred, literal, rule, spec
 

@@ -15,7 +15,7 @@ from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls
 from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, NUMBER, Invalid, parse
 from conformance.model import Form, Meaning, Spec
-from tests.small import DOCUMENTS
+from tests.builders import DOCUMENTS
 
 from .rules import CONTRACTED, FORM, IMPLIED, binding, forms, inferred, literal, rule, spec, volume
 

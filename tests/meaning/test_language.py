@@ -12,9 +12,9 @@ from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import TINY_DOMAIN, calls
 from conformance.meaning.expression import CALL_NAMES, FORM_NAMES, Invalid, parse
 from conformance.model import Malformed, Spec
-from tests.folders import one_rule, problems_of, quoted, tiny
+from tests.builders import one_rule, problems_of, quoted, write_tiny_spec
 
-from ..some_slow import some_slow
+from ..builders import some_slow
 from .rules import FORM, LOADABLE, REFUSED, literal, rule, spec
 
 __all__ = ["spec"]
@@ -37,7 +37,7 @@ def test_a_refusal_at_load_says_path_and_line(tmp_path: Path, key: str, level: s
     for number, text in enumerate(others):
         lines = f"id: rule-{number}", f"{level}: More.", "stated:", "  only: [3, here]", quoted(key, text)
         rules += "  - {}\n    {}\n    {}\n    {}\n    {}\n".format(*lines)
-    problems = problems_of(tiny(tmp_path, rules=rules))
+    problems = problems_of(write_tiny_spec(tmp_path, rules=rules))
     names = ["one-infer", *(f"rule-{number}" for number in range(len(others)))]
     assert len(problems) == len(LOADABLE) > 100
     for problem, text, name, line in zip(problems, LOADABLE, names, range(7, 10**6, 5), strict=False):
@@ -52,7 +52,7 @@ def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_pat
         f"  - id: {name}\n    must: Another.\n    stated:\n      only: [3, here]\n    {form}\n"
         for name, form in wrong.items()
     )
-    problems = problems_of(tiny(tmp_path, rules=rules))
+    problems = problems_of(write_tiny_spec(tmp_path, rules=rules))
     assert [problem.place.line for problem in problems] == [6, 12, 17, 22]
 
 
@@ -67,7 +67,7 @@ def test_what_is_refused_in_one_document_does_not_hide_what_is_in_another(spec: 
 
 
 def test_a_gives_is_refused_at_its_own_line(tmp_path: Path) -> None:
-    (problem,) = problems_of(tiny(tmp_path, rules=one_rule("where: d > 0", "gives: special_zero")))
+    (problem,) = problems_of(write_tiny_spec(tmp_path, rules=one_rule("where: d > 0", "gives: special_zero")))
     assert str(problem) == (
         "spec/rules.yaml:7: rule 'one-infer': 'special_zero' is true or false, where a number is wanted"
     )

@@ -26,8 +26,8 @@ from conformance.plan.rows import Plan, Row
 from conformance.run.call import elements_of
 from conformance.run.row import run, run_row
 
-from .. import miniatures, small
-from ..some_slow import some_slow
+from .. import builders, miniatures
+from ..builders import some_slow
 
 TYPES = ("f32", "f16", "bf16", "s8", "u64", "bool")
 DIMS = [(), (1,), (5,), (2, 3), (3, 1, 4), (2, 3, 4), (0,), (2, 0, 3)]
@@ -172,7 +172,7 @@ def test_the_entries_of_a_shape_may_lie_apart_or_in_reverse(values: tuple[int, .
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return small.plan(tmp_path_factory.mktemp("few"), small.CASES, small.IN_PLACE)
+    return builders.plan_of_cases(tmp_path_factory.mktemp("few"), builders.CASES, builders.IN_PLACE)
 
 
 def row(plan: Plan, case: str, operation: str = "StaticReshape") -> Row:
@@ -209,8 +209,8 @@ def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
 
 
 def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
-    text = small.CASES.replace("layout: reversed", "layout: padded")
-    gap = row(small.plan(tmp_path, text), "mirrored")
+    text = builders.CASES.replace("layout: reversed", "layout: padded")
+    gap = row(builders.plan_of_cases(tmp_path, text), "mirrored")
     free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.steps[0].src.tensor))
     assert free
     assert result(gap, scribbling(free[0])).diagnosis == "wrote outside src"
@@ -337,8 +337,11 @@ def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
 
 
 def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:
-    text = small.IN_PLACE.replace("in_place: true", "large: true")
-    large, other = row(small.plan(tmp_path / "large", text), "over-itself"), row(small.plan(tmp_path / "few"), "stays")
+    text = builders.IN_PLACE.replace("in_place: true", "large: true")
+    large, other = (
+        row(builders.plan_of_cases(tmp_path / "large", text), "over-itself"),
+        row(builders.plan_of_cases(tmp_path / "few"), "stays"),
+    )
     for each in (large, other):
         assert verdicts(result(each, miniatures.Bent())) == {"pass"}
     assert "src" not in vars(large.steps[0])

@@ -17,7 +17,7 @@ from conformance.model import Form, Meaning, Operand, covers
 from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
-from .. import small
+from .. import builders
 
 F64 = Form("f64", "f64", "s64")
 
@@ -103,7 +103,7 @@ cases:
   - {{id: turns, rule: same-content, src: "{src}[6]", shape: [6, 1], special_zero: false, expect: "{src}[6, 1]",
      once: for-each-type}}
 """
-    assert {row.id for row in small.plan(tmp_path, case).rows} == ids
+    assert {row.id for row in builders.plan_of_cases(tmp_path, case).rows} == ids
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
@@ -147,7 +147,7 @@ cases:
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
-    return {row.id: row for row in small.plan(tmp_path_factory.mktemp("rows"), ROWS).rows}
+    return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("rows"), ROWS).rows}
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ cases:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
-    return {row.id: row for row in small.plan(tmp_path_factory.mktemp("limits"), LIMITS).rows}
+    return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("limits"), LIMITS).rows}
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_limits_of_rank_and_length_count_every_tensor(limited: dict[str, Row], c
 
 def test_each_facet_of_a_claim_is_one_of_a_row() -> None:
     """Except the type s8, which no bundled document lists; one of your own may."""
-    of_rows = {facet for row in small.plan_once(load_suite()).rows for facet in row.facets}
+    of_rows = {facet for row in builders.plan_once(load_suite()).rows for facet in row.facets}
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
     assert {facet for facet in of_rows if facet not in FACETS} == set()
     assert f"rank:{MOST_DIMS}" in of_rows
@@ -288,7 +288,7 @@ def test_a_row_is_frozen_and_equals_only_itself(rows: dict[str, Row]) -> None:
 
 def test_the_readme_of_adapters_lists_each_facet() -> None:
     """By its family and its member; the ranks are a span."""
-    text = (small.ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
+    text = (builders.ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
     families, members = {name for name in FACETS if ":" not in name}, MEMBERS.items()
     named = {member for family, some in members if not family.endswith(("type", "rank")) for member in some}
     assert {name for name in families | named if not re.search(rf"`(\S+:)?{re.escape(name)}[:`]", text)} == set()

@@ -16,7 +16,7 @@ from conformance.model import Array
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
 
-from ..small import Cli
+from ..builders import Cli
 
 SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}

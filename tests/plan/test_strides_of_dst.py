@@ -17,7 +17,7 @@ from conformance.run.row import run
 from conformance.verdict.blame import Blamer
 from conformance.verdict.rejudge import contradictions
 
-from ..small import Cli
+from ..builders import Cli
 
 ROWS = {row.id: row for row in plan_of(load_suite()).rows if row.case.dst_strides}
 CASE = """extends: bundled

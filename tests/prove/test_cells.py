@@ -18,8 +18,7 @@ from conformance.model import Claims
 from conformance.plan.rows import Plan, plan_of
 from conformance.selfcheck.cells import problems_with_cells, table_of
 
-from ..folders import bundled
-from ..small import Cli
+from ..builders import Cli, copy_bundled_spec
 
 ARRANGEMENTS = DIMENSIONS["arrangement"]
 
@@ -27,7 +26,7 @@ ARRANGEMENTS = DIMENSIONS["arrangement"]
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """A copy of the specification that a test may change."""
-    return bundled(tmp_path)
+    return copy_bundled_spec(tmp_path)
 
 
 def one_case(folder: Path, **keys: Any) -> Path:

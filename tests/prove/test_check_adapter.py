@@ -24,8 +24,8 @@ from conformance.plan.rows import Plan, Row, plan_of
 from conformance.plan.steps import RowStep
 from conformance.run.call import make_call
 from conformance.run.row import run
+from tests.builders import Cli
 from tests.processes import works
-from tests.small import Cli
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 HEAD = """

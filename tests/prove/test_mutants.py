@@ -26,8 +26,8 @@ from conformance.selfcheck.mutants import (
 from conformance.selfcheck.mutate_source import Mutant, mutants
 from conformance.selfcheck.reasons import reason_holds
 
-from .. import small
-from ..small import Cli
+from .. import builders
+from ..builders import Cli
 
 WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_contract]
 
@@ -142,7 +142,7 @@ class Excuse:
 
 
 def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -> None:
-    plan = small.plan(tmp_path)
+    plan = builders.plan_of_cases(tmp_path)
     told = {each.what for each in reference_problems(plan, Excuse())}
     for row in plan.rows:
         assert any(each.startswith(f"{row.id}: the reference rejects by the-moon-is-full") for each in told), row.id
@@ -216,13 +216,13 @@ def test_what_never_ends_is_ended() -> None:
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 def test_the_command_shows_what_it_planted_and_what_noticed_it(tmp_path: Path, cli: Cli) -> None:
-    said = cli("mutants", "-k", "zero-flag-ignored", "--cases", small.cases(tmp_path)).expect(0).out
+    said = cli("mutants", "-k", "zero-flag-ignored", "--cases", builders.write_cases(tmp_path)).expect(0).out
     assert "zero-flag-ignored" in said
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
 
 
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
-    cases = small.cases(tmp_path, small.CASES.partition("  - {id: two-infers")[0])
+    cases = builders.write_cases(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])
     problems = cli("mutants", "-k", "zero", "--json", "--cases", cases).expect(1).data["problems"]
     assert any(each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small import cases
+from tests.builders import write_cases
 
 BACKENDS = """import os
 import warnings
@@ -73,5 +73,5 @@ def here(tmp_path: Path) -> Path:
 @pytest.fixture
 def few(here: Path) -> Path:
     """The same, with a folder of a few cases."""
-    cases(here)
+    write_cases(here)
     return here

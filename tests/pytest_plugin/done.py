@@ -142,11 +142,11 @@ def main() -> None:
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
     from conformance.runner import planted_backends as canary
-    from tests.small import cases
+    from tests.builders import write_cases
 
     plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
-        few = str(cases(Path(folder)))  # they are remembered by the texts and names of their files
+        few = str(write_cases(Path(folder)))  # they are remembered by the texts and names of their files
         call_command(
             ["run", "reference", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"]
         )  # compiles templates

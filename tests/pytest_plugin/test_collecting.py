@@ -10,9 +10,8 @@ import pytest
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
+from tests.builders import CASES, plan_of_cases, some_slow, write_cases
 from tests.pytest_plugin.done import FEW, FILE, HERE, ROOT, ROW, STATIC, Done, DoneAnew, DoneInCopy
-from tests.small import CASES, cases, plan
-from tests.some_slow import some_slow
 
 BUNDLED = "cases/zero.yaml"
 
@@ -85,7 +84,7 @@ def test_a_filter_in_the_environment_is_seen(few: Path) -> None:
 
 def test_a_rule_chooses_its_rows_by_name(few: Path) -> None:
     rule = "zero-meets-infer"
-    rows = {row.node_id for row in plan(few).rows if row.case.rule == rule and row.type == "f32"}
+    rows = {row.node_id for row in plan_of_cases(few).rows if row.case.rule == rule and row.type == "f32"}
     assert any(rule not in row for row in rows)
     listed = Done(few, *FEW, "--collect-only", "-q", "--type", "f32", "-k", rule).text.splitlines()
     assert rows <= set(listed)
@@ -176,7 +175,7 @@ def test_a_dialect_is_judged_by_its_own_document(here: Path, which: str) -> None
     folder = dialect / "cases"
     if which == "few":
         own = (folder / "acme.yaml").read_text(encoding="utf-8").replace("extends: bundled\n", "")
-        folder = cases(here, CASES, own)
+        folder = write_cases(here, CASES, own)
     folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(folder)]
     part = "--type", "f32", "--document", "acme-2026"
     done = Done(here, *folders, *part, *HERE, "-q", adapter=f"{dialect / 'acme.py'}:Acme")

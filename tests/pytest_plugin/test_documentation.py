@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import Cli
 from tests.pytest_plugin.done import ROOT, Done
-from tests.small import Cli
 
 PAGE = ROOT / "docs" / "pytest.md"
 WAIVERS = """waivers:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import Cli, some_slow, write_cases
 from tests.pytest_plugin.done import HERE, STATIC, Done
-from tests.small import Cli, cases
-from tests.some_slow import some_slow
 
 BACKEND = """from conformance.adapter import FunctionAdapter
 class Flat(FunctionAdapter):
@@ -25,7 +24,7 @@ OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", *STAT
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
     """A folder with a few cases, a backend that fails in most of them, and a test that fails too."""
-    cases(tmp_path)
+    write_cases(tmp_path)
     (tmp_path / "flat.py").write_text(BACKEND, encoding="utf-8")
     (tmp_path / "test_theirs.py").write_text("def test_theirs(): raise ValueError('theirs')\n", encoding="utf-8")
     return tmp_path

@@ -17,8 +17,7 @@ from conformance.plan.rows import plan_of
 from conformance.run.row import run
 from conformance.verdict import planted
 
-from ..small import plan
-from ..some_slow import some_slow
+from ..builders import plan_of_cases, some_slow
 from .done import FEW, FILE, HERE, ROW, STATIC, Done
 
 NAME = ROW.partition("[")[0]
@@ -151,7 +150,7 @@ def test_evidence_that_can_no_longer_be_written_at_the_end_is_no_success(few: Pa
 def test_junit_counts_and_the_evidence_agree_with_a_plain_run(few: Path, backend: str) -> None:
     done = Done(few, *FEW, "-q", "--junitxml=junit.xml", "--conformance-out=out", *STATIC, adapter=f"{backend}:Refuses")
     assert done.code == 1
-    suite = plan(few)
+    suite = plan_of_cases(few)
     asked = [r for r in suite.rows if r.operation == "StaticReshape" and r.type == "f32" and "large" not in r.facets]
     adapter = load_adapter(f"{backend}:Refuses")
     wanted = {result.row: dict(result.verdicts) for result in run(asked, adapter)}
@@ -183,7 +182,7 @@ LISTENERS = {
 def test_who_listens_gets_what_there_is_and_changes_no_verdict(few: Path, backend: str, listens: str) -> None:
     (few / "conftest.py").write_text(f"import pytest\n\nSEEN = []\n\n{LISTENERS[listens]}", encoding="utf-8")
     (few / "test_theirs.py").write_text("def test_theirs():\n    pass\n", encoding="utf-8")
-    rows = [row for row in plan(few).rows if (row.type, row.operation) == ("f32", "StaticReshape")]
+    rows = [row for row in plan_of_cases(few).rows if (row.type, row.operation) == ("f32", "StaticReshape")]
     words = (".", FILE, "-q", *STATIC, "--tb=no", "--conformance-out=out")
     done = Done(few, *FEW, *HERE, *words, adapter=f"{backend}:Refuses")
     wanted = {result.row: dict(result.verdicts) for result in run(rows, load_adapter(f"{backend}:Refuses"))}
@@ -207,7 +206,7 @@ def test_what_a_call_warns_of_is_listed_as_for_any_test(few: Path) -> None:
         encoding="utf-8",
     )
     done = Done(few, *FEW, NAME, "-q", "-W", "error")
-    rows = [row for row in plan(few).rows if row.node_id.startswith(f"{NAME}[")]
+    rows = [row for row in plan_of_cases(few).rows if row.node_id.startswith(f"{NAME}[")]
     done.says("have a care", f"{FILE}: {len(rows)} warnings", f"{len(rows)} passed")
     assert not {"babble", "lying"} & set(done.text.replace(":", " ").split())
     Done(few, *FEW, NAME, "-q", "-s").says("babble")

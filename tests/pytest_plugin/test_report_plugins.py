@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import write_cases
 from tests.pytest_plugin.done import Done
-from tests.small import cases
 
 OPTIONS = ("-q", "--conformance-cases", "cases", "--type", "f32", "--operation", "Reshape-1")
 FAKE = """import json
@@ -35,7 +35,7 @@ def test_each_row_has_a_report_of_each_phase_and_for_allure_parameters_of_its_ow
     tmp_path: Path, destination: str
 ) -> None:
     """A fake of the interface: the options of the two plugins, the reports they wait for, and `allure.dynamic`."""
-    cases(tmp_path)
+    write_cases(tmp_path)
     (tmp_path / "allure.py").write_text("", encoding="utf-8")
     (tmp_path / "conftest.py").write_text(FAKE.replace("DEST", destination), encoding="utf-8")
     Done(tmp_path, *OPTIONS, "--fake", "here").expect(0, " passed")
@@ -51,7 +51,7 @@ def test_each_row_has_a_report_of_each_phase_and_for_allure_parameters_of_its_ow
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("allure_pytest") is None, reason="needs allure-pytest")
 def test_allure_gives_each_row_a_history_and_its_own_outcome(tmp_path: Path) -> None:
-    cases(tmp_path)
+    write_cases(tmp_path)
     done = Done(tmp_path, *OPTIONS, "--alluredir", "allure", adapter="numpy").expect(1)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "allure").glob("*-result.json")]
     statuses = Counter(record["status"] for record in records)
@@ -64,7 +64,7 @@ def test_allure_gives_each_row_a_history_and_its_own_outcome(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("pytest_html") is None, reason="needs pytest-html")
 def test_pytest_html_has_a_line_for_each_row(tmp_path: Path) -> None:
-    cases(tmp_path)
+    write_cases(tmp_path)
     Done(tmp_path, *OPTIONS, "--html", "report.html", adapter="numpy").expect(1)
     listed = Done(tmp_path, *OPTIONS, "--collect-only").text
     text = (tmp_path / "report.html").read_text(encoding="utf-8")

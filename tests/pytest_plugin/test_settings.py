@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders import CASES, Cli, some_slow, write_cases
 from tests.pytest_plugin.done import HERE, Done
-from tests.small import CASES, Cli, cases
-from tests.some_slow import some_slow
 
 BACKENDS = """import time
 from conformance.adapter import FunctionAdapter
@@ -59,7 +58,7 @@ WAIVED = (*QUIET, "--conformance-waivers", "waivers.yaml", *HERE)
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
     """A folder with a few cases, backends, claims and a waiver of the one failure."""
-    cases(tmp_path)
+    write_cases(tmp_path)
     (tmp_path / "mine.py").write_text(BACKENDS, encoding="utf-8")
     (tmp_path / "claims.yaml").write_text(CLAIMS, encoding="utf-8")
     write_waivers(tmp_path, date.today() + timedelta(days=30))
@@ -69,7 +68,7 @@ def here(tmp_path: Path) -> Path:
 @pytest.fixture
 def complete(here: Path) -> Path:
     """The same, with a case of the waived rule that passes, without which nothing conforms."""
-    cases(here, CASES, MORE)
+    write_cases(here, CASES, MORE)
     return here
 
 

@@ -18,7 +18,7 @@ from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
 from conformance.verdict.conclude import Conclusion, conclude
 
-from ..runs import few
+from ..builders import plan_as_bundled
 
 SECONDS = 4321.125
 CASES = """about: A few.
@@ -64,7 +64,7 @@ class Hostile(FunctionAdapter):
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return few(tmp_path_factory.mktemp("suite"), CASES)
+    return plan_as_bundled(tmp_path_factory.mktemp("suite"), CASES)
 
 
 def told(

@@ -21,7 +21,7 @@ from conformance.report.diff import difference
 from conformance.site import compare_page
 from conformance.site.publish import index, publish
 
-from ..runs import Right, Wrong, few, finished
+from ..builders import Right, Wrong, finish_run, plan_as_bundled
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -54,14 +54,14 @@ def one_case(results: list[Result]) -> list[Result]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of each sort."""
     folder = tmp_path_factory.mktemp("pages")
-    plan: Plan = few(folder)
-    right, wrong = finished(plan, Right(), folder / "right"), finished(plan, Wrong(), folder / "wrong")
+    plan: Plan = plan_as_bundled(folder)
+    right, wrong = finish_run(plan, Right(), folder / "right"), finish_run(plan, Wrong(), folder / "wrong")
     (folder / "compare.html").write_text(compare_page.render([right, wrong]), encoding="utf-8")
     links = ["right/report.html", "wrong/report.html"]
     (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
     target = {**right.evidence.header["target"], "select": "flattens"}
-    finished(plan, Right(), folder / "part", one_case, target=target)
+    finish_run(plan, Right(), folder / "part", one_case, target=target)
     reports = folder / "reports"
     for name in ("right", "wrong"):
         publish(folder / name / "results.jsonl", plan, reports)
@@ -239,8 +239,8 @@ def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
 
 def test_the_landing_of_forty_backends_is_no_taller_than_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
     folder = pages["report"].parents[1] / "forty"
-    plan = few(folder)
-    runs = [finished(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
+    plan = plan_as_bundled(folder)
+    runs = [finish_run(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
     links = [f"{number}/report.html" for number in range(40)]
     text = compare_page.render_parts(runs, links, {}, {})["index.html"]
     (folder / "forty.html").write_text(text, encoding="utf-8")

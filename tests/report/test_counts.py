@@ -25,9 +25,8 @@ from conformance.report.table_sections import collect_matrix, collect_rules
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
+from ..builders import REPORTS, Command, mini, translate
 from ..miniatures import LeavesOut
-from ..published import REPORTS, translate
-from ..small import Command, command, mini, plan_once, suite
 from ..verdict.test_waive import waivers
 from .shown_numbers import (
     COUNTED,
@@ -42,7 +41,6 @@ from .shown_numbers import (
     read_terminal,
 )
 
-__all__ = ["command"]
 FEW = ("executorch-1.5.1", "numpy-raw-2.4.6")
 
 
@@ -165,7 +163,7 @@ def test_a_run_has_the_same_numbers_everywhere(
     monkeypatch.setattr(LeavesOut, "instead", "wrong")
     backend, words = RUNS[name]
     said = command.run(backend, *(waivers(tmp_path, {}) if word is waivers else word for word in words))
-    plan, evidence = plan_once(suite(None, command.cases)), read(command.out / "results.jsonl")
+    plan, evidence = command.plan, read(command.out / "results.jsonl")
     conclusion = conclude_evidence(plan, evidence)
     texts = report.texts(plan, evidence, conclusion, ("report.html", "summary.md", "badge.svg"))
     expected = check_all(plan, evidence, said.out, texts)
@@ -181,7 +179,7 @@ def test_a_run_has_the_same_numbers_everywhere(
 
 def test_a_published_page_has_the_numbers_of_the_run(command: Command) -> None:
     command.run(mini("Flushes"))
-    plan, evidence = plan_once(suite(None, command.cases)), read(command.out / "results.jsonl")
+    plan, evidence = command.plan, read(command.out / "results.jsonl")
     packed = pack((command.out / "results.jsonl").read_bytes())
     page = report.texts(plan, evidence, conclude_evidence(plan, evidence), ("report.html",), packed=packed)
     assert_same(read_page(page["report.html"]), count_by_hand(plan, evidence), "published page")

@@ -22,21 +22,18 @@ from conformance.run.row import result_without_call
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
-from ..runs import Right, Wrong, few, finished
-from ..small import Command, command
-
-__all__ = ["command"]
+from ..builders import Command, Right, Wrong, finish_run, plan_as_bundled
 
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return few(tmp_path_factory.mktemp("suite"))
+    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
 
 
 def compared(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
     """A right run, then another."""
-    old = finished(plan, Right(), folder / "old")
-    return difference(old.evidence, finished(plan, new, folder / "new", change, **header).evidence, plan)
+    old = finish_run(plan, Right(), folder / "old")
+    return difference(old.evidence, finish_run(plan, new, folder / "new", change, **header).evidence, plan)
 
 
 def _with_outcome(result: Result, changes: dict[str, Any]) -> Result:
@@ -87,7 +84,7 @@ def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path
 
 
 def test_the_way_back_is_better_and_not_worse(plan: Plan, tmp_path: Path) -> None:
-    old, new = finished(plan, Wrong(), tmp_path / "old"), finished(plan, Right(), tmp_path / "new")
+    old, new = finish_run(plan, Wrong(), tmp_path / "old"), finish_run(plan, Right(), tmp_path / "new")
     found = difference(old.evidence, new.evidence, plan)
     assert found.counts["better"] > 0
     assert found.counts["worse"] == 0
@@ -120,7 +117,7 @@ def test_the_same_answer_judged_otherwise_is_a_matter_of_the_suite_or_of_a_rulin
 
 
 def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path) -> None:
-    old = finished(plan, Wrong(), tmp_path / "old")
+    old = finish_run(plan, Wrong(), tmp_path / "old")
     waiver = {
         "number": 1,
         "place": "w.yaml:1",
@@ -130,7 +127,7 @@ def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path)
         "owner": "x",
         "expires": "2099-01-01",
     }
-    new = finished(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[waiver])
+    new = finish_run(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[waiver])
     found = difference(old.evidence, new.evidence, plan)
     assert causes(found) == {("waiver",)}
     assert {change.direction for change in found.changes} == {"set aside"}
@@ -199,8 +196,8 @@ def test_rows_that_are_only_not_claimed_any_more_are_one_line_and_failures_that_
         text = told(found)
         assert "2 cases" in text
         assert "turns" not in text
-    old = finished(plan, Right(), tmp_path / "old", unclaimed, claims=claims)
-    failing = difference(old.evidence, finished(plan, Wrong(), tmp_path / "new").evidence, plan)
+    old = finish_run(plan, Right(), tmp_path / "old", unclaimed, claims=claims)
+    failing = difference(old.evidence, finish_run(plan, Wrong(), tmp_path / "new").evidence, plan)
     for told in WAYS.values():
         assert all(case in told(failing) for case in CASES)
 
@@ -279,7 +276,7 @@ def drawn_run(plan: Plan, folder: Path, calls: Calls) -> Evidence:
     outcome = (Outcome("tensor", "f32", (7,)),)
     failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
     drawn = {"seed": calls.seed, "calls": DRAWN.calls}
-    evidence = finished(plan, Right(), folder, drawn=drawn, claims=claims._asdict()).evidence
+    evidence = finish_run(plan, Right(), folder, drawn=drawn, claims=claims._asdict()).evidence
     footer = {**evidence.footer, "drawn": {"calls": calls.calls, "failures": len(failed)}}
     return replace(evidence, results=(*evidence.results, *failed[: calls.kept]), footer=footer)
 

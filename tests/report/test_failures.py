@@ -19,7 +19,7 @@ from conformance.report.failure_section import IN_FULL, FailureGroup, collect_fa
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import Values, format_number, show_values
 
-from ..runs import Right, Wrong, few, finished
+from ..builders import Right, Wrong, finish_run, plan_as_bundled
 from .page import Page
 from .shown_numbers import read_first_failures
 
@@ -45,7 +45,7 @@ BUNDLED: dict[str, Any] = {"name": "wrong", "version": "1", "adapter": "numpy", 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
     folder = tmp_path_factory.mktemp("run")
-    return finished(few(folder, CASES), Wrong(), folder / "out", backend=BUNDLED)
+    return finish_run(plan_as_bundled(folder, CASES), Wrong(), folder / "out", backend=BUNDLED)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ class Changes(Right):
 
 
 def run_of(case: str, folder: Path) -> FinishedRun:
-    return finished(few(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
+    return finish_run(plan_as_bundled(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
 
 
 def values_of(run: FinishedRun) -> Values:
@@ -165,7 +165,7 @@ def test_the_page_shows_the_elements_and_says_how_many_differ(tmp_path: Path) ->
 
 
 def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:
-    run = finished(few(tmp_path), Right(), tmp_path / "out")
+    run = finish_run(plan_as_bundled(tmp_path), Right(), tmp_path / "out")
     assert [show_values(result) for result in run.rows] == [None] * len(run.rows)
 
 

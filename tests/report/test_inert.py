@@ -19,8 +19,8 @@ from conformance.load.cases import load_suite
 from conformance.model import Array, Identity
 from conformance.plan.rows import plan_of
 from conformance.system import terminal
+from tests.builders import Right, finish_run, plan_as_bundled
 from tests.pytest_plugin.done import Done
-from tests.runs import Right, few, finished
 
 HOSTILE = "x\n✓ the whole target conforms!\n::error::x\n::stop-commands::tok\n##[group]g\n##vso[task.complete]\n\x1b[2J"
 PACKAGE = Path(conformance.__file__).parent
@@ -63,11 +63,11 @@ class Both(Turned):
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a suite of four cases, and two finished runs whose evidence holds hostile text."""
     folder = tmp_path_factory.mktemp("runs")
-    few(folder)
+    plan_as_bundled(folder)
     plan = plan_of(load_suite(None, folder / "cases"))
     for name, adapter in (("a", Hostile()), ("b", Both())):
         with contextlib.redirect_stdout(io.StringIO()):
-            finished(plan, adapter, folder / name)
+            finish_run(plan, adapter, folder / name)
     return folder
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from conformance.report.render import FOLDER
-from tests.runs import Right, Wrong, few, finished
+from tests.builders import Right, Wrong, finish_run, plan_as_bundled
 
 CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 
@@ -18,9 +18,9 @@ CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The report of a backend that conforms, and that of one that does not."""
     folder = tmp_path_factory.mktemp("pages")
-    plan = few(folder)
+    plan = plan_as_bundled(folder)
     for name, adapter in (("right", Right()), ("wrong", Wrong())):
-        finished(plan, adapter, folder / name)
+        finish_run(plan, adapter, folder / name)
     return {name: (folder / name / "report.html").read_text(encoding="utf-8") for name in ("right", "wrong")}
 
 

@@ -27,7 +27,7 @@ from conformance.report import badge, embedded, report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
-from ..runs import Wrong, few, finished
+from ..builders import Wrong, finish_run, plan_as_bundled
 from .page import HOSTILE, SECONDS, WRITERS, Answers, Hostile, Page, Told, answers, plan, told
 
 __all__ = ["answers", "plan"]
@@ -271,8 +271,8 @@ def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
 
 def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:
     case = '{id: below, rule: lower-bound, src: "T[6]", shape: [-6], special_zero: false, expect: reject}'
-    plan = few(tmp_path, f"about: One.\ncases:\n  - {case}\n")
-    html = report_page.render(finished(plan, Wrong(), tmp_path / "out"))
+    plan = plan_as_bundled(tmp_path, f"about: One.\ncases:\n  - {case}\n")
+    html = report_page.render(finish_run(plan, Wrong(), tmp_path / "out"))
     because = plan.suite.spec.rules["lower-bound"].decided_for["static-oneapi"]
     failure = html[html.index("<details class=entry") :]
     assert f"Why we ruled so: {because}" in failure[: failure.index("</details>")]

@@ -17,10 +17,9 @@ from conformance.load.cases import load_suite
 from conformance.model import fails
 from conformance.report import embedded
 
-from ..small import Command, reporting
+from ..builders import Command
 from .page import Page
 
-__all__ = ["reporting"]
 CLAIMS = re.compile(
     r"in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown|all cases|[Ww]hat each backend"
 )

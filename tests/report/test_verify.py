@@ -21,8 +21,7 @@ from conformance.report.verify import OtherSuite, verify
 from conformance.run.row import result_without_call, run
 from conformance.verdict.rejudge import contradictions
 
-from ..forged import Records, rewrite
-from ..runs import CASES, Right, Wrong, few, finished
+from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, plan_as_bundled, rewrite
 from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder, plan
 
 __all__ = ["folder", "plan"]
@@ -46,7 +45,7 @@ def test_what_was_not_touched_matches(
 ) -> None:
     """The reports are written again, not taken from the memory of the tests."""
     monkeypatch.setattr(report, "texts", unwrap(report.texts))
-    finished(plan, adapter, tmp_path)
+    finish_run(plan, adapter, tmp_path)
     found = verify(tmp_path / what, plan)
     assert not found.mismatches
     assert found.conclusion is not None
@@ -104,8 +103,8 @@ def test_a_changed_report_beside_the_page_is_found(plan: Plan, folder: Path, nam
 
 
 def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> None:
-    finished(plan, Right(), tmp_path / "a")
-    finished(plan, Wrong(), tmp_path / "b")
+    finish_run(plan, Right(), tmp_path / "a")
+    finish_run(plan, Wrong(), tmp_path / "b")
     (tmp_path / "a" / "report.html").replace(tmp_path / "b" / "report.html")
     assert {each.file for each in verify(tmp_path / "b", plan).mismatches} == {"report.html"}
 
@@ -116,7 +115,7 @@ def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) ->
 
 
 def test_rows_that_the_suite_has_and_the_evidence_lacks_are_found(plan: Plan, tmp_path: Path) -> None:
-    finished(plan, Right(), tmp_path, lambda results: results[:-1])
+    finish_run(plan, Right(), tmp_path, lambda results: results[:-1])
     assert "lacks 1 row of the suite" in find_mismatches(tmp_path, plan)
 
 
@@ -158,7 +157,7 @@ def test_results_that_contradict_themselves_are_found_though_their_digests_are_r
     plan: Plan, tmp_path: Path, what: str
 ) -> None:
     backend, change, words = FORGED[what]
-    finished(plan, backend(), tmp_path)
+    finish_run(plan, backend(), tmp_path)
     rewrite_results(tmp_path, change)
     text = find_mismatches(tmp_path, plan)
     assert all(part in text for part in words), text
@@ -192,12 +191,12 @@ def waived_by(
         verdicts: dict[str, Verdict] = {d: "waived" if v == "fail" else v for d, v in result.verdicts.items()}
         return result._replace(verdicts=verdicts, waiver=number)
 
-    finished(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
+    finish_run(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
     return find_mismatches(folder, plan)
 
 
 def test_a_waiver_that_waives_nothing_in_its_row_does_not_count_as_needed(plan: Plan, tmp_path: Path) -> None:
-    finished(
+    finish_run(
         plan, Right(), tmp_path, lambda results: [
             result._replace(waiver=1) if result.row.startswith("turns") else result
             for result in results
@@ -303,7 +302,7 @@ def test_a_row_has_as_many_outcomes_as_steps(longer: Plan) -> None:
 def longer(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     text = "  - {id: six-then-seven, rule: same-volume, src: 'T[2, 3]', special_zero: false, steps: ["
     text += "{shape: [6], expect: 'T[6]'}, {shape: [7], expect: reject}]}\n"
-    return few(tmp_path_factory.mktemp("steps"), CASES + text)
+    return plan_as_bundled(tmp_path_factory.mktemp("steps"), FOUR_CASES + text)
 
 
 def test_a_facet_that_is_left_out_is_enough_beside_others_that_are_claimed(plan: Plan) -> None:

@@ -15,8 +15,7 @@ from conformance.plan.rows import Plan
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify, why_not
 
-from ..runs import Right, finished
-from ..small import Cli
+from ..builders import Cli, Right, finish_run
 from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder, plan
 
 __all__ = ["folder", "plan"]
@@ -112,7 +111,7 @@ def test_a_gate_lets_pass_what_conforms_and_is_true(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
-    finished(plan, Right(), tmp_path)
+    finish_run(plan, Right(), tmp_path)
     cli("verify", tmp_path, "--conforms").expect(0)
     cli("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
     cli("verify", tmp_path, "--conforms", "static-graph-v0.9").expect(
@@ -123,15 +122,15 @@ def test_a_gate_lets_pass_what_conforms_and_is_true(
 
 
 def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
-    target = {**finished(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
-    finished(plan, Right(), tmp_path / "part", target=target)
+    target = {**finish_run(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
+    finish_run(plan, Right(), tmp_path / "part", target=target)
     found = verify(tmp_path / "part", plan)
     assert not why_not(found, plan)
     assert why_not(found, plan, "static-graph-v0.9")
 
 
 def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp_path: Path) -> None:
-    finished(plan, Right(), tmp_path)
+    finish_run(plan, Right(), tmp_path)
     cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
     found = verify(tmp_path, cut)
     assert found.conclusion is not None
@@ -140,7 +139,7 @@ def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp
 
 
 def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp_path: Path) -> None:
-    finished(plan, Infers(), tmp_path)
+    finish_run(plan, Infers(), tmp_path)
     found = verify(tmp_path, plan)
     assert found.conclusion is not None
     assert found.conclusion.exit_code == 1
@@ -149,7 +148,7 @@ def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp
 
 
 def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: Plan, tmp_path: Path) -> None:
-    finished(plan, Right(), tmp_path, waivers=[FOR_TURNS])
+    finish_run(plan, Right(), tmp_path, waivers=[FOR_TURNS])
     found = verify(tmp_path, plan)
     assert found.conclusion is not None
     assert found.conclusion.exit_code == 6

@@ -11,17 +11,17 @@ from conformance.model import Array
 from conformance.plan.rows import Plan
 from conformance.report.verify import verify
 
-from ..runs import Right, Wrong, few, finished
+from ..builders import Right, Wrong, finish_run, plan_as_bundled
 
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return few(tmp_path_factory.mktemp("suite"))
+    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
 
 
 @pytest.fixture
 def folder(plan: Plan, tmp_path: Path) -> Path:
-    finished(plan, Wrong(), tmp_path)
+    finish_run(plan, Wrong(), tmp_path)
     return tmp_path
 
 

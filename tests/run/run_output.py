@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ..small import DOCUMENTS, Said
+from ..builders import DOCUMENTS, CommandOutput
 
 TYPES = {"f32", "f16", "bf16"}
 
 
-def sentences(said: Said) -> dict[str, str]:
+def sentences(said: CommandOutput) -> dict[str, str]:
     """The sentence of each document."""
     return {document: s for s in said.data["sentences"] for document in DOCUMENTS if document in s}
 
 
-def words(said: Said) -> set[str]:
+def words(said: CommandOutput) -> set[str]:
     return {standing["verdict"] for standing in said.data["standings"]}
 
 
-def never_conforms(said: Said) -> None:
+def never_conforms(said: CommandOutput) -> None:
     assert said.code != 0
     assert not any("conforms to" in sentence for sentence in said.data["sentences"])
     assert "conforms" not in words(said)

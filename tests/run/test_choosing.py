@@ -9,9 +9,8 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.model import Result, fails
-from tests.small import Command, command, mini, spare_planted
+from tests.builders import Command, mini, spare_planted
 
-__all__ = ["command"]
 FLUSHES = mini("Flushes")
 HERE = ("--isolation", "none")
 

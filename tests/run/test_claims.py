@@ -13,12 +13,10 @@ from conformance.evidence.results import read
 from conformance.model import NOT_RUN, Claims, Graph, Program, Rejected, Tensor, Unsupported
 from conformance.verdict.conclude import conclude_evidence
 
-from .. import miniatures, small
-from ..small import Command, command, mini, reporting
+from .. import miniatures
+from ..builders import Command, mini
 from ..verdict.test_waive import waivers
 from .run_output import sentences
-
-__all__ = ["command", "reporting"]
 
 
 # ── element types ─────────────────────────────────────────────────────────────────────────────────
@@ -58,7 +56,7 @@ def test_no_certificate_names_a_type_that_is_not_claimed(command: Command) -> No
 
 def _statement(command: Command) -> Any:
     evidence = read(command.out / "results.jsonl")
-    plan = small.plan_once(small.suite(None, command.cases))
+    plan = command.plan
     return statement_of(evidence, "0" * 64, conclude_evidence(plan, evidence), 1, None)["predicate"]
 
 

@@ -12,12 +12,9 @@ import pytest
 from conformance.evidence.results import read
 from conformance.model import Claims
 
-from .. import miniatures, small
-from ..small import Command, command, mini
+from .. import builders, miniatures
+from ..builders import Command, mini
 from .run_output import never_conforms, sentences, words
-
-__all__ = ["command"]
-
 
 NOTHING = ("ClaimsNothing", "LeavesOutEveryType")
 
@@ -39,7 +36,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
         "from conformance.cli.main import main\n"
         "raise SystemExit(main('run reference --cases cases --hunt 0 --out out'.split()))"
     )
-    small.cases(tmp_path)
+    builders.write_cases(tmp_path)
     done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"conformance: {tmp_path}/out/results.jsonl.part: File too large\n")
 
@@ -57,11 +54,11 @@ def test_all_that_is_left_out_and_unsupported_reads_nothing_shown(
 
 
 def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path, command: Command) -> None:
-    head, scalar = small.CASES.split("  - {id: stays")[0], small.CASES[small.CASES.index("  - {id: scalar") :]
+    head, scalar = builders.CASES.split("  - {id: stays")[0], builders.CASES[builders.CASES.index("  - {id: scalar") :]
     text = head + scalar.splitlines()[0] + "\n"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        small.spare_planted(patch)
+        builders.spare_planted(patch)
         said = command.run("reference", "--json")
     never_conforms(said)
     assert words(said) == {"nothing shown"}
@@ -71,7 +68,7 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
 
 def test_a_rule_without_a_pass_is_named(command: Command) -> None:
     start = "  - {id: keeps-order, rule: row-major-order, "
-    lines = small.CASES.splitlines(keepends=True)
+    lines = builders.CASES.splitlines(keepends=True)
     at = next(number for number, line in enumerate(lines) if line.startswith(start))
     lines[at] = f'{start}src: "T[]", shape: [1], special_zero: true, expect: unspecified}}\n'
     (command.cases / "few0.yaml").write_text("".join(lines), encoding="utf-8")

@@ -20,15 +20,13 @@ from conformance.plan.rows import plan_of
 from conformance.run.row import run_row
 from conformance.verdict.conclude import conclude
 
-from .. import miniatures, small
-from ..small import DOCUMENTS, Cli, Command, command, mini, reporting, spare_planted
+from .. import builders, miniatures
+from ..builders import DOCUMENTS, Cli, Command, mini, spare_planted
 from .run_output import TYPES, sentences, words
-
-__all__ = ["command", "reporting"]
 
 
 def add_case(command: Command, keys: str) -> None:
-    small.cases(command.folder, small.CASES, f"about: One.\ncases:\n  - {{{keys}, special_zero: false}}\n")
+    builders.write_cases(command.folder, builders.CASES, f"about: One.\ncases:\n  - {{{keys}, special_zero: false}}\n")
 
 
 def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Command) -> None:
@@ -81,7 +79,7 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_every_row_of_the_suite_has_one_line_whatever_was_asked_for(command: Command) -> None:
-    rows = [row.id for row in plan_of(small.suite(None, command.cases)).rows]
+    rows = [row.id for row in plan_of(builders.suite_of_cases(None, command.cases)).rows]
     for more in ((), ("--type", "f16"), ("-k", "flattens"), ("--operation", "Reshape-1")):
         command.run("reference", *more)
         assert [result.row for result in read(command.out / "results.jsonl").results] == rows
@@ -209,7 +207,7 @@ def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(
 def test_failures_against_a_document_are_counted_apart_from_those_against_rulings(command: Command) -> None:
     said = command.run(mini("Accepts"), "--json", "--document", "static-oneapi", "--type", "f32")
     spec, results = load_spec(), read(command.out / "results.jsonl").results
-    cases = small.suite(None, command.cases).cases
+    cases = builders.suite_of_cases(None, command.cases).cases
     rows = [r.row for r in results if r.verdicts.get("static-oneapi") == "fail" and "-f32" in r.row]
     failed = [cases[row.partition("[")[0]].rule for row in rows]
     stated = [rule for rule in failed if spec.rules[rule].authority("static-oneapi") != "our ruling"]
@@ -289,7 +287,7 @@ class Dies(miniatures.Bent):
 def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
     tmp_path: Path, case: str, script: str, steps: str, words: str
 ) -> None:
-    row = next(row for row in small.plan(tmp_path).rows if row.case.id == case)
+    row = next(row for row in builders.plan_of_cases(tmp_path).rows if row.case.id == case)
     adapter = Dies(*script.split())
     result = run_row(row, adapter, previous=Result("eight", {}, (Outcome("tensor"),)))
     assert (adapter.restarts, adapter.script) == (int("dies" in script), [])

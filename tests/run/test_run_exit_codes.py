@@ -16,12 +16,11 @@ from conformance.runner import planted_backends as canary
 from conformance.system.progress import Progress
 from conformance.verdict.conclude import conclude_evidence
 
-from .. import small
-from ..small import Command, command, mini, reporting, spare_planted
+from .. import builders
+from ..builders import Command, mini, spare_planted
 from ..verdict.test_waive import waivers
 from .run_output import never_conforms
 
-__all__ = ["command", "reporting"]
 PLANTED = "FlushesSubnormals"
 
 
@@ -127,7 +126,9 @@ def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytes
 
 def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
     said = command.run("reference")
-    again = conclude_evidence(plan_of(small.suite(None, command.cases)), read(command.out / "results.jsonl"))
+    again = conclude_evidence(
+        plan_of(builders.suite_of_cases(None, command.cases)), read(command.out / "results.jsonl")
+    )
     assert said.last == f"exit {again.exit_code}: {again.why}"
 
 

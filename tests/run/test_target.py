@@ -9,11 +9,9 @@ import pytest
 from conformance.evidence.results import read
 from conformance.plan.select import BadExpression, ids, parse_selection
 
-from .. import small
-from ..small import DOCUMENTS, Command, command, mini
+from .. import builders
+from ..builders import DOCUMENTS, Command, mini
 from .run_output import TYPES, never_conforms, sentences
-
-__all__ = ["command"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +111,7 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
 
 def chosen(expression: str, folder: Path) -> set[str]:
     """The cases of the rows that an expression chooses."""
-    rows = small.plan(folder).rows
+    rows = builders.plan_of_cases(folder).rows
     chooses = parse_selection(expression, ids(rows))
     return {row.case.id for row in rows if chooses(row)}
 

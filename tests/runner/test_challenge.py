@@ -20,10 +20,8 @@ from conformance.run.row import run
 from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
-from tests.forged import Records, put, rewrite
-from tests.small import Cli, Command, command
+from tests.builders import Cli, Command, Records, put, rewrite
 
-__all__ = ["command"]
 NONCE = "0123456789abcdef" * 4
 
 

@@ -16,12 +16,11 @@ from conformance.evidence.results import part_of, read
 from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 
+from ..builders import Command, CommandOutput, mini, rewrite, write_cases
 from ..evidence.readers import merge, read_by, reading, remove, verify
-from ..forged import rewrite
 from ..pytest_plugin.done import FEW, Done
-from ..small import Command, Said, cases, command, mini, reporting
 
-__all__ = ["command", "reading", "reporting"]
+__all__ = ["reading"]
 
 
 # ── nothing of an earlier run is left to be taken for this one's ──────────────────────────────────
@@ -34,7 +33,7 @@ def conforming(folder: Path) -> None:
 
 def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
-    cases(tmp_path)
+    write_cases(tmp_path)
     Done(tmp_path, *FEW, "--conformance-out", "out", adapter="no-such-backend").expect(4)
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -126,7 +125,7 @@ def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_th
     assert reporting("verify", reporting.out, "--cases", reporting.cases, "--conforms").code == 0
 
 
-def resumed(command: Command, rows: int) -> Said:
+def resumed(command: Command, rows: int) -> CommandOutput:
     """A run of numpy that goes on after so many rows of an earlier one."""
     command.run("reference")
     path = command.out / "results.jsonl"

@@ -8,9 +8,8 @@ import pytest
 
 from conformance.evidence.results import part_of
 
-from ..small import Command, command, reporting
+from ..builders import Command
 
-__all__ = ["command", "reporting"]
 ADAPTER = """from conformance.adapters.reference import Reference
 from conformance.model import Identity
 import numpy as np

@@ -15,9 +15,7 @@ from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import part_of, read
 from conformance.hunt import write_drawn as writing
 
-from ..small import Command, reporting
-
-__all__ = ["reporting"]
+from ..builders import Command
 
 FAILS_WHEN_DRAWN = "broken:eight-buffers-in-turn"
 """It passes the few cases."""

@@ -15,11 +15,9 @@ from conformance.plan.rows import Plan, plan_of, plan_of_case
 from conformance.runner import planted_backends as canary
 from conformance.verdict import planted
 
-from .. import small
-from ..small import Command, command, mini, reporting
-from ..some_slow import some_slow
+from .. import builders
+from ..builders import Command, mini, some_slow
 
-__all__ = ["command", "reporting"]
 NAMES = list(planted.names())
 
 
@@ -44,11 +42,11 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
     said = reporting.run("reference", "--json").expect(5)
     assert said.data["why"].startswith(f"our own planted fault was not caught: {name};")
     assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
-    for sentence, document in zip(said.data["sentences"], small.DOCUMENTS, strict=True):
+    for sentence, document in zip(said.data["sentences"], builders.DOCUMENTS, strict=True):
         assert sentence.startswith(f"{document}: nothing shown")
     for report in ("summary.md", "report.html"):
         text = (reporting.out / report).read_text(encoding="utf-8")
-        assert not any(f"conforms to {document}" in text for document in small.DOCUMENTS)
+        assert not any(f"conforms to {document}" in text for document in builders.DOCUMENTS)
 
 
 def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +57,7 @@ def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.M
 
 
 def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command: Command, tmp_path: Path) -> None:
-    text = small.CASES
+    text = builders.CASES
     for rule in ("one-infer", "same-volume"):
         text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
@@ -68,7 +66,7 @@ def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command:
 
 
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
-    caught = canary.count_failures(small.plan(tmp_path), "worker", Limits())
+    caught = canary.count_failures(builders.plan_of_cases(tmp_path), "worker", Limits())
     assert list(caught) == [*NAMES, "DiesRatherThanRefuse"]
     assert all(caught.values())
     assert planted.find_uncaught((), caught) == ()
@@ -76,8 +74,8 @@ def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
 
 def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> None:
     """What each of them may pass, it passes: it is caught by the rule that it breaks."""
-    caught = canary.count_failures(small.plan(tmp_path), "none", Limits())
-    rows = [row for row in small.plan(tmp_path).rows if row.type == "f32"]
+    caught = canary.count_failures(builders.plan_of_cases(tmp_path), "none", Limits())
+    rows = [row for row in builders.plan_of_cases(tmp_path).rows if row.type == "f32"]
     for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
         assert 0 < failures < verdicts
@@ -97,7 +95,8 @@ def test_a_run_without_evidence_looks_at_more_rows_before_it_says_that_one_escap
     """The first cases about a rule in a suite of someone else may be such as every backend passes."""
     case = '  - {id: more-%s, rule: same-content, src: "T[2, 3]", shape: [6], special_zero: true, expect: "T[6]"}\n'
     begin = "  - id: patterns\n"
-    plan = small.plan(tmp_path, small.CASES.replace(begin, "".join(case % letter for letter in "abcdef") + begin))
+    more = "".join(case % letter for letter in "abcdef")
+    plan = builders.plan_of_cases(tmp_path, builders.CASES.replace(begin, more + begin))
     caught = canary.count_failures(plan, "none", Limits(), few=True)
     assert list(caught) == NAMES
     assert all(caught.values())

@@ -23,12 +23,12 @@ from conformance.model import IDLE, Result
 from conformance.plan.rows import Row
 from conformance.verdict import waive
 
-from .. import small
+from .. import builders
+from ..builders import Command, mini
 from ..evidence.evidence_files import cut, lines_of, path, rows_in, signed, write
 from ..processes import wait
-from ..small import Command, command, mini
 
-__all__ = ["command", "path"]
+__all__ = ["path"]
 
 
 def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
@@ -183,8 +183,8 @@ def die_at(moment: int) -> None:
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
     (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
     words = [sys.executable, "-m", "conformance", "run", f"{tmp_path / 'slowed.py'}:It", "--isolation", "none"]
-    words += ["--cases", str(small.cases(tmp_path)), "--out", str(tmp_path / "out")]
-    child = subprocess.Popen(words, cwd=small.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    words += ["--cases", str(builders.write_cases(tmp_path)), "--out", str(tmp_path / "out")]
+    child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"
     wait(part_of(path).exists)
     child.kill()

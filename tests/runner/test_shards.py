@@ -15,11 +15,10 @@ from conformance.model import Result
 from conformance.run.row import result_without_call
 from conformance.runner.shards import find_shard_gap
 
-from .. import small
+from ..builders import Command, mini
 from ..evidence.evidence_files import path, rows_in
-from ..small import Command, command, mini
 
-__all__ = ["command", "path"]
+__all__ = ["path"]
 
 
 _PARTS: dict[tuple[object, ...], bytes] = {}
@@ -55,7 +54,7 @@ def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> No
 
 
 def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
-    evidence, plan = evidence_of(part(command, "1/2")), small.plan_once(small.suite(None, command.cases))
+    evidence, plan = evidence_of(part(command, "1/2")), command.plan
     assert find_shard_gap(plan, evidence) is None
     ran = [number for number, result in enumerate(evidence.results) if "pass" in result.verdicts.values()]
     rows = {row.id: row for row in plan.rows}

@@ -13,20 +13,17 @@ from conformance.plan.rows import Plan
 from conformance.report.finished_run import FinishedRun
 from conformance.site.compare_page import differs, name_runs, one_fails, render
 
-from ..runs import Right, Wrong, few, finished
-from ..small import Command, command
-
-__all__ = ["command"]
+from ..builders import Command, Right, Wrong, finish_run, plan_as_bundled
 
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return few(tmp_path_factory.mktemp("suite"))
+    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
 
 
 @pytest.fixture
 def runs(plan: Plan, tmp_path: Path) -> list[FinishedRun]:
-    return [finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")]
+    return [finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")]
 
 
 def lines(page: str, name: str) -> dict[str, str]:
@@ -58,16 +55,16 @@ def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[FinishedRun]) -
 
 
 def test_backends_that_do_the_same_do_not_disagree(plan: Plan, tmp_path: Path) -> None:
-    both = [finished(plan, Right(), tmp_path / "1"), finished(plan, Right(), tmp_path / "2")]
+    both = [finish_run(plan, Right(), tmp_path / "1"), finish_run(plan, Right(), tmp_path / "2")]
     assert not any(differs([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert not any(one_fails([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert name_runs(both) == ["right 1 (1)", "right 1 (2)"]
-    wrong = finished(plan, Wrong(), tmp_path / "3")
+    wrong = finish_run(plan, Wrong(), tmp_path / "3")
     assert not one_fails([wrong.cases["turns"], wrong.cases["turns"]]), "two fail"
 
 
 def test_what_most_did_is_told_last_and_by_number_and_the_others_by_name(plan: Plan, tmp_path: Path) -> None:
-    right, wrong = finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")
+    right, wrong = finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")
     found = lines(render([right, right, wrong, right, right]), "cases")
     assert words(found["turns"]).endswith("✗ fail T[6]: wrong 1 ✓ pass T[3, 2]: the other 4")
     assert words(found["flattens"]).endswith("✓ pass T[6]: all 5")
@@ -103,8 +100,8 @@ def words(markup: str) -> str:
 
 
 def test_what_was_not_run_or_not_claimed_is_no_disagreement(plan: Plan, tmp_path: Path) -> None:
-    right, wrong = finished(plan, Right(), tmp_path / "right"), finished(plan, Wrong(), tmp_path / "wrong")
-    part = finished(plan, Right(), tmp_path / "part", lambda results: [quiet(each) for each in results])
+    right, wrong = finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")
+    part = finish_run(plan, Right(), tmp_path / "part", lambda results: [quiet(each) for each in results])
     assert not any(differs([right.cases[case], part.cases[case]]) for case in plan.suite.cases)
     assert differs([right.cases["turns"], wrong.cases["turns"], part.cases["turns"]])
     assert "○ not claimed" in words(lines(render([right, part]), "cases")["turns"])
@@ -116,7 +113,7 @@ def quiet(result: Result) -> Result:
 
 
 def test_many_backends_stand_in_as_many_tables_as_paper_wants(plan: Plan, tmp_path: Path) -> None:
-    right = finished(plan, Right(), tmp_path)
+    right = finish_run(plan, Right(), tmp_path)
     page = render([right] * 23)
     tables = re.findall(r"Backends against rules, (\d of \d)</caption>\s*<thead>\s*<tr>(.*?)</tr>", page, re.DOTALL)
     assert [(number, heads.count("right 1")) for number, heads in tables] == [
@@ -149,7 +146,7 @@ def test_the_page_is_closed(runs: list[FinishedRun]) -> None:
 def test_the_command_compares_folders_and_refuses_what_is_not_of_the_suite(plan: Plan, command: Command) -> None:
     other, page = command.folder / "other", command.folder / "new" / "page.html"
     command.run("reference", "-k", "flattens").expect(4)
-    finished(plan, Right(), other)
+    finish_run(plan, Right(), other)
     words = (command.out, command.out / "results.jsonl", "--cases", command.cases)
     command("compare", *words, "--out", page).expect(0, out="0 cases of")
     assert "2 backends, " in page.read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.plan.rows import plan_of
 from conformance.site.documents import CASES, DIFFERENCES, INDEX, write_site
-from tests import small
-from tests.small import Cli
+from tests import builders
+from tests.builders import Cli
 
 DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
 
@@ -105,7 +105,7 @@ def test_the_page_of_differences_begins_with_a_rule_on_which_they_differ(site: P
 
 
 def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: Cli) -> None:
-    cases = small.cases(tmp_path)
+    cases = builders.write_cases(tmp_path)
     run = ("run", "broken:first-infer-wins", "--hunt", 0, "--cases", cases, "--out", tmp_path / "run")
     cli(*run).expect(1)
     reports = tmp_path / "reports"

@@ -19,12 +19,11 @@ from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import collect_libraries, summarize
 from conformance.verdict.conclude import conclude_evidence
 
+from ..builders import Command, Right, Wrong, finish_run, plan_as_bundled
 from ..report.page import Page
 from ..report.test_browser import chromium
-from ..runs import Right, Wrong, few, finished
-from ..small import Command, command
 
-__all__ = ["chromium", "command"]
+__all__ = ["chromium"]
 
 
 class Older(Wrong):
@@ -41,14 +40,14 @@ class Newest(Right):
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return few(tmp_path_factory.mktemp("suite"))
+    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
 
 
 @pytest.fixture(scope="module")
 def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[FinishedRun]:
     folder = tmp_path_factory.mktemp("runs")
     backends = (Wrong(), Older(), Newest(), Right())
-    return [finished(plan, each, folder / f"{number}") for number, each in enumerate(backends)]
+    return [finish_run(plan, each, folder / f"{number}") for number, each in enumerate(backends)]
 
 
 def test_the_fewest_failures_come_first_and_versions_stand_together(runs: list[FinishedRun]) -> None:
@@ -159,6 +158,6 @@ CALLS = {
 @pytest.mark.parametrize("state", CALLS)
 def test_a_state_says_whose_sentence_is_broken_and_what_is_left_out(tmp_path: Path, state: str) -> None:
     call = CALLS[state].replace("T[6]", '"T[6]"')
-    plan = few(tmp_path, f'about: One.\ncases:\n  - {{id: one, rule: lower-bound, src: "T[6]", {call}}}\n')
-    states = {each.document.id: each.state for each in describe_documents(finished(plan, Wrong(), tmp_path / "out"))}
+    plan = plan_as_bundled(tmp_path, f'about: One.\ncases:\n  - {{id: one, rule: lower-bound, src: "T[6]", {call}}}\n')
+    states = {each.document.id: each.state for each in describe_documents(finish_run(plan, Wrong(), tmp_path / "out"))}
     assert states["static-oneapi"] == state

@@ -18,11 +18,9 @@ from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, r
 from conformance.load.cases import load_suite
 from conformance.report.rows import count_verdicts
 from conformance.site.publish import folders, index, publish, size
-from tests.runs import Right, Wrong, few, finished
+from tests.builders import ROOT, Command, CommandOutput, Right, Wrong, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
-from tests.small import ROOT, Command, Said, command, reporting
 
-__all__ = ["command", "reporting"]
 REPORTS = ROOT / "reports"
 RIGHT = "broken:eight-buffers-in-turn"
 """A planted backend that answers the few cases rightly."""
@@ -51,7 +49,7 @@ def told_in_words() -> list[tuple[str, str]]:
     return [(words[2], words[words.index("-k") + 1]) for words in commands]
 
 
-def published(command: Command, *words: object) -> Said:
+def published(command: Command, *words: object) -> CommandOutput:
     return command("publish", "--cases", command.cases, "--out", command.folder / "reports", *words)
 
 
@@ -184,9 +182,9 @@ class Older(Wrong):
 
 
 def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tmp_path: Path) -> None:
-    plan, reports = few(tmp_path), tmp_path / "reports"
+    plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     for backend in (Older(), Right()):
-        finished(plan, backend, tmp_path / backend.version)
+        finish_run(plan, backend, tmp_path / backend.version)
         publish(tmp_path / backend.version / "results.jsonl", plan, reports)
     index(reports, plan)
     page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")

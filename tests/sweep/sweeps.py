@@ -17,11 +17,11 @@ from conformance.sweep.context import Context
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE
 from conformance.sweep.tally import EMPTY, Tally, add
-from tests.small import Cli, Said
+from tests.builders import Cli, CommandOutput
 
 PART = part_of(Path(FILE)).name
 STATIC = ("--operation", "StaticReshape", "--type", "f32")
-Sweep = Callable[..., Said]
+Sweep = Callable[..., CommandOutput]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def spec() -> Spec:
 def sweep(cli: Cli) -> Sweep:
     """The command, on a small domain."""
 
-    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> Said:
+    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> CommandOutput:
         return cli("sweep", backend, "--rank", 1, "--max-dim", 2, *STATIC, "--out", out, *more)
 
     return run

@@ -27,7 +27,7 @@ from conformance.sweep.blocks import blocks_of, ways_of
 from conformance.sweep.sweep_file import FILE, read
 from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
 from conformance.sweep.tally import add
-from tests.small import Cli
+from tests.builders import Cli
 
 from .sweeps import Sweep, spec, sweep, swept
 

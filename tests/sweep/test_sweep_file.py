@@ -12,8 +12,8 @@ import pytest
 
 from conformance.sweep.sweep_file import FILE, read
 from conformance.system.files import lock_folder
+from tests.builders import Cli
 from tests.processes import peak_memory
-from tests.small import Cli
 
 from .sweeps import MEDDLING, PART, STATIC, Sweep, sweep
 

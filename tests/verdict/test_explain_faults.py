@@ -16,10 +16,8 @@ from conformance.model.faults import Fault
 from conformance.plan.rows import Plan, drawn_number, plan_of
 from conformance.verdict.explain_faults import explain, explain_evidence
 
-from ..published import REPORTS, published
-from ..small import Cli, Command, command, plan_once, suite
+from ..builders import REPORTS, Cli, Command, published
 
-__all__ = ["command"]
 BACKEND = "broken:zero-flag-ignored"
 
 
@@ -36,7 +34,7 @@ def evidence(command: Command) -> Path:
 
 @pytest.fixture
 def plan(command: Command) -> Plan:
-    return plan_once(suite(None, command.cases))
+    return command.plan
 
 
 def test_only_single_legal_calls_have_to_be_explained(evidence: Path, plan: Plan) -> None:
@@ -80,7 +78,7 @@ cases:
 def test_a_call_that_fails_with_some_elements_does_not_pass_with_others(command: Command) -> None:
     (command.cases / "plain.yaml").write_text(PLAIN, encoding="utf-8")
     command.run("broken:quiets-nan", "--type", "f32")
-    plan = plan_once(suite(None, command.cases))
+    plan = command.plan
     found = explain_evidence(command.out / "results.jsonl", plan, [fault("src == (2, 4)", "broken:quiets-nan")])
     assert (found.failing, found.unexplained) == (1, ())
     assert found.flagged == 1  # `eight`, by [4, 2]; `plain` is the call that fails in `patterns`

@@ -25,11 +25,10 @@ from conformance.run import row as run
 from conformance.runner import planted_backends as canary
 from conformance.verdict import conclude, planted, rejudge, standing, waive
 
-from .. import miniatures, small
-from ..small import Command, Said, command, mini
+from .. import builders, miniatures
+from ..builders import Command, CommandOutput, mini
 from .test_waive import waivers
 
-__all__ = ["command"]
 Patch = pytest.MonkeyPatch
 
 
@@ -39,12 +38,12 @@ def _planted_backends_run_each_time(monkeypatch: Patch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", unwrap(canary._run_planted_backend))
 
 
-def says_yes(said: Said) -> bool:
+def says_yes(said: CommandOutput) -> bool:
     """Whether a person or a machine could take it for conformity."""
     return said.code == 0 and all(sentence.startswith("conforms to") for sentence in said.data["sentences"])
 
 
-def never_says_conforms(said: Said) -> bool:
+def never_says_conforms(said: CommandOutput) -> bool:
     return not any("conforms to" in sentence.replace("does not conform to", "") for sentence in said.data["sentences"])
 
 
@@ -57,7 +56,7 @@ def without(*guards: tuple[Any, str, Any]) -> Iterator[None]:
         yield
 
 
-def as_we_are_and_without(doing: Callable[[], Said], *guards: tuple[Any, str, Any]) -> Said:
+def as_we_are_and_without(doing: Callable[[], CommandOutput], *guards: tuple[Any, str, Any]) -> CommandOutput:
     """What it comes to as we are, after it was shown that without the guards it would be a yes."""
     with without(*guards):
         assert says_yes(doing()), "the guard is not what holds"
@@ -123,15 +122,15 @@ def test_only_a_refusal_is_a_refusal(command: Command, backend: str, outcome: Ou
 
 
 # ── a partial run published as complete ───────────────────────────────────────────────────────────
-def told(command: Command, folder: Path) -> Said:
+def told(command: Command, folder: Path) -> CommandOutput:
     """What `conformance` says of results that lie in a folder."""
-    plan = small.plan_once(small.suite(None, command.cases))
+    plan = command.plan
     try:
         found = rejudge.read_and_judge(folder / "results.jsonl", plan)
         code = commands_run.conclude_and_report(argparse.Namespace(json=True), plan, found, folder)
     except evidence.Refused as refused:
-        return Said(2, json.dumps({"sentences": [], "why": str(refused)}), "")
-    return Said(code, *command.capsys.readouterr())
+        return CommandOutput(2, json.dumps({"sentences": [], "why": str(refused)}), "")
+    return CommandOutput(code, *command.capsys.readouterr())
 
 
 def leave_out(command: Command, verdict: str) -> None:
@@ -252,7 +251,7 @@ def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
 
 # ── the test itself disabled as flaky ─────────────────────────────────────────────────────────────
 def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command: Command) -> None:
-    one, two = small.plan(command.folder / "one"), small.plan(command.folder / "two")
+    one, two = builders.plan_of_cases(command.folder / "one"), builders.plan_of_cases(command.folder / "two")
     for row, other in zip(one.rows, two.rows, strict=True):
         assert [task.src.before for task in row.steps] == [task.src.before for task in other.steps]
 
@@ -261,7 +260,7 @@ def test_vectors_are_the_same_in_every_process_and_no_row_can_be_skipped(command
     def skipping(row: Row, *more: Any) -> Result:
         return run.result_without_call(row, "not run") if row.case.id == "patterns" else plain(row, *more)
 
-    def without_one() -> Said:
+    def without_one() -> CommandOutput:
         with without((run, "run_row", skipping), UNPLANTED):
             return command.run(mini("Flushes"), "--json")
 

@@ -17,9 +17,8 @@ from conformance.report.verify import verify
 from conformance.verdict.waive import load_all
 
 from .. import miniatures
-from ..small import Command, command, mini
+from ..builders import Command, mini
 
-__all__ = ["command"]
 SOON = (date.today() + timedelta(days=200)).isoformat()
 GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": SOON}
 FLUSHES = mini("Flushes")

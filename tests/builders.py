@@ -1,0 +1,490 @@
+"""What tests build: specifications, cases, plans, finished runs, forged evidence, and the command in this process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import conformance
+from conformance import report
+from conformance.adapter import FunctionAdapter, resolve_claims
+from conformance.cli.main import main
+from conformance.evidence.folder import find_published_results
+from conformance.evidence.results import Evidence, Target, Writer, header_of, read, seal_of
+from conformance.load.cases import load_cases, with_cases
+from conformance.load.folders import spec_folder
+from conformance.load.spec import SPEC_FILES, load_spec
+from conformance.meaning.contract import contracts
+from conformance.model import Array, Malformed, Problem, Result, Suite
+from conformance.plan.rows import Plan, plan_of
+from conformance.report.finished_run import FinishedRun
+from conformance.run.row import run
+from conformance.runner import planted_backends as canary
+from conformance.verdict import planted
+from conformance.verdict.conclude import conclude_evidence
+
+ROOT = Path(conformance.__file__).resolve().parents[1]
+REPORTS = ROOT / "reports"
+"""Only in a clone."""
+DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
+
+
+def some_slow(every: Iterable[str], fast: Container[str]) -> list[Any]:
+    """Parameters of a test, all in order; those that are not fast have the mark `slow`."""
+    return [each if each in fast else pytest.param(each, marks=pytest.mark.slow) for each in every]
+
+
+# ── a specification ───────────────────────────────────────────────────────────────────────────────
+spec = cache(load_spec)
+TINY = {
+    "sources": """documents:
+  - id: only
+    operation: StaticReshape
+    title: A page
+    edition: Edition 1
+    licence: null
+    file: page.txt
+    sha256: "{digest}"
+    lines: 9
+    statements: 2
+    prose: []
+""".format(digest="0" * 64),
+    "operations": """operations:
+  - id: StaticReshape
+    documents: [only]
+    given: [attribute]
+    types: [f32]
+    shape_types: [s64]
+    attributes:
+      shape: {type: "s64[]", range: any, required: true}
+    inputs:
+      src: {index: 0, type: T, required: true}
+    outputs:
+      dst: {index: 0, type: T, required: true}
+    names:
+      only: {src: src, dst: dst, shape: shape}
+    written:
+      only:
+        version: null
+        shape_type: null
+        shape_range: null
+        shape_default: null
+        special_zero_type: null
+        special_zero_default: null
+        first_index: null
+        types: null
+""",
+    "rules": """rules:
+  - id: one-infer
+    must: At most one entry of shape is -1.
+    stated:
+      only: [3, No more than]
+    requires: sum(d == -1 for d in shape) <= 1
+""",
+    "findings": """findings:
+  - id: something-is-unsaid
+    kind: silence
+    about: Something is not said.
+    at:
+      only: [4, here]
+    readings: [It is so.]
+    follows: Nothing much.
+    rules: [one-infer]
+""",
+}
+
+
+def write_tiny_spec(path: Path, **files: str) -> Path:
+    """A folder `spec` with one rule in it; a file given by name stands in place of the tiny one."""
+    folder = path / "spec"
+    folder.mkdir(exist_ok=True)
+    for name in SPEC_FILES:
+        (folder / f"{name}.yaml").write_text(files.get(name, TINY[name]), encoding="utf-8", newline="")
+    return folder
+
+
+def copy_bundled_spec(path: Path) -> Path:
+    """A copy of the bundled specification."""
+    folder = path / "spec"
+    folder.mkdir()
+    for file in spec_folder().glob("*.yaml"):
+        shutil.copy(file, folder)
+    return folder
+
+
+def one_rule(*lines: str) -> str:
+    """rules.yaml with one rule that is stated on line 3; further lines come after its `stated`, from line 6 on."""
+    head = TINY["rules"].splitlines()[:5]
+    return "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
+
+
+def quoted(key: str, expression: str) -> str:
+    """A key and an expression that needs quotes."""
+    return f"{key}: {json.dumps(expression)}"
+
+
+def problems_of(folder: Path) -> tuple[Problem, ...]:
+    """What is wrong with a folder, its contracts included; nothing where all is well."""
+    try:
+        contracts(load_spec(folder))
+    except Malformed as malformed:
+        return malformed.problems
+    return ()
+
+
+# ── cases, suites and plans ───────────────────────────────────────────────────────────────────────
+CASES = """about: A few.
+cases:
+  - {id: stays, rule: literal-lengths, src: "T[2, 3]", shape: [2, 3], special_zero: false, expect: "T[2, 3]"}
+  - {id: flattens, rule: literal-lengths, src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
+  - {id: two-infers, rule: one-infer, src: "T[4]", shape: [-1, -1], special_zero: false, expect: reject}
+  - {id: infers, rule: one-infer, src: "T[4]", shape: [2, -1], special_zero: false, expect: "T[2, 2]"}
+  - {id: minus-two, rule: lower-bound, src: "T[4]", shape: [-2], special_zero: false, expect: reject}
+  - {id: seven-of-six, rule: same-volume, src: "T[6]", shape: [7], special_zero: false, expect: reject}
+  - {id: three-by-two, rule: same-volume, src: "T[6]", shape: [3, 2], special_zero: false, expect: "T[3, 2]"}
+  - {id: copies, rule: zero-copies, src: "T[5, 2]", shape: [0, 2, 1], special_zero: true, expect: "T[5, 2, 1]"}
+  - {id: empties, rule: zero-literal, src: "T[0, 5]", shape: [7, 0], special_zero: false, expect: "T[7, 0]"}
+  - {id: zero-beside-infer, rule: zero-meets-infer, src: "T[0, 3]", shape: [0, -1], special_zero: false, expect: reject}
+  - {id: infers-beside-zero, rule: zero-meets-infer, src: "T[3]", shape: [0, -1], special_zero: true, expect: "T[3, 1]"}
+  - {id: scalar, rule: rank-zero, src: "T[]", shape: [], special_zero: true, expect: unspecified}
+  - id: patterns
+    rule: same-content
+    src: f32[2, 4]
+    shape: [8]
+    special_zero: false
+    bits: "00000001 80000000 7fa00001 3f800001 007fffff ffc00005 7f800000 00000000"
+    expect: f32[8]
+  - {id: eight, rule: same-content, src: "T[2, 4]", shape: [4, 2], special_zero: false, expect: "T[4, 2]"}
+  - {id: keeps-order, rule: row-major-order, src: "T[2, 3]", shape: [3, 2], special_zero: true, expect: "T[3, 2]"}
+  - id: mirrored
+    rule: layout-is-no-content
+    src: T[3, 4]
+    shape: [2, 6]
+    special_zero: false
+    layout: reversed
+    expect: T[2, 6]
+  - {id: dense-too, rule: layout-is-no-content, src: "T[3, 4]", shape: [4, 3], special_zero: true, expect: "T[4, 3]"}
+  - id: there-and-back
+    rule: nodes-compose
+    src: T[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    chain: [{shape: [0, -1], special_zero: true}]
+    expect: T[3, 2]
+  - id: two-calls
+    rule: each-call-alone
+    src: T[3, 4]
+    shape: [4, 3]
+    special_zero: false
+    steps: [{expect: "T[4, 3]"}, {expect: "T[4, 3]"}]
+  - id: without-special-zero
+    rule: attributes-required
+    src: T[2]
+    shape: [2]
+    special_zero: true
+    attributes: {special_zero: missing}
+    expect: reject
+"""
+IN_PLACE = """about: One more.
+cases:
+  - id: over-itself
+    rule: layout-is-no-content
+    src: T[2, 2]
+    shape: [4]
+    special_zero: false
+    in_place: true
+    expect: T[4]
+"""
+FOUR_CASES = """about: A few.
+cases:
+  - {id: flattens, rule: same-volume, src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
+  - {id: turns, rule: same-volume, src: "T[2, 3]", shape: [3, 2], special_zero: false, expect: "T[3, 2]"}
+  - {id: zero-beside-infer, rule: zero-meets-infer, src: "T[0, 3]", shape: [0, -1], special_zero: false, expect: reject}
+  - {id: copies-past-rank, rule: zero-past-rank, src: "T[6]", shape: [2, 0], special_zero: true, expect: unspecified}
+"""
+
+
+def write_cases(folder: Path, *files: str) -> Path:
+    """A folder of case files; the few where none is given."""
+    path = folder / "cases"
+    path.mkdir(parents=True, exist_ok=True)
+    for number, text in enumerate(files or (CASES,)):
+        (path / f"few{number}.yaml").write_text(text, encoding="utf-8")
+    return path
+
+
+def plan_of_cases(folder: Path, *files: str) -> Plan:
+    """The plan of such a folder."""
+    return plan_of(suite_of_cases(None, write_cases(folder, *files)))
+
+
+def plan_as_bundled(folder: Path, text: str = FOUR_CASES) -> Plan:
+    """The plan of a suite of four cases, or of those given, as if they were the bundled ones."""
+    return plan_of(Suite(spec(), load_cases(write_cases(folder, text), spec()), "digest"))
+
+
+def suite_of_cases(_: Path | None, path: Path) -> Suite:
+    """Like `load_suite`, with the specification, and cases that are the same, read once in a process."""
+    texts = tuple((each.name, each.read_text(encoding="utf-8")) for each in sorted(path.iterdir()))
+    if texts not in _SUITES:
+        _SUITES[texts] = with_cases(spec(), spec_folder(), path)
+    return _SUITES[texts]
+
+
+_SUITES: dict[tuple[tuple[str, str], ...], Suite] = {}
+_PLANS: dict[str, Plan] = {}
+
+
+def plan_once(suite: Suite) -> Plan:
+    """Like `plan_of`, once for each suite in a process."""
+    if suite.digest not in _PLANS:
+        _PLANS[suite.digest] = plan_of(suite)
+    return _PLANS[suite.digest]
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────
+Words = str | Sequence[str]
+
+
+def plan_of_arguments(args: Any) -> Plan:
+    """Like the command's `load_plan`, once for each suite in a process."""
+    return plan_once(suite_of_cases(args.spec, args.cases))
+
+
+class CommandOutput(NamedTuple):
+    """The exit code and the output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    def expect(
+        self, code: int, *, out: Words = (), err: Words = (), text: Words = (), lines: int | None = None
+    ) -> CommandOutput:
+        """Assert the code; words in the output, in stderr, in the output without line ends; the lines of stderr."""
+        assert self.code == code, self
+        assert lines is None or self.err.count("\n") == len(self.err.splitlines()) == lines, self
+        for stream, words in ((self.out, out), (self.err, err), (self.text, text)):
+            for part in (words,) if isinstance(words, str) else words:
+                assert part in stream, self
+        return self
+
+    @property
+    def last(self) -> str:
+        """The line that says the exit code and why."""
+        return next(line for line in self.out.splitlines() if line.startswith("exit "))
+
+    @property
+    def text(self) -> str:
+        """The output without line ends, in which a folded sentence is found."""
+        return " ".join(self.out.split())
+
+    @property
+    def data(self) -> Any:
+        """The output of --json."""
+        return json.loads(self.out)
+
+
+class Cli:
+    """`conformance` in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *words: object) -> CommandOutput:
+        self.capsys.readouterr()
+        code = main([str(word) for word in words])
+        return CommandOutput(code, *self.capsys.readouterr())
+
+
+class Command(Cli):
+    """The same, on the few cases."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(capsys)
+        self.folder, self.cases, self.out = folder, write_cases(folder), folder / "out"
+
+    @property
+    def plan(self) -> Plan:
+        return plan_once(suite_of_cases(None, self.cases))
+
+    def run(self, backend: str, *words: object, out: Path | None = None) -> CommandOutput:
+        """`conformance run`, in this process, on the few cases; calls are drawn only if `--hunt` asks for them."""
+        if "--hunt" not in words:
+            words = ("--hunt", "0", *words)
+        if not {"--isolation", "reference"} & {backend, *map(str, words)} and not backend.startswith("broken:"):
+            words = ("--isolation", "none", *words)
+        if "--resume" not in words:
+            words = ("--out", out or self.out, *words)
+        return self("run", backend, "--cases", self.cases, *words)
+
+
+def spare_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs take the planted backends for caught, without calling them in processes of their own."""
+    monkeypatch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+
+
+def mini(name: str) -> str:
+    """A backend of miniatures.py as the command line names it."""
+    return f"tests.miniatures:{name}"
+
+
+# ── finished runs ─────────────────────────────────────────────────────────────────────────────────
+class Right(FunctionAdapter):
+    """Refuses what NumPy refuses, and a literal 0 beside a -1; copies nothing."""
+
+    name, version = "right", "1"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        if 0 in shape:
+            raise ValueError("shape has a 0")
+        return src.reshape(shape)
+
+
+class Wrong(Right):
+    """Turns everything into one dimension."""
+
+    name = "wrong"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return src.reshape(-1)
+
+
+def finish_run(
+    plan: Plan,
+    adapter: FunctionAdapter,
+    folder: Path,
+    change: Callable[[list[Result]], list[Result]] = list,
+    **header: Mapping[str, Any] | list[Any] | str,
+) -> FinishedRun:
+    """A run with its results and all its reports; `header`: what stands there instead."""
+    pinned = header_of(
+        plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my.py:It"
+    ) | {"isolation": "worker"}
+    writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
+    for result in change(list(run(plan.rows, adapter))):
+        writer.row(result)
+    writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
+    evidence = read(folder / "results.jsonl")
+    conclusion = conclude_evidence(plan, evidence)
+    report.write(folder, plan, evidence, conclusion)
+    return FinishedRun(plan, evidence, conclusion)
+
+
+_DOCUMENTS = {
+    "static-2022": "static-oneapi",
+    "static-2021": "static-graph-v0.9",
+    "static-2020": "static-spec-v0.9",
+    "dynamic-2021": "dynamic-spec-v0.9",
+    "reshape-2020": "reshape-spec-v0.7",
+}
+_OLD = re.compile("|".join(_DOCUMENTS))
+_BACKENDS = {"numpy": "reference", "numpy-raw": "numpy"}
+
+
+def published() -> Iterator[tuple[Path, Evidence]]:
+    """Yield each folder of `reports/` that holds evidence, and that evidence under today's names."""
+    for folder in sorted(REPORTS.glob("*/")):
+        if (path := find_published_results(folder)) is not None:
+            yield folder, translate(read(path))
+
+
+def translate(evidence: Evidence) -> Evidence:
+    """Return evidence under today's names; what was written under them stays as it is."""
+    if not _OLD.search(" ".join(evidence.header["suite"]["documents"])):
+        return evidence
+    header = _translate_texts(evidence.header)
+    backend = header["backend"]
+    header["backend"] = {**backend, **{key: _BACKENDS.get(backend[key], backend[key]) for key in ("name", "adapter")}}
+    results = tuple(
+        each._replace(
+            verdicts=_translate_texts(each.verdicts),
+            case=_translate_texts(each.case),
+            detail=_translate_texts(each.detail),
+        )
+        for each in evidence.results
+    )
+    return replace(evidence, header=header, results=results, footer=_translate_texts(evidence.footer))
+
+
+def _translate_texts(value: Any) -> Any:
+    """Replace old document ids in all texts of a JSON value, and in its keys."""
+    text = json.dumps(value)
+    return json.loads(_OLD.sub(lambda found: _DOCUMENTS[found[0]], text)) if _OLD.search(text) else value
+
+
+# ── evidence that somebody changed and signed again ───────────────────────────────────────────────
+Records = list[dict[str, Any]]
+
+
+def rewrite(path: Path, change: Callable[[Records], object]) -> None:
+    """Change the records of a results file, and make every digest right again."""
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    change(records)
+    path.write_bytes(sign_records(records))
+
+
+def sign_records(records: Records) -> bytes:
+    """Records as a results file whose footer is true of them."""
+    header, *rows = [_line(record) for record in records[:-1]]
+    footer = dict(records[-1])
+    if isinstance(footer.get("rows"), int):
+        footer |= {"rows": len(rows)}
+    footer |= {"digest": hashlib.sha256(b"".join(rows)).hexdigest(), "header": hashlib.sha256(header).hexdigest()}
+    footer.pop("seal", None)
+    footer["seal"] = seal_of(footer)
+    return b"".join([header, *rows, _line(footer)])
+
+
+def _line(record: Any) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def flatter(records: Records) -> None:
+    """Call every verdict a pass."""
+    for record in records[1:-1]:
+        record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
+        record.pop("diagnosis", None)
+        record.pop("detail", None)
+    recount(records)
+
+
+def recount(records: Records) -> None:
+    """Make the counts in the footer those of the rows."""
+    said = dict.fromkeys(records[-1]["verdicts"], 0)
+    for record in records[1:-1]:
+        for verdict in record["verdicts"].values():
+            said[verdict] += 1
+    records[-1]["verdicts"] = said
+
+
+HOSTILE: Sequence[Any] = (None, True, -1, 1e308, 10**30, "x", "\n::error::x", [], {}, ["x"], {"x": []}, [[1]])
+
+
+def mutations(record: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Places in a record and what may be put there instead; `extra` is a key that no record has."""
+    if isinstance(record, dict):
+        yield (*path, "extra"), "x"
+    if path:
+        for value in HOSTILE:
+            yield path, value
+    if isinstance(record, dict | list):
+        for key in record if isinstance(record, dict) else range(len(record)):
+            yield from mutations(record[key], (*path, key))
+
+
+def put(record: Any, path: tuple[Any, ...], value: Any) -> None:
+    """Put a value at a place in a record."""
+    *outer, last = path
+    for key in outer:
+        record = record[key]
+    record[last] = value
