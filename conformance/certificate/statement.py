@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..draw.challenge import NONCE
-from ..evidence.json_forms import CLAIMS, SHA256, MapOf, OneOf, decode, is_time, misfit
 from ..evidence.results import Evidence, Refused
 from ..evidence.subject import digest_of_subject
 from ..model import WAIVED, Claims
+from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import CONFORMS
 from ..system.files import read_bytes, replace_bytes, sha256_of
+from ..system.json_forms import SHA256, MapOf, OrNull, decode, first_mismatch, is_time
 from ..verdict.standing import count_tests
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ _MOST_SUBJECTS = 6
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = {"sha256": SHA256}
 _FILE = {"name": _NAME, "digest": _DIGEST}
-_BACKEND = {"name": _NAME, "version": _NAME, "adapter": OneOf((SHA256, type(None)))}
+_BACKEND = {"name": _NAME, "version": _NAME, "adapter": OrNull(SHA256)}
 COMMITMENT_FORM = {
-    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "claims": CLAIMS,
+    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "claims": CLAIMS_FORM,
     "files": MapOf(SHA256),
 }  # fmt: skip
 CHALLENGE_FORM = {
@@ -68,9 +69,9 @@ CHALLENGE_FORM = {
     "expires": _is_time,
 }  # fmt: skip
 _OWN_FORM = {
-    "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OneOf((_NAME, type(None))),
+    "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OrNull(_NAME),
     "operations": [str], "leavesOut": [str], "started": _is_time, "validUntil": _is_time, "version": _NAME,
-    "environment": str, "notNamed": [str], "summary": [str], "challenge": OneOf((SHA256, type(None))),
+    "environment": str, "notNamed": [str], "summary": [str], "challenge": OrNull(SHA256),
 }  # fmt: skip
 STATEMENT_FORM = {
     "_type": frozenset((_STATEMENT_TYPE,)), "subject": [_FILE], "predicateType": frozenset((_TEST_RESULT,)),
@@ -84,7 +85,7 @@ AUDIT_FORM = {
     "predicate": {
         "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": _is_timestamp, "properties": [str],
         EXTENSION: {
-            "level": frozenset(("re-run", "re-run in part")), "by": OneOf((_NAME, type(None))), "validUntil": _is_time,
+            "level": frozenset(("re-run", "re-run in part")), "by": OrNull(_NAME), "validUntil": _is_time,
             "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
         },
     },
@@ -117,7 +118,7 @@ def read_record(path: Path, form: Any) -> RecordFile:
         record = decode(content.decode(), twice=False)
     except ValueError as error:  # also of bytes that are no UTF-8
         raise Refused(f"{path}: is no JSON of ours: {error}") from None
-    if wrong := misfit(record, form):
+    if wrong := first_mismatch(record, form):
         raise Refused(f"{path}: {wrong.where or 'it'} {wrong.what}")
     return RecordFile(path, content, record)
 
@@ -174,7 +175,7 @@ def statement_of(
 ) -> dict[str, Any]:
     """Make the statement on a run. `results` and `challenge` are the digests of these files."""
     header = evidence.header
-    claims, started = Claims.of(header["claims"]), time_of(header["started"])
+    claims, started = Claims.from_json(header["claims"]), time_of(header["started"])
     tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
     for standing in conclusion.standings:
         if standing.word != "not claimed":

@@ -350,7 +350,7 @@ def read_claims(path: Path) -> Claims:
     """Read the claims in a file."""
     content, problems = read_file(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    return Claims.of(content)
+    return Claims.from_json(content)
 
 
 def _folder(args: argparse.Namespace, name: str) -> Path:

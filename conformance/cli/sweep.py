@@ -23,7 +23,7 @@ from ..run.contain import quiet_backend
 from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, ways_of
 from ..sweep.context import Lost, close_backend, identify
 from ..sweep.run_block import run_block
-from ..sweep.sweep_file import FILE, Results, Writer, clear, header_of, salvage
+from ..sweep.sweep_file import FILE, Results, SweepWriter, clear, header_of, salvage
 from ..sweep.tabulate import KINDS
 from ..sweep.tally import EMPTY, Tally, add
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
@@ -117,7 +117,7 @@ def _sweep(args: argparse.Namespace, order: SweepRequest, spec: Spec) -> Results
     due = (block.calls * len(order.ways) for block in _blocks(args, order))
     done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
     _announce(args, order)
-    writer = Writer(path.parent, header, done)
+    writer = SweepWriter(path.parent, header, done)
     began = time.perf_counter()
     try:
         notes = _run_rest(args, order, who, writer)
@@ -130,7 +130,7 @@ def _sweep(args: argparse.Namespace, order: SweepRequest, spec: Spec) -> Results
     return writer.close(time.perf_counter() - began, canaries)
 
 
-def _run_rest(args: argparse.Namespace, order: SweepRequest, who: Any, writer: Writer) -> list[str]:
+def _run_rest(args: argparse.Namespace, order: SweepRequest, who: Any, writer: SweepWriter) -> list[str]:
     """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
     rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", _size(args, order))
@@ -138,7 +138,7 @@ def _run_rest(args: argparse.Namespace, order: SweepRequest, who: Any, writer: W
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(order.ways):
                 raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(order.ways):,}")
-            writer.write(tally)
+            writer.write_block(tally)
             progress.at(writer.total.calls)
     return notes
 

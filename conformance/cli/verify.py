@@ -153,7 +153,7 @@ def _verify(args: argparse.Namespace, plan: Plan, document: str | None, report: 
 def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator[str]:
     """Describe the demands of --require and --claims that the evidence does not meet."""
     if args.claims is not None:
-        claims = Claims.of(evidence.header["claims"])
+        claims = Claims.from_json(evidence.header["claims"])
         if (pinned := read_claims(args.claims)) != claims:
             yield f"--claims {args.claims}: {describe_difference(pinned, claims)}"
     if names := check_requirements(args.require, plan):

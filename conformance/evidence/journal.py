@@ -11,12 +11,17 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .. import __version__
+from ..model import Claims, Identity, Spec
+from ..model.backends import CLAIMS_FORM
 from ..system.files import create, open_regular
+from ..system.json_forms import SHA256, Form, MapOf, decode, first_mismatch, is_time
 from ..system.text import quote_json
-from .json_forms import Form, decode, misfit
+from .machine import environment
 
 PART = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
@@ -63,6 +68,41 @@ class Format:
     """The key of the footer's own digest."""
 
 
+def make_header(
+    format_: Format, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str, **facts: Any
+) -> dict[str, Any]:
+    """Make a header, with `facts` that only this kind of work has. `digest` is that of the suite.
+
+    No other record holds the time at which the work began.
+    """
+    documents = {document.id: document.sha256 for document in spec.documents.values()}
+    return {
+        "record": "header",
+        "format": format_.name,
+        "suite": {"version": __version__, "digest": digest, "documents": documents},
+        "backend": {
+            "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
+        },
+        "claims": claims.to_json(),
+        **facts,
+        "environment": environment(),
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }  # fmt: skip
+
+
+BACKEND_FORM = {"name": str, "version": str, "adapter": str, "detail": MapOf(str)}
+HEADER_FORM: Mapping[str, Form] = {
+    "record": frozenset(("header",)),
+    "format": str,
+    "suite": {"version": str, "digest": SHA256, "documents": MapOf(SHA256)},
+    "backend": BACKEND_FORM,
+    "claims": CLAIMS_FORM,
+    "environment": MapOf(str),
+    "started": is_time,
+}
+"""The form of what `make_header` writes, without the facts."""
+
+
 encode = json.JSONEncoder(separators=(",", ":")).encode
 """One encoder for all records: `json.dumps` makes one for each."""
 
@@ -86,18 +126,18 @@ def seal_of(footer: Mapping[str, Any], seal: str = "seal") -> str:
 
 
 class Journal:
-    """Writes a file under a temporary name; `close` gives it its name. Without a path it writes into memory.
+    """Writes a file under a temporary name; `give_name` gives it its name. Without a path it writes into memory.
 
     `earlier` are the records of an unfinished file that this one replaces; an interruption before they are all written
     leaves that file as it is.
     """
 
     def __init__(
-        self, path: Path | None, format_: Format, header: Mapping[str, Any], earlier: Iterable[str] = ()
+        self, path: Path | None, format_: Format, header: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]] = ()
     ) -> None:
         self._path, self._format = path, format_
         self._whole, self._records = hashlib.sha256(), hashlib.sha256()
-        self._size = 0
+        self._size = self._number = self.resumed = 0
         earlier = list(earlier)
         beside = bool(earlier) and sys.platform != "win32"  # an open file cannot be renamed there
         self._stream: BinaryIO
@@ -106,7 +146,7 @@ class Journal:
         else:
             self._stream = create(new_of(path) if beside else part_of(path), _BUFFER)
         try:
-            self.header_digest = hashlib.sha256(self._append(encode(header))).hexdigest()
+            self._header_digest = hashlib.sha256(self._append(header)).hexdigest()
             for record in earlier:
                 self.write(record)
             if path is not None and beside:
@@ -116,28 +156,29 @@ class Journal:
             self._stream.close()
             raise
 
-    @property
-    def digest(self) -> str:
-        """The digest of the records so far."""
-        return self._records.hexdigest()
-
-    def write(self, record: str) -> None:
-        """Write a record, which is given as JSON."""
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Write a record between header and footer."""
         self._records.update(self._append(record))
+        self._number += 1
+        self.resumed += record.get("resumed", False)
 
     def flush(self) -> None:
         """Hand what was written to the system, so that a killed process does not lose it."""
         with self._naming_the_file():
             self._stream.flush()
 
-    def end(self, footer: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the footer, and return it with its seal."""
-        sealed = {**footer, self._format.seal: seal_of(footer, self._format.seal)}
-        self._append(encode(sealed))
-        return sealed
+    def write_footer(self, sums: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the footer, and return it: the number of records, sums over them, digests, further facts, the seal."""
+        footer = {
+            "record": "footer", f"{self._format.record}s": self._number, **sums,
+            "digest": self._records.hexdigest(), "header": self._header_digest, **facts,
+        }  # fmt: skip
+        footer[self._format.seal] = seal_of(footer, self._format.seal)
+        self._append(footer)
+        return footer
 
-    def _append(self, text: str) -> bytes:
-        line = f"{text}\n".encode()
+    def _append(self, record: Mapping[str, Any]) -> bytes:
+        line = f"{encode(record)}\n".encode()
         self._whole.update(line)
         self._size += len(line)
         with self._naming_the_file():
@@ -164,7 +205,7 @@ class Journal:
         self._refuse_changes(hashlib.sha256(content).digest())
         return content
 
-    def close(self) -> None:
+    def give_name(self) -> None:
         """Give the file its name; Tampered if what bears the name is not what was written."""
         self.flush()
         if self._path is not None:
@@ -282,7 +323,7 @@ class Reader:
 
     def _check_form(self, record: Mapping[str, Any], number: int) -> None:
         kind = record["record"]
-        if wrong := misfit(record, self._format.forms[kind]):
+        if wrong := first_mismatch(record, self._format.forms[kind]):
             where = f"{wrong.where} in the {kind}" if wrong.where else f"the {kind}"
             raise Refused(f"{self._path}:{number}: {where} {wrong.what}; the file is damaged")
 
@@ -301,9 +342,9 @@ class Reader:
 
 
 def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the whole records of interrupted work, with their lines' numbers; `path` is the name of a whole file.
+    """Yield the whole records of interrupted work, marked as resumed, with their lines' numbers.
 
-    Refused if they are not of the work that `header` begins.
+    `path` is the name that a whole file has. Refused if they are not of the work that `header` begins.
     """
     part, work = part_of(path), format_.work
     check_can_resume(path, work)
@@ -317,11 +358,12 @@ def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[
             if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
                 what, was, now = find_difference(key, reader.header.get(key), wanted.get(key))
                 raise Refused(f"{part}: {what} was {was} and is {now}; begin a new {work}")
-        yield from reader.salvage_records()
+        for number, record in reader.salvage_records():
+            yield number, {**record, "resumed": True}
 
 
 def check_can_resume(path: Path, work: str) -> None:
-    """Refuse to resume work whose file is whole already."""
+    """Refuse to resume work that has ended."""
     if path.exists() and not part_of(path).exists():
         raise Refused(f"{path}: the {work} ended; there is nothing to resume")
 

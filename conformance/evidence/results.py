@@ -4,40 +4,45 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import __version__
 from ..adapter import digest_of_adapter
-from ..model import IDLE, VERDICTS, Claims, Differing, Identity, Outcome, Result, Suite
+from ..draw.challenge import NONCE
+from ..model import VERDICTS, Claims, Identity, Result, Suite
+from ..model.results import RESULT_FORM
 from ..plan.rows import drawn_number
 from ..system.files import read_bytes
+from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull, is_date, is_time, with_tuples
 from ..system.terminal import count_noun
 from . import journal
-from .journal import Format, Journal, OtherFormat, Reader, Refused, Tampered, encode, part_of, seal_of
-from .json_forms import FOOTER, HEADER, ROW
-from .machine import environment
+from .journal import (
+    BACKEND_FORM,
+    HEADER_FORM,
+    Format,
+    Journal,
+    OtherFormat,
+    Reader,
+    Refused,
+    Tampered,
+    make_header,
+    part_of,
+    seal_of,
+)
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
-    "FORMAT", "MOST", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
+    "FORMAT", "MAX_BYTES", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
     "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read",
-    "read_content", "result_of", "row_record", "salvage", "seal_of", "unpack",
+    "read_content", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
-FORMAT = Format(
-    "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
-    "row", {"header": HEADER, "row": ROW, "footer": FOOTER},
-)  # fmt: skip
-_IDLE_RECORDS = [{"kind": "none"}]
-"""The outcomes of a row that was not called, as every record of a part of a run has them."""
-_NONE = {"calls": 0, "failures": 0}
 PACKED, PACKED_BEFORE = ".xz", ".gz"
 """The ends of the names of packed evidence: as it is written, and as it was written before, which is still read."""
-MOST = 1 << 28
+MAX_BYTES = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
 
 
@@ -67,18 +72,28 @@ class Target:
     shard: str | None = None
     """`2/3`: the second of three parts of the rows."""
     lf: str | None = None
-    """The folder given with --lf, whose failed rows alone are run; it makes a run incomplete."""
+    """The folder given with --lf: only the rows that failed there are run, which makes a run incomplete."""
 
     @property
     def filter(self) -> str:
         """The options that chose single rows, as they were given: `-k 'infer'`, `--lf FOLDER`, both or nothing."""
         return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--lf {self.lf}"] * bool(self.lf))
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the record in a header."""
+        return {name: value for name, value in vars(self).items() if name != "lf" or value is not None}
+
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Target:
-        """Make a target from its record in a header."""
-        fields: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
-        return cls(**fields)
+    def from_json(cls, record: Mapping[str, Any]) -> Target:
+        """Make a target from a record of TARGET_FORM."""
+        return cls(**with_tuples(record))
+
+
+_SHARD = re.compile(r"[1-9][0-9]{0,4}/[1-9][0-9]{0,4}")
+TARGET_FORM = {
+    "operations": [str], "documents": [str], "types": [str], "select": OrNull(str), "large": bool, "require": [str],
+    "shard": OrNull(_SHARD), "lf?": str,
+}  # fmt: skip
 
 
 class DrawnCounts(NamedTuple):
@@ -92,57 +107,48 @@ def header_of(
     suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str,
     folders: Mapping[str, Path | None] | None = None, digest: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """Make the header of a run: suite, backend, claims, target, environment and time, which stands nowhere else.
+    """Make the header of a run.
 
     `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row. `digest`: False
     if nobody will read the digest of the adapter, which takes a while.
     """
-    paths = {name: str(path) for name, path in (folders or {}).items() if path is not None}
-    header: dict[str, Any] = {
-        "record": "header",
-        "format": FORMAT.name,
-        "suite": {
-            "version": __version__,
-            "digest": suite.digest,
-            "documents": {document.id: document.sha256 for document in suite.spec.documents.values()},
-        },
-        "backend": {
-            "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
-            "digest": digest_of_adapter(backend) if digest else None,
-        },
-        "claims": claims._asdict(),
-        "target": {
-            "operations": target.operations, "documents": target.documents, "types": target.types,
-            "select": target.select, "large": target.large, "require": target.require, "shard": target.shard,
-        },
-        "environment": environment(),
-        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }  # fmt: skip
-    if target.lf is not None:
-        header["target"]["lf"] = target.lf
-    return {**header, "folders": paths} if paths else header
+    header = make_header(FORMAT, suite.spec, suite.digest, identity, claims, backend, target=target.to_json())
+    header["backend"]["digest"] = digest_of_adapter(backend) if digest else None
+    if paths := {name: str(path) for name, path in (folders or {}).items() if path is not None}:
+        header["folders"] = paths
+    return header
 
 
-class Writer:
-    """Writes a results file under a temporary name; `close` adds the footer and gives the file its name.
+_WAIVER_FORM = {
+    "number": COUNT, "place": str, "reason": str, "link": str, "owner": str, "expires": is_date,
+    "case?": str, "rule?": str, "row?": str, "breaks?": str, "backend?": str, "versions?": str,
+}  # fmt: skip
+_HEADER_FORM = {
+    **HEADER_FORM,
+    "backend": {**BACKEND_FORM, "digest": OrNull(str)},
+    "target": TARGET_FORM,
+    "by?": str,
+    "isolation?": frozenset(("worker", "case", "none")),
+    "waivers?": [_WAIVER_FORM],
+    "folders?": MapOf(str),
+    "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},
+    "shards?": [{"shard": _SHARD, "started": is_time}],
+    "drawn?": {"seed": COUNT, "calls": COUNT},
+    "nonce?": NONCE,
+}
 
-    `close` returns what this writer wrote. It raises Tampered if the file holds anything else. Without a path it writes
-    into memory.
-    """
+
+class Writer(Journal):
+    """Writes a results file; `close` adds the footer and gives the file its name."""
 
     def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
-        self._path = path
-        self._journal = Journal(path, FORMAT, header)
-        self._rows, self._resumed = 0, 0
+        super().__init__(path, FORMAT, header)
         self._counts: Counter[str] = Counter()
         self._milliseconds: dict[str, int] = {}
-        """The time of each row that took any; it stands in the footer, so that equal runs write equal rows."""
 
     def row(self, result: Result) -> None:
         """Write the result of a row."""
-        self._journal.write(encode(row_record(result)))
-        self._rows += 1
-        self._resumed += result.resumed
+        self.write(result.to_json())
         self._counts.update(result.verdicts.values())
         if result.milliseconds:
             self._milliseconds[result.row] = result.milliseconds
@@ -151,74 +157,42 @@ class Writer:
         self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
         drawn: DrawnCounts | None = None, subject: Subject = NO_SUBJECT,
     ) -> Evidence:  # fmt: skip
-        """Write the footer, give the file its name, and return its content.
+        """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote.
 
         `canaries`: failures by planted backend. `subject`: the files under test.
         """
-        footer: dict[str, Any] = {
-            "record": "footer",
-            "rows": self._rows,
-            "verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS},
-            "digest": self._journal.digest,
-            "header": self._journal.header_digest,
-            "notes": notes,
-            "canaries": dict(canaries or {}),
-            "seconds": round(seconds, 3),
-        }
-        if self._milliseconds:
-            footer["milliseconds"] = self._milliseconds
-        if self._resumed:
-            footer["resumed"] = self._resumed
-        if drawn is not None:
-            footer["drawn"] = drawn._asdict()
-        if subject.files:
-            footer["subject"] = dict(subject.files)
-        if subject.unnamed_code:
-            footer["unnamed_code"] = True
-        self._journal.end(footer)
-        content = self._journal.read_back()
-        self._journal.close()
+        facts = {"notes": notes, "canaries": dict(canaries or {}), "seconds": round(seconds, 3)}
+        optional = {
+            "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn._asdict(),
+            "subject": dict(subject.files), "unnamed_code": subject.unnamed_code,
+        }  # fmt: skip
+        facts |= {name: value for name, value in optional.items() if value}
+        self.write_footer({"verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS}}, facts)
+        content = self.read_back()
+        self.give_name()
         return parse(content, self._path or Path("evidence"))
 
-    def leave(self) -> None:
-        """Close the file as it is, under its temporary name, to be resumed."""
-        self._journal.leave()
 
-
-def row_record(result: Result) -> dict[str, Any]:
-    """Make the record of a result."""
-    record: dict[str, Any] = {"record": "row", "row": result.row}
-    if any(result.content):
-        record["content"] = result.content
-    record["verdicts"], record["outcomes"] = dict(result.verdicts), list(map(_outcome_record, result.outcomes))
-    if len(result.outcomes) > 1 or result.step:
-        record["step"] = result.step + 1
-    if result.diagnosis is not None:
-        record["diagnosis"], record["detail"] = result.diagnosis, result.detail
-    if result.differing is not None:
-        record["differing"] = result.differing._asdict()
-    if result.waiver is not None:
-        record["waiver"] = result.waiver
-    if result.resumed:
-        record["resumed"] = True
-    if result.case is not None:
-        record["case"] = result.case
-    return record
-
-
-def _outcome_record(outcome: Outcome) -> dict[str, Any]:
-    record: dict[str, Any] = {"kind": outcome.kind}
-    if outcome.kind == "tensor":
-        record["type"], record["dims"] = outcome.type, outcome.dims
-    if outcome.stage is not None:
-        record["stage"] = outcome.stage
-    if outcome.message is not None:
-        record["message"] = outcome.message
-    if outcome.faults:
-        record["faults"] = outcome.faults
-    if outcome.shares:
-        record["shares"] = True
-    return record
+_FOOTER_FORM = {
+    "record": frozenset(("footer",)),
+    "rows": COUNT,
+    "verdicts": MapOf(COUNT),
+    "digest": str,
+    "header": str,
+    "notes": [str],
+    "canaries": MapOf(COUNT),
+    "seconds": Number(0, 1e9),
+    "milliseconds?": MapOf(COUNT),
+    "resumed?": COUNT,
+    "drawn?": {"calls": COUNT, "failures": COUNT},
+    "subject?": MapOf(SHA256),
+    "unnamed_code?": bool,
+    "seal": str,
+}
+FORMAT = Format(
+    "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
+    "row", {"header": _HEADER_FORM, "row": RESULT_FORM, "footer": _FOOTER_FORM},
+)  # fmt: skip
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
@@ -232,14 +206,14 @@ def read(path: Path) -> Evidence:
 def read_content(path: Path) -> bytes:
     """Read the bytes of a file, unpacked if its name ends in .xz or .gz; Refused if they cannot be read."""
     try:
-        data = read_bytes(path, MOST)
+        data = read_bytes(path, MAX_BYTES)
         return unpack(data, path) if is_packed(path) else data
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def is_packed(path: Path) -> bool:
-    """True if the name of a file says that its evidence is packed, as it is beside published pages."""
+    """Ask whether the name of a file says that it is packed, as evidence beside published pages is."""
     return path.suffix in (PACKED, PACKED_BEFORE)
 
 
@@ -252,11 +226,11 @@ def unpack(data: bytes, path: Path) -> bytes:
     packed = io.BytesIO(data)
     try:
         with gzip.GzipFile(fileobj=packed) if path.suffix == PACKED_BEFORE else lzma.LZMAFile(packed) as stream:
-            whole: bytes = stream.read(MOST + 1)
+            whole: bytes = stream.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise Refused(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
-    if len(whole) > MOST:
-        raise Refused(f"{path}: unpacks to more than {MOST:,} bytes, which no run writes")
+    if len(whole) > MAX_BYTES:
+        raise Refused(f"{path}: unpacks to more than {MAX_BYTES:,} bytes, which no run writes")
     return whole
 
 
@@ -278,56 +252,28 @@ def parse(data: bytes, path: Path) -> Evidence:
     results = tuple([result._replace(milliseconds=times.get(result.row, 0)) for result in results])
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise Refused(f"{path}: the footer does not count the resumed rows; the file was changed")
-    if sum(drawn_number(result.row) is not None for result in results) > reader.footer.get("drawn", _NONE)["failures"]:
+    drawn = sum(drawn_number(result.row) is not None for result in results)
+    if drawn > reader.footer.get("drawn", {"failures": 0})["failures"]:
         raise Refused(f"{path}: the footer does not count the drawn rows; the file was changed")
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 
 
 def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:
-    """Read the whole rows of an interrupted run, marked as resumed; `path` is the name that a whole file has.
-
-    Refused if they are not of the run that `header` begins.
-    """
-    records = journal.salvage(path, FORMAT, header)
-    return [result._replace(resumed=True) for result in _results(part_of(path), records)]
+    """Read the whole rows of an interrupted run, as `journal.salvage` does."""
+    return list(_results(part_of(path), journal.salvage(path, FORMAT, header)))
 
 
 def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Result, ...]:
-    """Make the results of records; Refused if a row stands twice."""
+    """Make the results of records; Refused if a row occurs twice."""
     results: dict[str, Result] = {}
     for number, record in records:
         if record["row"] in results:
-            raise Refused(f"{path}:{number}: the row {record['row']} stands twice")
+            raise Refused(f"{path}:{number}: the row {record['row']} occurs twice")
         step, outcomes = record.get("step", 1), len(record["outcomes"])
         if step < 1 or (step > outcomes and outcomes != 1):  # of generated steps, only the deciding one is kept
             raise Refused(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
-        results[record["row"]] = result_of(record)
+        results[record["row"]] = Result.from_json(record)
     return tuple(results.values())
-
-
-def result_of(record: Mapping[str, Any]) -> Result:
-    """Make the result of a record that has the right form."""
-    return Result(
-        record["row"], record["verdicts"], _outcomes(record["outcomes"]), record.get("step", 1) - 1,
-        record.get("diagnosis"), record.get("detail"), tuple(record.get("content", ())), record.get("waiver"),
-        record.get("resumed", False), record.get("case"), _differing(record.get("differing")),
-    )  # fmt: skip
-
-
-def _differing(record: Mapping[str, Any] | None) -> Differing | None:
-    return None if record is None else Differing(record["number"], tuple(record["places"]), tuple(record["got"]))
-
-
-def _outcomes(records: list[Mapping[str, Any]]) -> tuple[Outcome, ...]:
-    return IDLE if records == _IDLE_RECORDS else tuple(map(_outcome, records))
-
-
-def _outcome(record: Mapping[str, Any]) -> Outcome:
-    dims = record.get("dims")
-    return Outcome(
-        record["kind"], record.get("type"), None if dims is None else tuple(dims), None, record.get("stage"),
-        record.get("message"), tuple(record.get("faults", ())), record.get("shares", False),
-    )  # fmt: skip
 
 
 def miscounts(evidence: Evidence) -> Iterator[str]:

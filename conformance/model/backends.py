@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from ..system.json_forms import with_tuples
 from .graphs import Array, Graph, Tensor
 
 
@@ -46,11 +47,13 @@ class Claims(NamedTuple):
     answers_special_zero: bool = False
     """True if the adapter answers special_zero itself, because the library has no such flag."""
 
-    @staticmethod
-    def of(record: Mapping[str, Any]) -> Claims:
-        """Make claims from a header of evidence or a file of claims."""
-        operations, leaves_out = (tuple(record.get(key, ())) for key in ("operations", "leaves_out"))
-        return Claims(operations, leaves_out, record.get("answers_special_zero", False))
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Claims:
+        """Make claims from a record of CLAIMS_FORM, or from a file of claims."""
+        return cls(**with_tuples(record))
 
     def offers(self, operation: str) -> bool:
         """True if the operation is claimed."""
@@ -67,6 +70,9 @@ class Claims(NamedTuple):
     def left_out(self, facets: Iterable[str]) -> frozenset[str]:
         """Return those of some facets that are left out."""
         return frozenset(facet for facet in facets if self.leaves(facet))
+
+
+CLAIMS_FORM = {"operations": [str], "leaves_out": [str], "answers_special_zero": bool}
 
 
 class Rejected(Exception):

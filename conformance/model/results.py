@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
-from .verdicts import Verdict
+from ..system.json_forms import COUNT, MapOf, OrNull, with_tuples
+from .verdicts import VERDICTS, Verdict
 
 OutcomeKind = Literal["tensor", "rejected", "unsupported", "crash", "timeout", "error", "none"]
 """`none`: no answer was recorded at all, because the row did not run."""
@@ -26,6 +28,22 @@ class Outcome(NamedTuple):
     """What the call did beside answering: `src changed`, `wrote outside src`, `answer changed later`."""
     shares: bool = False
     """True if the answer lies in src's memory: recorded, never graded."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that are not the default ones, without the elements."""
+        fields = self._replace(data=None)._asdict().items()
+        return {name: value for name, value in fields if value != self._field_defaults.get(name)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Outcome:
+        """Make an outcome from a record of OUTCOME_FORM."""
+        return cls(**with_tuples(record))
+
+
+OUTCOME_FORM = {
+    "kind": frozenset(get_args(OutcomeKind)), "type?": str, "dims?": [int], "stage?": str, "message?": str,
+    "faults?": [str], "shares?": bool,
+}  # fmt: skip
 
 
 class Differing(NamedTuple):
@@ -52,7 +70,8 @@ class Result(NamedTuple):
     detail: str | None = None
     """The same in a sentence, with the first differing element if there is one."""
     content: tuple[str | None, ...] = ()
-    """By step, the digest of what a tensor held; None for another outcome. Empty if no step answered a tensor."""
+    """By step, the first 8 bytes of the SHA-256 of a tensor's elements in row-major order; None for another outcome.
+    Empty if no step answered a tensor."""
     waiver: int | None = None
     """The number of the waiver that changed a verdict of this row."""
     resumed: bool = False
@@ -73,6 +92,51 @@ class Result(NamedTuple):
         """The outcome of a step; of generated steps there is the deciding one alone."""
         return self.outcomes[step if len(self.outcomes) > 1 else 0]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the record in results.jsonl, without the milliseconds, so that equal runs write equal rows."""
+        record: dict[str, Any] = {"record": "row", "row": self.row}
+        if any(self.content):
+            record["content"] = self.content
+        record |= {"verdicts": dict(self.verdicts), "outcomes": [outcome.to_json() for outcome in self.outcomes]}
+        if len(self.outcomes) > 1 or self.step:
+            record["step"] = self.step + 1
+        if self.diagnosis is not None:
+            record |= {"diagnosis": self.diagnosis, "detail": self.detail}
+        if self.differing is not None:
+            record["differing"] = self.differing._asdict()
+        if self.waiver is not None:
+            record["waiver"] = self.waiver
+        if self.resumed:
+            record["resumed"] = True
+        if self.case is not None:
+            record["case"] = self.case
+        return record
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Result:
+        """Make a result from a record of RESULT_FORM."""
+        fields = with_tuples(record)
+        del fields["record"]
+        fields["outcomes"] = tuple(map(Outcome.from_json, record["outcomes"]))
+        fields["step"] = record.get("step", 1) - 1
+        if "differing" in record:
+            fields["differing"] = Differing(**with_tuples(record["differing"]))
+        return cls(**fields)
+
+
+RESULT_FORM = {
+    "record": frozenset(("row",)),
+    "row": str,
+    "content?": [OrNull(re.compile("[0-9a-f]{16}"))],
+    "verdicts": MapOf(frozenset(VERDICTS)),
+    "outcomes": [OUTCOME_FORM],
+    "step?": COUNT,
+    "diagnosis?": str,
+    "detail?": OrNull(str),
+    "differing?": {"number": COUNT, "places": [COUNT], "got": [re.compile("[0-9a-f]{2,16}")]},
+    "waiver?": COUNT,
+    "resumed?": bool,
+    "case?": str,
+}
 IDLE = (Outcome("none"),)
 """The outcomes of a row that was not called."""

@@ -39,7 +39,6 @@ import pytest
 from ..adapter import CannotStart, digest_of_adapter
 from ..cli.arguments import Usage, locate
 from ..evidence.folder import clear
-from ..evidence.results import result_of
 from ..isolate.backend import open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, layers
@@ -235,7 +234,7 @@ class ConformanceSession:
             raise pytest.UsageError(
                 f"{worker} runs {pin}, and this process {self.pin}: give all workers of pytest-xdist the same"
             )
-        result = result_of(fields)._replace(**extras)
+        result = Result.from_json(fields)._replace(**extras)
         row = self.rows[result.row]
         self.conclusion.record(result)
         if report.failed and isinstance(report.longrepr, str):  # from a worker of xdist, which sends text only

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from ..evidence.results import row_record
 from ..model import BAD, RIGHT, WAIVED, Result, Verdict
 from ..plan.rows import Row
 from ..system.terminal import plain
@@ -95,7 +94,7 @@ class CaseRow(pytest.Item):
         """Attach the result to a report of the call, in a form that every process can read."""
         if (result := self.result) is not None:
             extras = {"detail": result.detail, "milliseconds": result.milliseconds}  # not always in the record
-            vars(report)["conformance"] = (row_record(result), self.conformance.pin, extras)
+            vars(report)["conformance"] = (result.to_json(), self.conformance.pin, extras)
         report.sections = [(plain(name), safe(text)) for name, text in report.sections]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..evidence.journal import encode
-from ..evidence.results import Evidence, Refused, row_record, unpack
+from ..evidence.results import Evidence, Refused, unpack
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -22,7 +22,7 @@ def dump_evidence(evidence: Evidence) -> str:
     """Return the content of results.jsonl, packed into the same bytes on every machine, as base64."""
     import lzma  # slow to import
 
-    records = (evidence.header, *map(row_record, evidence.results), evidence.footer)
+    records = (evidence.header, *(result.to_json() for result in evidence.results), evidence.footer)
     lines = "".join(f"{encode(record)}\n" for record in records)
     return base64.b64encode(lzma.compress(lines.encode(), preset=0)).decode()
 

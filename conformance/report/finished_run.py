@@ -126,12 +126,12 @@ class FinishedRun:
     @cached_property
     def claims(self) -> Claims:
         """The claims of the backend, recorded before the first row."""
-        return Claims.of(self.evidence.header["claims"])
+        return Claims.from_json(self.evidence.header["claims"])
 
     @cached_property
     def target(self) -> Target:
         """The operations, documents, types and rows that the run was to test."""
-        return Target.of(self.evidence.header["target"])
+        return Target.from_json(self.evidence.header["target"])
 
     @cached_property
     def not_run(self) -> Mapping[str, tuple[RowResult, ...]]:

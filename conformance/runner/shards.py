@@ -33,7 +33,7 @@ def in_shard(number: int, shard: str) -> bool:
 
 def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
     """Say why a shard is not whole: required rows did not run, or none is in the target. None if it is whole."""
-    claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
+    claims, target = Claims.from_json(evidence.header["claims"]), Target.from_json(evidence.header["target"])
     rows = [row for number, row in enumerate(plan.rows) if in_shard(number, str(target.shard))]
     missing, shown = 0, False
     for group in group_rows(rows, {result.row: result for result in evidence.results}, claims):

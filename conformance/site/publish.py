@@ -111,7 +111,7 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
 
 def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
     refuse_unsound(evidence, plan, path)
-    target = Target.of(evidence.header["target"])
+    target = Target.from_json(evidence.header["target"])
     if target.filter or target.shard:
         raise Refused(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
     if ran_in_suite_process(evidence.header):

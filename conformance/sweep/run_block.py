@@ -27,7 +27,7 @@ from .calls import LOOK, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, sh
 from .context import Context, Lost, context_of
 from .replay import replay
 from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
-from .tally import Failure, Tally
+from .tally import FailedCalls, Tally
 
 _IN_A_ROW, _IN_A_BLOCK = 10, 50
 """Calls without an answer in time after which a sweep is given up: each costs twice the time limit."""
@@ -70,7 +70,7 @@ class BlockRun:
         self.shapes: tuple[Lengths, ...] = tuple(map(tuple, shape.T.tolist()))
         self._meanings: dict[str, Counter[str]] = {}
         self._verdicts: dict[str, Counter[str]] = {}
-        self._failures: dict[tuple[str, str], Failure] = {}
+        self._failures: dict[tuple[str, str], FailedCalls] = {}
         self._late: list[int] = []
         """The places, among all calls of the block, of those that were not answered in time."""
 
@@ -188,7 +188,7 @@ class BlockRun:
             "verdicts": dict(result.verdicts),
             "case": case_text(row.case, rule, row, f"{diagnosis} {rule}"),
         }
-        self._failures[group] = Failure(known.calls + 1 if known else 1, size, example)
+        self._failures[group] = FailedCalls(known.calls + 1 if known else 1, size, example)
 
     def _limit_waiting(self, place: int, way: CallVariant, call: Call) -> None:
         """Give the sweep up if too many calls, the last of them at that place, were not answered in time."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import __version__
 from ..evidence import journal
-from ..evidence.journal import Format, Journal, Reader, Refused, encode, new_of, open_journal, part_of
-from ..evidence.json_forms import CLAIMS, SMALL, TEXT, MapOf, Number, OneOf
-from ..evidence.machine import environment
+from ..evidence.journal import HEADER_FORM, Format, Journal, Reader, Refused, make_header, new_of, open_journal, part_of
 from ..model import LAYOUTS, Claims, Identity, Spec
+from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull
 from ..system.text import quote_json
-from . import tally
 from .blocks import SweepRequest
-from .tally import EMPTY, INTEGER, Tally, add, record_of, tally_of
+from .tally import EMPTY, INTEGER, TALLY_FORM, Tally, add
 
 FILE = "sweep.jsonl"
 
@@ -32,76 +28,43 @@ class Results(NamedTuple):
 
 
 def header_of(order: SweepRequest, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
-    """Make the header of a sweep; the time stands nowhere else but in the footer's seconds."""
-    identity, claims = who
-    return {
-        "record": "header",
-        "format": FORMAT.name,
-        "suite": {
-            "version": __version__,
-            "digest": spec.digest,
-            "documents": {document.id: document.sha256 for document in spec.documents.values()},
-        },
-        "domain": {**order.domain._asdict(), "calls": order.domain.size},
-        "ways": [way._asdict() for way in order.ways],
-        "calls": order.domain.size * len(order.ways),
-        "shard": shard,
-        "backend": {
-            "name": identity.name, "version": identity.version,
-            "adapter": order.backend, "detail": dict(identity.detail),
-        },
-        "claims": claims._asdict(),
-        "isolation": order.isolation,
-        "environment": environment(),
-        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }  # fmt: skip
+    """Make the header of a sweep."""
+    return make_header(
+        FORMAT, spec, spec.digest, *who, order.backend,
+        domain={**order.domain._asdict(), "calls": order.domain.size}, ways=[way._asdict() for way in order.ways],
+        calls=order.domain.size * len(order.ways), shard=shard, isolation=order.isolation,
+    )  # fmt: skip
 
 
-class Writer:
-    """Writes the result file under a temporary name, block by block, and adds up; `close` gives it its name.
+class SweepWriter(Journal):
+    """Writes the result file, block by block, and adds up; `close` adds the footer and gives the file its name.
 
-    `done` are the blocks of an interrupted sweep, whose unfinished file this one replaces. `close` returns the results
-    that this writer was given, never what the file holds.
+    `done` are the blocks of an interrupted sweep. This file replaces its unfinished one.
     """
 
-    def __init__(self, folder: Path, header: Mapping[str, Any], done: Iterable[Tally] = ()) -> None:
+    def __init__(self, folder: Path, header: Mapping[str, Any], done: Sequence[Tally] = ()) -> None:
+        super().__init__(folder / FILE, FORMAT, header, (_block_record(block, True) for block in done))
         self._header = header
-        self._blocks = self.resumed = 0
-        self.total = EMPTY
-        self._journal = Journal(folder / FILE, FORMAT, header, (self._count(block, True) for block in done))
+        self.total = reduce(add, done, EMPTY)
 
-    def write(self, block: Tally) -> None:
+    def write_block(self, block: Tally) -> None:
         """Write the tally of a block; whoever resumes finds every block that was written."""
-        self._journal.write(self._count(block, False))
-        self._journal.flush()
-
-    def _count(self, block: Tally, resumed: bool) -> str:
-        """Count a block, and return its line; `resumed` if an interrupted sweep called it."""
-        self._blocks += 1
-        self.resumed += resumed
         self.total = add(self.total, block)
-        return encode({"record": "block", "resumed": resumed, **record_of(block)})
+        self.write(_block_record(block, False))
+        self.flush()
 
     def close(self, seconds: float, canaries: Mapping[str, int]) -> Results:
-        """Write the footer and give the file its name; raise Tampered if the file is not what was written."""
-        footer = self._journal.end(
-            {
-                "record": "footer",
-                "blocks": self._blocks,
-                "resumed": self.resumed,
-                **record_of(self.total),
-                "digest": self._journal.digest,
-                "header": self._journal.header_digest,
-                "canaries": dict(canaries),
-                "seconds": round(seconds, 3),
-            }
+        """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote."""
+        footer = self.write_footer(
+            {"resumed": self.resumed, **self.total.to_json()},
+            {"canaries": dict(canaries), "seconds": round(seconds, 3)},
         )
-        self._journal.close()
+        self.give_name()
         return Results(self._header, self.total, footer)
 
-    def leave(self) -> None:
-        """Close the file as it is, to be resumed."""
-        self._journal.leave()
+
+def _block_record(block: Tally, resumed: bool) -> dict[str, Any]:
+    return {"record": "block", "resumed": resumed, **block.to_json()}
 
 
 def clear(folder: Path, resuming: bool) -> None:
@@ -120,8 +83,8 @@ def read(path: Path) -> Results:
     with open_journal(path) as stream:
         reader = Reader(stream, path, FORMAT)
         for _, record in reader:
-            total, resumed = add(total, tally_of(record)), resumed + record["resumed"]
-    sums = {**record_of(total), "resumed": resumed}
+            total, resumed = add(total, Tally.from_json(record)), resumed + record["resumed"]
+    sums = {**total.to_json(), "resumed": resumed}
     if {key: reader.footer[key] for key in sums} != json.loads(json.dumps(sums)):
         raise Refused(f"{path}: the footer does not hold the sum of the blocks; the file was changed")
     due = reader.header["calls"]
@@ -131,47 +94,34 @@ def read(path: Path) -> Results:
 
 
 def salvage(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[Tally]:
-    """Read the whole blocks of an interrupted sweep; `path` is the name that a whole file has.
-
-    Refused if they are not of the sweep that `header` begins, or do not have the calls that are `due`, block by block.
-    """
-    return list(_salvaged_blocks(path, header, iter(due)))
-
-
-def _salvaged_blocks(path: Path, header: Mapping[str, Any], due: Iterator[int]) -> Iterator[Tally]:
+    """Read the whole blocks of an interrupted sweep, as `journal.salvage` does; `due` are the calls of each block."""
+    blocks, due = [], iter(due)
     for number, record in journal.salvage(path, FORMAT, header):
         place = f"{part_of(path)}:{number}"
         if record["calls"] != next(due, None):
             raise Refused(f"{place}: the block does not have the calls that are due; begin a new sweep")
         if unknown := {*record["meanings"], *record["verdicts"]} - {*header["suite"]["documents"]}:
             raise Refused(f"{place}: there is no document {quote_json(min(unknown))}; the file is damaged")
-        yield tally_of(record)
+        blocks.append(Tally.from_json(record))
+    return blocks
 
 
-# ── the form of each record ───────────────────────────────────────────────────────────────────────
-
-_DIGEST = re.compile("[0-9a-f]{64}")
-_HEADER = {
-    "record": str,
-    "format": str,
-    "suite": {"version": str, "digest": _DIGEST, "documents": MapOf(_DIGEST)},
-    "domain": {
-        "ranks": SMALL, "longest": SMALL, "entries": SMALL, "lowest": INTEGER, "highest": INTEGER, "calls": SMALL,
-    },
-    "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
-    "calls": SMALL,
-    "shard": OneOf(TEXT),
-    "backend": {"name": str, "version": str, "adapter": str, "detail": MapOf(str)},
-    "claims": CLAIMS,
-    "isolation": str,
-    "environment": MapOf(str),
-    "started": str,
+_DOMAIN_FORM = {
+    "ranks": COUNT, "longest": COUNT, "entries": COUNT, "lowest": INTEGER, "highest": INTEGER, "calls": COUNT,
 }  # fmt: skip
-_FOOTER = {
-    "record": str, "blocks": SMALL, "resumed": SMALL, **tally.FORM, "digest": _DIGEST, "header": _DIGEST,
-    "canaries": MapOf(SMALL), "seconds": Number(0, 1e9), "footer": _DIGEST,
+_HEADER_FORM = {
+    **HEADER_FORM,
+    "domain": _DOMAIN_FORM,
+    "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
+    "calls": COUNT,
+    "shard": OrNull(str),
+    "isolation": str,
+}
+_FOOTER_FORM = {
+    "record": str, "blocks": COUNT, "resumed": COUNT, **TALLY_FORM, "digest": SHA256, "header": SHA256,
+    "canaries": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
 }  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-sweep-3", "sweep", "result of a sweep", f"name a file {FILE}", "block",
-    {"header": _HEADER, "block": {"record": str, "resumed": bool, **tally.FORM}, "footer": _FOOTER}, "footer",
+    {"header": _HEADER_FORM, "block": {"record": str, "resumed": bool, **TALLY_FORM}, "footer": _FOOTER_FORM}, "footer",
 )  # fmt: skip

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..evidence.json_forms import SMALL, TEXT, Form, MapOf, OneOf
 from ..model import VERDICTS
+from ..system.json_forms import COUNT, Form, MapOf, OrNull
 from .tabulate import KINDS
 
 
-class Failure(NamedTuple):
+class FailedCalls(NamedTuple):
     """Calls that failed in the same way: their number, and the smallest of them."""
 
     calls: int
@@ -28,10 +28,63 @@ class Tally(NamedTuple):
     """By document: how many calls were legal, illegal and unspecified."""
     verdicts: Mapping[str, Mapping[str, int]]
     """By document."""
-    failures: Mapping[tuple[str, str], Failure]
+    failures: Mapping[tuple[str, str], FailedCalls]
     """By rule and diagnosis."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return a record that does not depend on the order in which blocks were added."""
+        return {
+            "calls": self.calls,
+            "meanings": {document: _sorted_counts(counts) for document, counts in self.meanings.items()},
+            "verdicts": {document: _sorted_counts(counts) for document, counts in self.verdicts.items()},
+            "failures": [
+                {"rule": rule, "diagnosis": diagnosis, "calls": failed.calls, "size": failed.size, **failed.example}
+                for (rule, diagnosis), failed in sorted(self.failures.items())
+            ],
+        }
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Tally:
+        """Make a tally from a record of TALLY_FORM."""
+        failures = {
+            (failed["rule"], failed["diagnosis"]): FailedCalls(
+                failed["calls"],
+                tuple(tuple(part) if isinstance(part, list) else part for part in failed["size"]),
+                {key: value for key, value in failed.items() if key not in ("rule", "diagnosis", "calls", "size")},
+            )
+            for failed in record["failures"]
+        }
+        return cls(record["calls"], record["meanings"], record["verdicts"], failures)
+
+
+def _sorted_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts[name] for name in sorted(counts) if counts[name]}
+
+
+INTEGER = range(1 - (1 << 63), 1 << 63)
+
+
+def _is_size(value: Any) -> bool:
+    """Ask for: entries, sum of lengths, src, shape, special_zero and number of the way."""
+    if type(value) is not list or len(value) != 6:
+        return False
+    entries, lengths, src, shape, flag, way = value
+    rows = type(src) is type(shape) is list and all(type(n) is int and n in INTEGER for n in (*src, *shape))
+    counts = all(type(n) is int and n in COUNT for n in (entries, lengths, way))
+    return rows and counts and type(flag) is bool
+
+
+TALLY_FORM: Mapping[str, Form] = {
+    "calls": COUNT,
+    "meanings": MapOf({f"{kind}?": COUNT for kind in KINDS}),
+    "verdicts": MapOf({f"{verdict}?": COUNT for verdict in VERDICTS}),
+    "failures": [
+        {
+            "rule": str, "diagnosis": str, "calls": COUNT, "size": _is_size, "call": str, "detail": OrNull(str),
+            "verdicts": MapOf(frozenset(VERDICTS)), "case": str,
+        }
+    ],
+}  # fmt: skip
 EMPTY = Tally(0, {}, {}, {})
 
 
@@ -57,63 +110,3 @@ def _sum(one: Mapping[str, Mapping[str, int]], other: Mapping[str, Mapping[str, 
 
 def _counter(counts: Mapping[str, int] | None) -> Counter[str]:
     return Counter({name: number for name, number in (counts or {}).items() if number})
-
-
-# ── as JSON ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def record_of(tally: Tally) -> dict[str, Any]:
-    """Make the record of a tally, which does not depend on the order in which blocks were added."""
-    return {
-        "calls": tally.calls,
-        "meanings": {document: _sorted_counts(counts) for document, counts in tally.meanings.items()},
-        "verdicts": {document: _sorted_counts(counts) for document, counts in tally.verdicts.items()},
-        "failures": [
-            {"rule": rule, "diagnosis": diagnosis, "calls": failure.calls, "size": failure.size, **failure.example}
-            for (rule, diagnosis), failure in sorted(tally.failures.items())
-        ],
-    }
-
-
-def _sorted_counts(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: counts[name] for name in sorted(counts) if counts[name]}
-
-
-def tally_of(record: Mapping[str, Any]) -> Tally:
-    """Make a tally from its record."""
-    failures = {
-        (failure["rule"], failure["diagnosis"]): Failure(
-            failure["calls"],
-            tuple(tuple(part) if isinstance(part, list) else part for part in failure["size"]),
-            {key: value for key, value in failure.items() if key not in ("rule", "diagnosis", "calls", "size")},
-        )
-        for failure in record["failures"]
-    }
-    return Tally(record["calls"], record["meanings"], record["verdicts"], failures)
-
-
-INTEGER = range(1 - (1 << 63), 1 << 63)
-
-
-def _is_size(value: Any) -> bool:
-    """True for entries, sum of lengths, src, shape, special_zero and number of the way."""
-    if type(value) is not list or len(value) != 6:
-        return False
-    entries, lengths, src, shape, flag, way = value
-    rows = type(src) is type(shape) is list and all(type(n) is int and n in INTEGER for n in (*src, *shape))
-    counts = all(type(n) is int and n in SMALL for n in (entries, lengths, way))
-    return rows and counts and type(flag) is bool
-
-
-FORM: Mapping[str, Form] = {
-    "calls": SMALL,
-    "meanings": MapOf({f"{kind}?": SMALL for kind in KINDS}),
-    "verdicts": MapOf({f"{verdict}?": SMALL for verdict in VERDICTS}),
-    "failures": [
-        {
-            "rule": str, "diagnosis": str, "calls": SMALL, "size": _is_size, "call": str, "detail": OneOf(TEXT),
-            "verdicts": MapOf(frozenset(VERDICTS)), "case": str,
-        }
-    ],
-}  # fmt: skip
-"""The form of a record of a tally."""

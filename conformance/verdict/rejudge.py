@@ -41,7 +41,7 @@ def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping
 
 def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
     """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
-    claims = Claims.of(header["claims"])
+    claims = Claims.from_json(header["claims"])
     for waiver in header.get("waivers", ()):
         if why := why_useless(waiver):
             yield f"the waiver of {waiver['place']} {why}"

@@ -146,7 +146,7 @@ def test_a_page_that_unpacks_to_more_than_a_run_writes_is_refused(
     reporting.out.mkdir()
     page = reporting.out / "report.html"
     page.write_text(f"{embedded.BEGIN}{base64.b64encode(pack(bytes(1001))).decode()}{embedded.END}", encoding="utf-8")
-    monkeypatch.setattr("conformance.evidence.results.MOST", 1000)
+    monkeypatch.setattr("conformance.evidence.results.MAX_BYTES", 1000)
     said = reporting("verify", page, "--cases", reporting.cases).expect(2)
     assert "unpacks to more than 1,000 bytes" in said.err
 
@@ -197,7 +197,7 @@ def test_a_packed_file_that_unpacks_to_more_than_a_run_writes_is_refused(
     assert read_by(reading, "publish", reading.out).code == 0
     (folder,) = (reading.folder / "reports").glob("flushes-*/")
     packed = (folder / "results.jsonl.xz").stat().st_size
-    monkeypatch.setattr("conformance.evidence.results.MOST", packed)
+    monkeypatch.setattr("conformance.evidence.results.MAX_BYTES", packed)
     read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
 
 

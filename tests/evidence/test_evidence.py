@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence import machine
-from conformance.evidence import results as evidence_module
 from conformance.evidence.results import Refused, Writer, complete, read
 from conformance.model import IDLE, Result, Verdict
 
@@ -56,7 +55,7 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
     ),
     "a row twice": (
         lambda lines, other: [*lines[:3], lines[2], *lines[3:]],
-        ":4: the row row-1[StaticReshape-f32] stands twice",
+        ":4: the row row-1[StaticReshape-f32] occurs twice",
     ),
     "a row missing": (lambda lines, other: [*lines[:3], *lines[4:]], "the footer counts 8 rows, there are 7"),
     "rows in another order": (lambda lines, other: [lines[0], lines[2], lines[1], *lines[3:]], "the file was changed"),
@@ -154,7 +153,7 @@ def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
     lines = lines_of(path)
     two = [b'{"record":"row","row":"' + id_ + b'",' + REST[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
     path.write_bytes(signed([*lines[:3], *two, *lines[3:]]))
-    with pytest.raises(Refused, match=":5: the row b stands twice"):
+    with pytest.raises(Refused, match=":5: the row b occurs twice"):
         read(path)
 
 
@@ -172,10 +171,10 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
     ]
     for result in results:
         writer.row(result)
-    with pytest.raises(Refused, match="the row a stands twice"):
+    with pytest.raises(Refused, match="the row a occurs twice"):
         writer.close(0.0)
     rows = path.read_text(encoding="utf-8").splitlines()[1:-1]
-    assert rows == [json.dumps(evidence_module.row_record(result), separators=(",", ":")) for result in results]
+    assert rows == [json.dumps(result.to_json(), separators=(",", ":")) for result in results]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 50, 400, 900, 1500])

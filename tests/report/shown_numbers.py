@@ -34,7 +34,7 @@ def number(text: str) -> int:
 
 def count_by_hand(plan: Plan, evidence: Evidence) -> dict[str, Counter[str]]:
     """Count the tests of each document from the rows of the evidence, one by one."""
-    claims, target = Claims.of(evidence.header["claims"]), Target.of(evidence.header["target"])
+    claims, target = Claims.from_json(evidence.header["claims"]), Target.from_json(evidence.header["target"])
     results = {result.row: result.verdicts for result in evidence.results}
     counts: dict[str, Counter[str]] = {}
     for row in plan.rows:

@@ -224,7 +224,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
     evidence = replace(evidence, header=header)
     target = replace(Target(), select="flattens")
     results = {result.row: result for result in evidence.results}
-    those = plan, evidence, conclude(plan, results, Claims.of(header["claims"]), target)
+    those = plan, evidence, conclude(plan, results, Claims.from_json(header["claims"]), target)
     left = sum(not row.id.startswith("flattens[") for row in plan.rows)
     suites = list(ElementTree.fromstring(WRITERS["junit"](*those)))
     assert suites[-1].get("name") == "not run"

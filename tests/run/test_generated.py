@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conformance.evidence.results import result_of, row_record
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, Result, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
@@ -67,7 +66,7 @@ def test_the_first_step_that_fails_is_named(dies: bool) -> None:
 def test_evidence_of_a_failing_step_is_read_back_and_contradicts_nothing() -> None:
     one = row()
     done = result(one, 37)
-    back, plan = result_of(row_record(done)), Plan(load_suite(), (one,))
+    back, plan = Result.from_json(done.to_json()), Plan(load_suite(), (one,))
     assert (back.step, back.outcome.dims, back.diagnosis) == (36, (1, 37), done.diagnosis)
     header = {
         "claims": {"operations": ["StaticReshape"], "leaves_out": [], "answers_special_zero": True},

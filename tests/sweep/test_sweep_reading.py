@@ -24,8 +24,8 @@ from conformance.sweep import run_block
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Context, Lost
 from conformance.sweep.run_block import BlockRun
-from conformance.sweep.sweep_file import FILE, Writer, read, salvage
-from conformance.sweep.tally import EMPTY, Tally, add, tally_of
+from conformance.sweep.sweep_file import FILE, SweepWriter, read, salvage
+from conformance.sweep.tally import EMPTY, Tally, add
 
 from .sweeps import MEDDLING, PART, STATIC, Sweep, spec, sweep, swept
 
@@ -134,7 +134,7 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
 def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path, sweep: Sweep) -> None:
     sweep(tmp_path).expect(1)
     header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
-    writer = Writer(tmp_path, header, [tally_of(block) for block in blocks[:-1]])
+    writer = SweepWriter(tmp_path, header, [Tally.from_json(block) for block in blocks[:-1]])
     writer.close(1.0, {"planted": 1})
     with pytest.raises(Refused, match="calls, and its header says 248"):
         read(tmp_path / FILE)

@@ -153,7 +153,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
     def careless(path: Path) -> evidence.Evidence:
         records = [json.loads(line) for line in path.read_bytes().splitlines()]
         footer = {"canaries": dict.fromkeys(planted.names(), 1), "notes": [], "seconds": 1.0, "verdicts": {}}
-        return evidence.Evidence(records[0], tuple(map(evidence.result_of, records[1:])), footer)
+        return evidence.Evidence(records[0], tuple(map(Result.from_json, records[1:])), footer)
 
     said = as_we_are_and_without(
         lambda: told(command, command.out),
@@ -199,7 +199,7 @@ def test_a_failure_is_no_zero(command: Command) -> None:
 
 
 # ── a harness that fails and reports no failures ──────────────────────────────────────────────────
-_record = evidence.row_record
+_record = Result.to_json
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ _record = evidence.row_record
         (judge, "compare", lambda *_: None),
         (judge, "judge", lambda *_: judge.Judgement("pass")),
         (one_step, "_is_due", lambda *_: True),
-        (evidence, "row_record", lambda r: _record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
+        (Result, "to_json", lambda r: _record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
         cell("tensor", "illegal", "pass"),
         cell("rejected", "legal", "pass"),
         (conclude, "_exit_code", lambda *_: (0, "done")),
