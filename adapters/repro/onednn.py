@@ -8,9 +8,9 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
-from . import Parts, memory, memory_layout, script
 from .literals import python
 from .plain import checked_steps
+from .script import Parts, memory, memory_layout, script
 
 API = '''
 LIBRARY = os.environ.get("ONEDNN_LIBRARY", "libdnnl.so.3")

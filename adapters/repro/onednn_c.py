@@ -12,10 +12,10 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
-from . import cycle_of, has_default_elements, memory_layout
 from .literals import c_float, c_integer, c_list, c_string
 from .onednn import sources, text_of
 from .plain import checked_steps
+from .script import cycle_of, has_default_elements, memory_layout
 
 MOST = 16
 """Tensors in a graph for which the program has room."""
@@ -260,8 +260,8 @@ int main(void) {{
 """
 
 
-def write_script(row: Row) -> str:
-    """The program of a row, but for the comment at its head."""
+def write_script(row: Row, backend: str = "onednn") -> str:
+    """Return the program of a row, without the comment at its head."""
     graphs: dict[str, int] = {}
     functions, steps = [], []
     for number, step in enumerate(checked_steps(row), 1):

@@ -13,9 +13,9 @@ from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from . import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
 from .literals import python
 from .plain import checked_steps
+from .script import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
 
 TYPES = {
     "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "string": "STRING",

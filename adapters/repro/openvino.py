@@ -11,9 +11,9 @@ from conformance.plan.memory import TensorSpec
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from . import NUMPY, Parts, first, memory, memory_layout, numpy_imports, script
 from .literals import python
 from .plain import checked_steps
+from .script import NUMPY, Parts, first, memory, memory_layout, numpy_imports, script
 
 TYPES = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",

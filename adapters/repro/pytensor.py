@@ -6,9 +6,9 @@ from conformance.model import Unsupported
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from . import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 from .literals import python
 from .plain import checked_steps
+from .script import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
 LEFT_OUT = ("u8", "u16", "u32", "u64")

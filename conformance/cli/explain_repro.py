@@ -44,22 +44,20 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     name, device = name_and_device(backend)
     if name not in bundled_backends():
         raise Usage(describe_unknown("backend", name, bundled_backends(), "conformance list backends"))
-    folder = "conformance.adapters.repro"
-    repro: Any = importlib.import_module(folder)
-    writer = repro.WRITERS.get(bundled_backends()[name].module)
-    if writer is None:
+    repro: Any = importlib.import_module("conformance.adapters.repro")
+    if name not in repro.WRITERS:
         own = name == REFERENCE
         why = "is the suite’s own reference and no library; try numpy" if own else "has nobody to write its scripts"
         raise Usage(f"--backend {name}: {name} {why}")
     if device is not None and name not in repro.WITH_DEVICE:
         raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
-    if in_c and writer != "onednn":
+    if in_c and name not in repro.WRITERS_IN_C:
         raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
-    write: Any = importlib.import_module(f"{folder}.{writer}_c" if in_c else f"{folder}.{writer}").write_script
+    write = (repro.WRITERS_IN_C if in_c else repro.WRITERS)[name]
     facets = []
     for row in rows:
         try:
-            return row, write(row) if in_c else write(row, backend)
+            return row, write(row, backend)
         except Unsupported as unsupported:  # noqa: PERF203 - which row it has words for is seen by trying
             facets.append(unsupported.facet)
     raise Usage(

@@ -14,7 +14,6 @@ from ..model import Unsupported
 from ..plan.rows import Row, drawn_number
 
 _MOST_SECONDS = 600.0
-_SCRIPTS = "conformance.adapters.repro"
 
 
 def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
@@ -58,11 +57,10 @@ def script_command(row: Row, backend: str) -> str | None:
     name, device = name_and_device(backend)
     if name not in bundled_backends() or drawn_number(row.id):
         return None
-    repro: Any = importlib.import_module(_SCRIPTS)
-    writer = repro.WRITERS.get(bundled_backends()[name].module)
-    if writer is None or (device is not None and name not in repro.WITH_DEVICE):
+    repro: Any = importlib.import_module("conformance.adapters.repro")
+    write = repro.WRITERS.get(name)
+    if write is None or (device is not None and name not in repro.WITH_DEVICE):
         return None
-    write: Any = importlib.import_module(f"{_SCRIPTS}.{writer}").write_script
     try:
         write(row, backend)
     except Unsupported:

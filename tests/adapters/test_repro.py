@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import re
 import shutil
@@ -13,12 +12,12 @@ from array import array
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conformance.adapter import CannotStart, bundled_backends
 from conformance.adapters import repro
+from conformance.adapters.repro.script import words
 from conformance.isolate.backend import use_backend
 from conformance.load.cases import load_suite
 from conformance.model import Unsupported
@@ -39,9 +38,7 @@ SEEN = (
 )  # fmt: skip
 """Cases of every kind, with types each has; calls that no script of a backend can make are left out."""
 IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
-BACKENDS = [
-    name for name, known in bundled_backends().items() if known.module in repro.WRITERS and name != "torch-inductor"
-]
+BACKENDS = [name for name in bundled_backends() if name in repro.WRITERS and name != "torch-inductor"]
 DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
 TYPES = {
     "float32": "f32", "torch.float32": "f32", "mlx.core.float32": "f32", "<dtype: 'float32'>": "f32",
@@ -56,10 +53,6 @@ def rows() -> tuple[Row, ...]:
     return plan_of(load_suite()).rows
 
 
-def writer(backend: str) -> Any:
-    return importlib.import_module(f"conformance.adapters.repro.{repro.WRITERS[bundled_backends()[backend].module]}")
-
-
 def chosen(backend: str) -> dict[Row, str]:
     """A row of each case seen, for each way of giving shape, with its script."""
     found: dict[tuple[str, str], tuple[Row, str]] = {}
@@ -69,7 +62,7 @@ def chosen(backend: str) -> dict[Row, str]:
         key = (row.case.id, row.given)
         if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
             try:
-                found[key] = row, writer(backend).write_script(row, backend)
+                found[key] = row, repro.WRITERS[backend](row, backend)
             except Unsupported:
                 continue
     return dict(found.values())
@@ -78,8 +71,8 @@ def chosen(backend: str) -> dict[Row, str]:
 # ── what is written ───────────────────────────────────────────────────────────────────────────────
 def test_a_script_holds_the_very_words_of_src() -> None:
     for source in {step.source for row in rows()[::7] if is_short(row) for step in row.steps}:
-        words = eval(repro.words(source), {"array": array})
-        assert words.tobytes() == patterns(source).tobytes(), source
+        elements = eval(words(source), {"array": array})
+        assert elements.tobytes() == patterns(source).tobytes(), source
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -113,7 +106,7 @@ def size_of(row: Row) -> int:
 def check_scripts(backend: str, chosen: Iterable[Row]) -> None:
     for row in chosen:
         try:
-            text = writer(backend).write_script(row, backend)
+            text = repro.WRITERS[backend](row, backend)
         except Unsupported:
             continue
         ast.parse(text)
@@ -190,9 +183,7 @@ def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
     seen = outcomes("onednn", list(scripts))
     for number, row in enumerate(scripts):
         source, program = tmp_path / f"{number}.c", tmp_path / str(number)
-        source.write_text(
-            importlib.import_module("conformance.adapters.repro.onednn_c").write_script(row), encoding="utf-8"
-        )
+        source.write_text(repro.WRITERS_IN_C["onednn"](row, "onednn"), encoding="utf-8")
         rpath = f"-Wl,-rpath,{Path(library).parent}"
         subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, library, rpath], check=True)
         told = steps(said([str(program)]))

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.adapters.repro import onednn_c
+from conformance.adapters import repro
+from conformance.adapters.repro import functions
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, Expected, Operand, Place, Step
 from conformance.plan.rows import Row, rows_of
 
-from ..adapters.test_repro import BACKENDS, writer
+from ..adapters.test_repro import BACKENDS
 
 CC = shutil.which("cc")
 FILE = "was-run"
@@ -44,7 +45,7 @@ class Script(NamedTuple):
     in_c: bool = False
 
     def of(self, row: Row) -> str:
-        text: str = onednn_c.write_script(row) if self.in_c else writer(self.backend).write_script(row, self.backend)
+        text: str = (repro.WRITERS_IN_C if self.in_c else repro.WRITERS)[self.backend](row, self.backend)
         return text
 
     @property
@@ -61,11 +62,17 @@ def named(script: Script) -> str:
     return script.backend + ("-c" if script.in_c else "")
 
 
+def library_of(script: Script) -> object:
+    """What scripts of one library share: in the table, the function that reads an answer."""
+    template = functions.CONSTANT.get(script.backend)
+    return template.look if template else (repro.WRITERS[script.backend], script.in_c)
+
+
 WRITERS = tuple(each for each in NODES if each.backend in ("onnxruntime", "openvino", "onednn"))
 """One of each module that writes such scripts."""
 every_script = pytest.mark.parametrize("script", SCRIPTS, ids=named)
-OF_EACH_MODULE = (*{writer(each.backend): each for each in reversed(SCRIPTS) if not each.in_c}.values(), SCRIPTS[-1])
-"""One of each module that writes scripts."""
+OF_EACH_LIBRARY = (*{library_of(each): each for each in reversed(SCRIPTS)}.values(),)
+"""One of each library's template, and of each module that writes scripts."""
 
 
 @cache

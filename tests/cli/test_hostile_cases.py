@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
+from conformance.adapters import repro
 from conformance.adapters.repro import onednn_c
 from conformance.model import Declared, Node, Operand, Unsupported
 from conformance.plan.steps import RowStep
 
-from ..adapters.test_repro import writer
 from ..builders import some_slow
 from .hostile import (
     CC,
@@ -161,7 +161,7 @@ def test_code_in_the_place_of_a_number_or_a_name_makes_no_script(script: Script)
 @pytest.mark.parametrize("backend", ["torch", "torch-raw", "jax", "jax-jit", "cupy"])
 def test_a_device_stays_a_literal(backend: str) -> None:
     row = row_of({})
-    plain = writer(backend).write_script(row, f"{backend}@cuda")
-    hostile = writer(backend).write_script(row, f'{backend}@") + {IN_PYTHON} + ("')
+    plain = repro.WRITERS[backend](row, f"{backend}@cuda")
+    hostile = repro.WRITERS[backend](row, f'{backend}@") + {IN_PYTHON} + ("')
     script = Script(backend)
     assert shape(script, hostile) == shape(script, plain)

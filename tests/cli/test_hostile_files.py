@@ -29,7 +29,7 @@ from .hostile import (
     IN_C,
     IN_PYTHON,
     NAMES,
-    OF_EACH_MODULE,
+    OF_EACH_LIBRARY,
     TEXTS,
     WRITERS,
     Script,
@@ -162,7 +162,7 @@ def linked(path: Path, library: Path) -> list[str]:
     return [str(program)]
 
 
-@pytest.mark.parametrize("script", OF_EACH_MODULE, ids=named)
+@pytest.mark.parametrize("script", OF_EACH_LIBRARY, ids=named)
 def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, cli: Cli) -> None:
     run = (
         "import runpy, sys\nfrom unittest.mock import MagicMock\n"

@@ -1,0 +1,543 @@
+"""Scripts for the libraries that are called as a function of arrays: one template, and an entry for each backend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from conformance.model import LAYOUTS, STRIDED, Unsupported
+from conformance.plan.memory import TensorSpec
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
+
+from .literals import python
+from .plain import checked_steps
+from .script import NUMPY, Parts, body, dense, function_calls, memory_layout, numpy_array, numpy_imports, script
+
+
+class Template(NamedTuple):
+    """What differs between the scripts of two libraries. A {name} in a text is replaced by its value."""
+
+    imports: tuple[str, ...]
+    """{numpy}: NumPy, and ml_dtypes if it is needed."""
+    look: str
+    """The function that returns an answer's type, dims and bytes."""
+    call: str
+    """The call of a node, with its {shape} as a tuple or as {arguments}; with {shapes}, the call of all nodes."""
+    src: str = "{array}"
+    """src, from an {array} of NumPy or from {memory}."""
+    empty: str | None = None
+    """src without elements, if it is made in another way."""
+    bf16: str | None = None
+    """src of bf16, if it is made in another way."""
+    answer: str = "src"
+    before: str = ""
+    refusals: str = "(ValueError, RuntimeError, OverflowError)"
+    types: Mapping[str, str] = NUMPY
+    """The library's names of element types that it takes."""
+    shape_types: Mapping[str, str] | None = None
+    """The library's names of shape types; None if a shape has no type there."""
+    layouts: Collection[str] = LAYOUTS
+    max_rank: int | None = None
+    copies_zeros: bool = True
+    """The script replaces a 0 by the length that it copies."""
+    decorator: str = ""
+    """Put before a function of all calls, so that the library compiles it."""
+    on_device: str = "{src}"
+    """src on a {device}."""
+
+
+def write_script(row: Row, backend: str) -> str:
+    """Return the script of a row; a device may follow the backend's name after an `@`."""
+    name, _, device = backend.partition("@")
+    steps, runtime = checked_steps(row), row.given == "runtime"
+    template = (RUNTIME if runtime else CONSTANT).get(name)
+    if template is None:
+        raise Unsupported("runtime-shape")
+    type_ = steps[0].source.type
+    if "{type}" in template.before and any(step.source.type != type_ for step in steps):
+        raise Unsupported("types that change between the steps")
+    bodies = []
+    for step in steps:
+        src = _src(template, step.source, device)
+        bodies.append(body(step, src, _calls(template, step), template.answer))
+    before = _fill(
+        template.before, type=template.types[type_], numpy_type=NUMPY[type_], runtime=str(runtime),
+        shape_type=(template.shape_types or {}).get(row.shape_type, ""),
+    )  # fmt: skip
+    imports = [_fill(line, numpy="\n".join(numpy_imports(row))) for line in template.imports]
+    return script(Parts(imports, template.refusals, template.look, bodies, before))
+
+
+def _fill(text: str, **values: str) -> str:
+    """Replace each {name} that has a value. Other braces stay, also those of the values."""
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
+
+
+def _src(template: Template, source: TensorSpec, device: str) -> str:
+    if source.type not in template.types:
+        raise Unsupported(f"type:{source.type}")
+    if source.layout not in template.layouts:
+        raise Unsupported(f"layout:{source.layout}")
+    if template.max_rank is not None and len(source.dims) > template.max_rank:
+        raise Unsupported("rank")
+    text = (template.bf16 if source.type == "bf16" else None) or template.src
+    if template.empty and 0 in source.dims:
+        text = template.empty
+    at = memory_layout(source)
+    memory, strides, offset = ("memory", at.strides, at.offset) if at else ("words", dense(source.dims), 0)
+    src = _fill(
+        text, array=numpy_array(source) if "{array}" in text else "", type=template.types[source.type],
+        dims=python(source.dims), list=python(list(source.dims)),
+        memory=memory, strides=python(strides), offset=python(offset),
+    )  # fmt: skip
+    return _fill(template.on_device, src=src, device=python(device)) if device else src
+
+
+def _calls(template: Template, step: RowStep) -> Iterator[str]:
+    shapes = []
+    for shape, type_ in function_calls(step, template.copies_zeros):
+        if template.shape_types is not None and type_ not in template.shape_types:
+            raise Unsupported(f"shape-type:{type_}")
+        shapes.append((shape, type_))
+    if "{shapes}" in template.call:
+        yield "src = " + _fill(template.call, shapes=", ".join(shape for shape, _ in shapes))
+        return
+    calls = [
+        "src = " + _fill(
+            template.call, shape=shape, arguments="(())" if shape == "()" else shape, node=str(node),
+            type=template.types[step.source.type], shape_type=(template.shape_types or {}).get(type_, ""),
+        )
+        for node, (shape, type_) in enumerate(shapes)
+    ]  # fmt: skip
+    if not template.decorator:
+        yield from calls
+        return
+    yield from (template.decorator, "def compiled(src):", *(f"    {call}" for call in calls), "    return src")
+    yield "src = compiled(src)"
+
+
+NAMES = {name: code.rpartition(".")[2].rstrip("_") for name, code in NUMPY.items()}
+"""The names that most libraries have for the element types."""
+WITHOUT_BF16 = {name: code for name, code in NUMPY.items() if name != "bf16"}
+
+# ── libraries of arrays ───────────────────────────────────────────────────────────────────────────
+
+NUMPY_FUNCTION = Template(
+    ("{numpy}",),
+    """
+def look(answer):
+    answer = np.asarray(answer)
+    return answer.dtype, answer.shape, answer.tobytes()
+""",
+    "np.reshape(src, {shape})",
+    refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError)",
+    copies_zeros=False,
+)
+ARRAYS = NUMPY_FUNCTION._replace(copies_zeros=True)
+TORCH = Template(
+    ("import torch",),
+    """
+def look(answer):
+    answer = answer.cpu()
+    return answer.dtype, answer.shape, answer.flatten().view(torch.uint8).numpy().tobytes()
+""",
+    "torch.reshape(src, {shape})",
+    "torch.as_strided(torch.frombuffer({memory}, dtype={type}), {dims}, {strides}, {offset})",
+    "torch.empty({dims}, dtype={type})",
+    refusals="(ValueError, RuntimeError, OverflowError, TypeError)",
+    types={name: f"torch.{theirs}" for name, theirs in NAMES.items()},
+    layouts=[layout for layout in LAYOUTS if layout != "reversed"],
+    on_device="{src}.to({device})",
+)
+TORCH_MKLDNN = TORCH._replace(
+    src=f"{TORCH.src}.to_mkldnn()", empty=f"{TORCH.empty}.to_mkldnn()", answer="src.to_dense()"
+)
+TORCH_COMPILE = 'torch.set_grad_enabled(False)\n@torch.compile(fullgraph=True, dynamic=False, backend="{}")'
+JAX = Template(
+    ("import jax", "import jax.numpy as jnp", "{numpy}"),
+    """
+def look(answer):
+    return answer.dtype, answer.shape, b"" if 0 in answer.shape else np.asarray(answer).tobytes()
+""",
+    "jnp.reshape(src, {shape})",
+    "jnp.asarray({array})",
+    "jnp.zeros({dims}, {type})",
+    before='\njax.config.update("jax_enable_x64", True)\n',
+    refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)",
+    on_device="jax.device_put({src}, jax.devices({device})[0])",
+)
+JAX_LAX = JAX._replace(
+    imports=("import math", *JAX.imports),
+    call="reshape(src, {shape})",
+    before=JAX.before + """
+def reshape(src, shape):  # jax.lax.reshape has no -1
+    known = math.prod(entry for entry in shape if entry != -1)
+    if shape.count(-1) == 1 and known > 0 and src.size % known == 0:
+        shape = tuple(src.size // known if entry == -1 else entry for entry in shape)
+    return jax.lax.reshape(src, shape)
+""",
+)  # fmt: skip
+KERAS = Template(
+    ("import os", 'os.environ["KERAS_BACKEND"] = "jax"', "import keras", "{numpy}", "import jax"),
+    """
+def look(answer):
+    array = keras.ops.convert_to_numpy(answer) if 0 not in answer.shape else np.empty(0)
+    return answer.dtype, tuple(answer.shape), array.tobytes()
+""",
+    "keras.ops.reshape(src, {shape})",
+    "keras.ops.convert_to_tensor({array})",
+    "keras.ops.zeros({dims}, {type})",
+    before=JAX.before,
+    refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)",
+    types={name: python(theirs) for name, theirs in NAMES.items()},
+)
+KERAS_TENSORFLOW = KERAS._replace(
+    imports=(
+        "import os", 'os.environ["KERAS_BACKEND"] = "tensorflow"', "import keras", "{numpy}", "import tensorflow as tf",
+    ),
+    before="",
+    refusals="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
+)  # fmt: skip
+TENSORFLOW = Template(
+    ("import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', "{numpy}", "import tensorflow as tf"),
+    """
+def look(answer):
+    return answer.dtype, answer.shape.as_list(), b"" if 0 in answer.shape else answer.numpy().tobytes()
+""",
+    "tf.reshape(src, tf.constant({shape}, {shape_type}))",
+    "tf.convert_to_tensor({array})",
+    "tf.zeros({dims}, {type})",
+    refusals="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
+    shape_types={"s32": "tf.int32", "s64": "tf.int64"},
+)
+TENSORFLOW_ARRAY = TENSORFLOW._replace(call="tf.reshape(src, np.array({shape}, {shape_type}))", shape_types=NUMPY)
+TENSORFLOW_LIST = TENSORFLOW._replace(call="tf.reshape(src, list({shape}))", shape_types=None)
+TENSORFLOW_ANY_RANK = TENSORFLOW._replace(
+    call="reshape(src, tf.constant({shape}, {shape_type}))",
+    before="""
+@tf.function(autograph=False{options}, input_signature=[tf.TensorSpec(None, tf.as_dtype({numpy_type})), \
+tf.TensorSpec([None], {shape_type})])
+def reshape(src, shape):  # one for every rank, as where shapes arrive with the call
+    return tf.reshape(src, shape)
+""",
+)
+MLX = Template(
+    ("import mlx.core as mx", "{numpy}"),
+    """
+def look(answer):
+    mx.eval(answer)
+    if answer.size == 0 or min(answer.shape, default=1) < 0:
+        return answer.dtype, answer.shape, b""
+    bits = answer.view(mx.uint16) if answer.dtype == mx.bfloat16 else answer  # NumPy has no bfloat16
+    return answer.dtype, answer.shape, np.array(bits).tobytes()
+""",
+    "mx.reshape(src, {shape})",
+    "mx.array({array})",
+    "mx.zeros({dims}, mx.{type})",
+    refusals="(ValueError, RuntimeError, OverflowError, TypeError)",
+    types={name: theirs for name, theirs in {**NAMES, "bool": "bool_"}.items() if name != "f64"},
+    layouts=TORCH.layouts,
+)
+PADDLE = Template(
+    ("import math", "{numpy}", "import paddle"),
+    """
+def look(answer):
+    if min(answer.shape, default=1) < 1 or math.prod(answer.shape) >> 60:  # there is no such memory to be read
+        return answer.dtype, answer.shape, b""
+    return answer.dtype, answer.shape, answer.numpy().tobytes()
+""",
+    "paddle.reshape(src, {shape})",
+    "paddle.to_tensor(np.array({array}))",
+    'paddle.zeros({dims}, "{type}")',
+    'paddle.to_tensor(np.array({array}).view(np.int16)).view("bfloat16")',
+    refusals="(ValueError, RuntimeError, OverflowError, OSError, SystemError)",
+    types={name: theirs for name, theirs in NAMES.items() if name not in ("u16", "u32", "u64")},
+    shape_types={name: code for name, code in NUMPY.items() if name not in ("u16", "u32", "u64")},
+    copies_zeros=False,
+)
+MNN = Template(
+    ("import math", "import MNN.expr as mnn", "{numpy}"),
+    """
+def look(answer):
+    if min(answer.shape, default=1) < 1 or math.prod(answer.shape) != answer.size:  # there is no such memory to be read
+        return answer.dtype, answer.shape, b""
+    return answer.dtype, answer.shape, np.array(answer.read()).tobytes()
+""",
+    "reshape(src, list({shape}))",
+    'mnn.const(np.array({array}, order="C"), {list}, mnn.NCHW, mnn.{type})',
+    before="""
+def reshape(src, shape):
+    answer = mnn.reshape(src, shape, mnn.NCHW)
+    if not answer.valid:
+        raise ValueError("the answer is not valid")
+    return answer
+""",
+    types={"f32": "float", "s32": "int", "u8": "uint8"},
+    copies_zeros=False,
+)
+
+# ── programs of one operator, which the script makes too ──────────────────────────────────────────
+
+NCNN = Template(
+    ("import math", "import ncnn", "{numpy}"),
+    """
+def look(answer):
+    dst, size = answer
+    dims = {1: (dst.w,), 2: (dst.h, dst.w), 3: (dst.c, dst.h, dst.w), 4: (dst.c, dst.d, dst.h, dst.w)}[dst.dims]
+    if min(dims) < 1 or math.prod(dims) > size:  # there is no such memory to be read
+        return "float32", dims, b""
+    return "float32", dims, np.array(dst).tobytes()
+""",
+    "reshape(src, {shapes})",
+    before="""
+AXES = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}  # the numbers of the lengths: w 0, h 1, d 11, c 2
+
+
+def reshape(src, *shapes):
+    if any(len(shape) not in AXES for shape in shapes):
+        raise ValueError("a layer has 1 to 4 lengths")
+    blobs = ["src", *(f"between{k}" for k in range(1, len(shapes))), "dst"]
+    lines = ["7767517", f"{len(blobs)} {len(blobs)}", "Input src 0 1 src"]
+    for k, shape in enumerate(shapes):
+        lengths = " ".join(f"{axis}={length}" for axis, length in zip(AXES[len(shape)], shape))
+        lines.append(f"Reshape reshape{k} 1 1 {blobs[k]} {blobs[k + 1]} {lengths}")
+    net = ncnn.Net()
+    net.opt.num_threads = 1
+    if net.load_param_mem("\\n".join([*lines, ""])):
+        raise ValueError("load_param_mem")
+    extractor = net.create_extractor()
+    extractor.input("src", ncnn.Mat(src))
+    status, dst = extractor.extract("dst")
+    if status or not dst.dims:
+        raise ValueError(f"extract: {status}, of {dst.dims} axes")
+    return dst, src.size
+""",
+    refusals="(ValueError, RuntimeError, TypeError)",
+    types={"f32": ""},
+    layouts=[layout for layout in LAYOUTS if layout not in STRIDED],
+    max_rank=12,
+    copies_zeros=False,
+)
+LITERT = Template(
+    (
+        "import ai_edge_litert.interpreter as litert", "import ai_edge_litert.schema_py_generated as schema",
+        "from math import prod", "import flatbuffers", "{numpy}",
+    ),
+    """
+def look(answer):
+    return answer.dtype, answer.shape, answer.tobytes()
+""",
+    "reshape(src, {shape}, {node})",
+    before="""
+def describe_dst(dims, lengths):
+    # The lengths of dst as converters write them: -1 where they know nothing.
+    rest = prod(length for length in lengths if length != -1)
+    if lengths.count(-1) == 1 and rest > 0 and prod(dims) % rest == 0:
+        lengths = [prod(dims) // rest if length == -1 else length for length in lengths]
+    return [length if 0 <= length < 2**31 else -1 for length in lengths]
+
+
+def interpreter(dims, shape, entries):
+    type_, code = schema.TensorType.{type}, schema.BuiltinOperator.RESHAPE
+    src = schema.TensorT(name="src", shape=np.array(dims, np.int32), type=type_, hasRank=True)
+    lengths = schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True)
+    known = describe_dst(dims, [-1] * entries if shape is None else shape.tolist())
+    dst = schema.TensorT(
+        name="dst", shape=[abs(length) for length in known], shapeSignature=known, type=type_, hasRank=True
+    )
+    operator = schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])
+    given = [0, 1] if shape is None else [0]
+    graph = schema.SubGraphT(tensors=[src, lengths, dst], inputs=given, outputs=[2], operators=[operator])
+    data = None if shape is None else np.frombuffer(shape.tobytes(), np.uint8)
+    codes = [schema.OperatorCodeT(deprecatedBuiltinCode=code, builtinCode=code)]
+    buffers = [schema.BufferT(), schema.BufferT(data=data)]
+    model = schema.ModelT(version=3, operatorCodes=codes, subgraphs=[graph], buffers=buffers)
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return litert.Interpreter(
+        model_content=bytes(builder.Output()), num_threads=1,
+        experimental_op_resolver_type=litert.OpResolverType.{resolver},
+    )
+
+
+kept = {}
+
+
+def reshape(src, shape, node):
+    shape = np.array(shape, np.int32)
+    if {runtime}:  # one interpreter for all steps
+        if (node, len(shape)) not in kept:
+            kept[node, len(shape)] = interpreter(src.shape, None, len(shape))
+        program = kept[node, len(shape)]
+        program.resize_tensor_input(0, src.shape)
+    else:
+        program = interpreter(src.shape, shape, len(shape))
+    program.allocate_tensors()
+    program.set_tensor(0, src)
+    if {runtime}:
+        program.set_tensor(1, shape)
+    program.invoke()
+    return program.get_tensor(2)
+""",
+    refusals="(ValueError, RuntimeError, OverflowError, IndexError)",
+    types={
+        "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
+        "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64",
+        "u64": "UINT64",
+    },
+)  # fmt: skip
+TOSA = Template(
+    ("import math", "import tosa_reference_model as trm", "import tosa_serializer as ts", "{numpy}"),
+    """
+def look(answer):
+    name = "bf16" if answer.dtype == np.uint16 else answer.dtype  # the binding has no name for bf16
+    return name, answer.shape, answer.tobytes()
+""",
+    "reshape(src, {shape}, ts.DType.{type})",
+    bf16="{array}.view(np.uint16)",
+    before="""
+def reshape(src, shape, code):
+    known = math.prod(entry for entry in shape if entry != -1)
+    if shape.count(-1) == 1 and known > 0 and src.size % known == 0:
+        shape = tuple(src.size // known if entry == -1 else entry for entry in shape)
+    graph = ts.TosaSerializer()
+    given = graph.addPlaceholder(list(src.shape), code, None)
+    entries = graph.addConst([len(shape)], ts.DType.SHAPE, list(shape), "shape")
+    dst = graph.addOutput(list(shape), code)
+    attributes = ts.TosaSerializerAttribute()
+    attributes.ReshapeAttribute()
+    graph.addOperator(ts.Op.RESHAPE, [given.name, entries.name], [dst.name], attributes)
+    (answer,), status = trm.run(graph.serialize(), [src])
+    if status != trm.GraphStatus.TOSA_VALID:
+        raise ValueError(status)
+    return answer.view(src.dtype)
+""",
+    refusals="(ValueError, RuntimeError, TypeError)",
+    types={
+        "f16": "FP16", "bf16": "BF16", "f32": "FP32", "bool": "BOOL", "s8": "INT8", "s16": "INT16", "s32": "INT32",
+        "s64": "INT64",
+    },
+)  # fmt: skip
+EXECUTORCH = Template(
+    (
+        "{numpy}", "import torch", "from executorch.exir import schema",
+        "from executorch.exir._serialize._program import PTEFile, serialize_pte_binary",
+        "from executorch.runtime import Runtime",
+    ),
+    """
+def look(answer):
+    return answer.dtype, tuple(answer.shape), answer.reshape(-1).view(torch.uint8).numpy().tobytes()
+""",
+    "reshape(src, {shape}, schema.ScalarType.{type})",
+    "torch.from_numpy({array})",
+    bf16="torch.from_numpy({array}.view(np.int16)).view(torch.bfloat16)",
+    before="""
+def tensor(code, sizes, dynamism, place):
+    return schema.EValue(schema.Tensor(
+        scalar_type=code, storage_offset=0, sizes=list(sizes), dim_order=list(range(len(sizes))), requires_grad=False,
+        layout=0, data_buffer_idx=0, allocation_info=schema.AllocationDetails(1, place, 0), shape_dynamism=dynamism,
+    ))
+
+
+def reshape(src, shape, code):
+    count, room = src.numel(), max(src.numel() * src.element_size() + 15 & ~15, 16)
+    bound = (count, *(1,) * (len(shape) - 1)) if shape else ()
+    kinds = schema.TensorShapeDynamism
+    values = [tensor(code, src.shape, kinds.STATIC, 0), tensor(code, bound, kinds.DYNAMIC_BOUND, room)]
+    values += [schema.EValue(schema.Int(entry)) for entry in shape]
+    values += [schema.EValue(schema.IntList(list(range(2, 2 + len(shape)))))]
+    call = schema.Instruction(schema.KernelCall(op_index=0, args=[0, len(values) - 1, 1, 1]))
+    plan = schema.ExecutionPlan(
+        name="forward", container_meta_type=schema.ContainerMetadata("", ""), values=values, inputs=[0], outputs=[1],
+        chains=[schema.Chain(inputs=[], outputs=[], instructions=[call], stacktrace=None)],
+        operators=[schema.Operator("aten::view_copy", "out")], delegates=[], non_const_buffer_sizes=[0, 2 * room],
+    )
+    program = schema.Program(
+        version=0, execution_plan=[plan], constant_buffer=[schema.Buffer(storage=b"")], backend_delegate_data=[],
+        segments=[], constant_segment=schema.SubsegmentOffsets(0, []),
+    )
+    content = bytes(serialize_pte_binary(PTEFile(program=program)))
+    return Runtime.get().load_program(content).load_method("forward").execute([src])[0]
+""",
+    refusals="(ValueError, RuntimeError, TypeError)",
+    types={
+        "f16": "HALF", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "s8": "CHAR", "u8": "BYTE",
+        "s16": "SHORT", "s32": "INT", "s64": "LONG",
+    },
+    layouts=("dense",),
+)  # fmt: skip
+
+# ── the backends ──────────────────────────────────────────────────────────────────────────────────
+
+CONSTANT: Mapping[str, Template] = {
+    "numpy": NUMPY_FUNCTION,
+    "array-api-strict": ARRAYS._replace(
+        imports=("{numpy}", "import array_api_strict as xp"), src="xp.asarray({array})",
+        call="xp.reshape(src, {shape})", types={name: code for name, code in WITHOUT_BF16.items() if name != "f16"},
+    ),
+    "dask": ARRAYS._replace(
+        imports=("{numpy}", "import dask.array as da"), src="da.from_array({array}, chunks=-1)",
+        call="da.reshape(src, {shape})", answer='src.compute(scheduler="synchronous")',
+    ),
+    "ndonnx": ARRAYS._replace(
+        imports=("{numpy}", "import ndonnx as ndx", "from onnx import shape_inference"), src="ndx.asarray({array})",
+        call="ndx.reshape(src, {shape})", answer="src.unwrap_numpy()", types=WITHOUT_BF16,
+        refusals=f"{ARRAYS.refusals[:-1]}, shape_inference.InferenceError)",
+    ),
+    "tinygrad": ARRAYS._replace(
+        imports=("{numpy}", "from tinygrad import Tensor"), src="Tensor({array}, device='CPU')",
+        call="src.reshape({shape})", answer="src.numpy()", types=WITHOUT_BF16,
+    ),
+    "sparse": ARRAYS._replace(
+        imports=("{numpy}", "import sparse"), src="sparse.COO.from_numpy({array})", call="src.reshape({shape})",
+        answer="src.todense()",
+    ),
+    "cupy": ARRAYS._replace(
+        imports=("{numpy}", "import cupy"), src="cupy.asarray({array})", call="cupy.reshape(src, {shape})",
+        answer="cupy.asnumpy(src)", types=WITHOUT_BF16,
+    ),
+    "torch": TORCH,
+    "torch-raw": TORCH._replace(copies_zeros=False),
+    "torch-method": TORCH._replace(call="src.reshape{arguments}"),
+    "torch-compile": TORCH._replace(decorator=TORCH_COMPILE.format("aot_eager")),
+    "torch-inductor": TORCH._replace(decorator=TORCH_COMPILE.format("inductor")),
+    "torch-mkldnn": TORCH_MKLDNN,
+    "jax": JAX,
+    "jax-jit": JAX._replace(decorator="@jax.jit"),
+    "jax-lax": JAX_LAX,
+    "keras-jax": KERAS,
+    "keras-layer": KERAS._replace(call="keras.layers.Reshape({shape}, autocast=False)(src[None])[0]"),
+    "keras-tensorflow": KERAS_TENSORFLOW,
+    "tensorflow": TENSORFLOW,
+    "tensorflow-array": TENSORFLOW_ARRAY,
+    "tensorflow-list": TENSORFLOW_LIST,
+    "tensorflow-function": TENSORFLOW._replace(decorator="@tf.function(autograph=False)"),
+    "tensorflow-xla": TENSORFLOW._replace(decorator="@tf.function(autograph=False, jit_compile=True)"),
+    "mlx": MLX,
+    "mlx-method": MLX._replace(call="src.reshape{arguments}"),
+    "paddle": PADDLE,
+    "paddle-in-place": PADDLE._replace(call="src.reshape_({shape})"),
+    "mnn": MNN,
+    "ncnn": NCNN,
+    "litert": LITERT._replace(before=_fill(LITERT.before, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES")),
+    "litert-xnnpack": LITERT._replace(before=_fill(LITERT.before, resolver="BUILTIN")),
+    "tosa": TOSA,
+    "executorch": EXECUTORCH,
+}  # fmt: skip
+"""Every backend here, when shape is constant."""
+_TENSOR = "paddle.to_tensor(np.array({shape}, {shape_type}))"
+RUNTIME: Mapping[str, Template] = {
+    **{name: CONSTANT[name] for name in (
+        "numpy", "array-api-strict", "dask", "sparse", "cupy", "torch", "torch-raw", "torch-method", "torch-mkldnn",
+        "keras-tensorflow", "tensorflow", "tensorflow-array", "tensorflow-list", "litert", "litert-xnnpack",
+    )},
+    "tensorflow-function": TENSORFLOW_ANY_RANK._replace(before=_fill(TENSORFLOW_ANY_RANK.before, options="")),
+    "tensorflow-xla": TENSORFLOW_ANY_RANK._replace(
+        before=_fill(TENSORFLOW_ANY_RANK.before, options=", jit_compile=True")
+    ),
+    "paddle": PADDLE._replace(call=f"paddle.reshape(src, {_TENSOR})"),
+    "paddle-in-place": PADDLE._replace(call=f"src.reshape_({_TENSOR})"),
+}  # fmt: skip
+"""The backends that also take a shape at run time, and how."""

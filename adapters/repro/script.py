@@ -1,0 +1,229 @@
+"""The parts that all scripts share: the words of src, its memory, the shapes, and the frame around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+from textwrap import indent
+from typing import Any, NamedTuple
+
+from conformance.model import Node, Operand, Unsupported
+from conformance.model.types import WIDTH
+from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
+from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, strides_of, volume_of
+from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
+
+from .literals import VALUES, python
+from .plain import checked_steps
+
+CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""The type codes of `array` for unsigned integers, by their bytes."""
+_LITERAL = 48
+"""Up to this number, words are written out; more are computed or repeated."""
+_LAID_OUT = '''
+def laid_out(words, dims, strides, offset, size):
+    """Memory of `size` words that holds the elements at these strides; both are counted in elements."""
+    memory = array(words.typecode, bytes(size * words.itemsize))
+    for index, word in zip(product(*map(range, dims)), words):
+        memory[offset + sum(i * step for i, step in zip(index, strides))] = word
+    return memory
+'''
+_TELL = '''
+def tell(number, step):
+    """What a step came to, in a line."""
+    print(f"step {number}:", end=" ", flush=True)
+    try:
+        words, answer = step()
+    except REFUSALS as refusal:
+        return print(f"refused: {type(refusal).__name__}: {refusal}")
+    type_, dims, data = look(answer)
+    got = array(words.typecode, data)
+    changed = [k for k, (want, have) in enumerate(zip(words, got)) if want != have] if data != words.tobytes() else []
+    result = "every element as it was"
+    if len(got) != len(words):
+        result = f"{len(got)} elements of {len(words)}"
+    elif changed:
+        k = changed[0]
+        result = f"{len(changed)} of {len(words)} elements changed, first {k}: {words[k]:#x} became {got[k]:#x}"
+    print(f"answered {type_} {list(dims)}, {result}")
+'''
+
+
+class Parts(NamedTuple):
+    """The parts of a library's script."""
+
+    imports: Sequence[str]
+    refusals: str
+    """The exceptions by which it refuses, as Python."""
+    look: str
+    """The function that tells an answer's type, dims and bytes."""
+    steps: Sequence[str]
+    """The body of each step, which returns src's words and the answer."""
+    before: str = ""
+    """What stands before all of it: the models."""
+
+
+def script(parts: Parts) -> str:
+    """Return the whole script, without the comment at its head."""
+    strided = any("laid_out(" in step for step in parts.steps)
+    imports = ["from array import array", *(["from itertools import product"] if strided else []), *parts.imports]
+    functions = [f"\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
+    calls = "".join(f"tell({number}, step_{number})\n" for number in range(1, len(functions) + 1))
+    blocks = [*([_LAID_OUT] if strided else []), *([parts.before] if parts.before else []), *functions]
+    blocks += [f"\n{parts.look.strip()}\n", f"\nREFUSALS = {parts.refusals}\n", _TELL, f"\n{calls}"]
+    return "\n".join(imports) + "\n\n" + "\n".join(blocks)
+
+
+# ── src ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def words(source: TensorSpec) -> str:
+    """src's elements in row-major order, as the expression of an array of unsigned integers."""
+    code = CODES[WIDTH[source.type]]
+    volume = volume_of(source.dims)
+    if volume <= _LITERAL:
+        return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
+    if has_default_elements(source):
+        count = min(volume, scramble_of(source.type).size)
+        numbers = f"{_number(source.type)} for n in range({source.start}, {source.start + count})"
+        return _repeat(f'array("{code}", ({numbers}))', *divmod(volume, count), volume)
+    cycle, count = cycle_of(source, volume)
+    ranges = [f"range({part.start:#x}, {part.stop:#x})" if isinstance(part, range) else hex(part) for part in cycle]
+    joined = ", ".join(f"*{part}" if part.startswith("range") else part for part in ranges)
+    inner = ranges[0] if len(cycle) == 1 and isinstance(cycle[0], range) else f"[{joined}]"
+    return _repeat(f'array("{code}", {inner})', *divmod(volume, count), volume)
+
+
+def _repeat(whole: str, times: int, rest: int, volume: int) -> str:
+    """Return the expression of an array that is repeated some times, and cut off."""
+    if rest:
+        return f"({whole} * {times + 1})[:{volume}]"
+    return whole if times == 1 else f"{whole} * {times}"
+
+
+def has_default_elements(source: TensorSpec) -> bool:
+    """True if the elements are the default ones, each in a place of its own."""
+    return source.bits is None and source.layout not in REPEATING
+
+
+def _number(type_: str) -> str:
+    """Return the default element `n` of a type as Python, for people without the suite; see `Scramble.word`."""
+    places, jump, fine, low, positive, gap = scramble_of(type_)
+    word = f"n % {places} * {jump} % {places} << {fine}" if fine else f"n % {places} * {jump} % {places}"
+    if low:
+        word = f"{low:#x} + (at := {word}) + (at >= {positive:#x}) * {gap:#x}"
+    noise = f"(n % {places} * {SPREAD:#x} % 2**64 >> {64 - fine}) ^ n // {places} * {SPREAD:#x} % 2**{fine}"
+    return f"({word}) ^ {noise}" if fine else word
+
+
+def cycle_of(source: TensorSpec, volume: int) -> tuple[list[range | int], int]:
+    """Return the words that the elements repeat, as words and ranges, and the number of these words."""
+    if source.layout in REPEATING or source.bits is None:
+        run = patterns(source).tolist()
+        return run, max(len(run), 1)
+    if source.bits == "all":
+        return [range(volume)], max(volume, 1)
+    if source.bits == "edges":
+        return [*edge_patterns(source.type, source.start)], len(EDGES[source.type])
+    given: list[range | int] = [int(word, 16) for word in source.bits.split()]
+    return given, len(given)
+
+
+class MemoryLayout(NamedTuple):
+    """The layout of src in memory; all in elements."""
+
+    strides: tuple[int, ...]
+    offset: int
+    size: int
+
+
+def memory_layout(source: TensorSpec) -> MemoryLayout | None:
+    """Return the layout of a source; None if it is dense and begins at the first word."""
+    if source.layout == "dense" or not volume_of(source.dims):
+        return None
+    strides = strides_of(source.dims, source.layout, 1) if source.layout != "offset" else dense(source.dims)
+    reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
+    offset = -sum(step for step in reach if step < 0) + (3 if source.layout == "offset" else 0)
+    return MemoryLayout(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
+
+
+def dense(dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(prod(max(length, 1) for length in dims[axis + 1 :]) for axis in range(len(dims)))
+
+
+def memory(source: TensorSpec) -> str:
+    """The lines that make `words`, and `memory` where src is not dense."""
+    lines = [f"words = {words(source)}"]
+    if at := memory_layout(source):
+        lines.append(f"memory = laid_out(words, {python(source.dims)}, {at.strides}, {at.offset}, {at.size})")
+    return "\n".join(lines)
+
+
+NUMPY = {
+    "f16": "np.float16", "bf16": "ml_dtypes.bfloat16", "f32": "np.float32", "f64": "np.float64", "bool": "np.bool_",
+    "s8": "np.int8", "u8": "np.uint8", "s16": "np.int16", "u16": "np.uint16", "s32": "np.int32", "u32": "np.uint32",
+    "s64": "np.int64", "u64": "np.uint64",
+}  # fmt: skip
+"""A type as NumPy code."""
+
+
+def numpy_array(source: TensorSpec) -> str:
+    """src as NumPy code, the words being there."""
+    if len(source.dims) > 64:
+        raise Unsupported(f"rank:{len(source.dims)}")
+    type_, width = NUMPY[source.type], WIDTH[source.type]
+    if at := memory_layout(source):
+        strides = tuple(step * width for step in at.strides)
+        return f"np.ndarray({python(source.dims)}, {type_}, memory, {at.offset * width}, {strides})"
+    return f"np.array(words).view({type_}).reshape({python(source.dims)})"
+
+
+def numpy_imports(row: Row) -> list[str]:
+    bf16 = any(step.source.type == "bf16" for step in checked_steps(row))
+    return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
+
+
+# ── shape ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, str]]:
+    """For each node of a graph that function calls can say, its shape as Python and its type; `src` is what it takes.
+
+    `mapped`: a library without special_zero is given the lengths that are copied.
+    """
+    arriving, rank = iter(step.shapes), len(step.source.dims)
+    for node in step.graph.nodes:
+        if not node.well_formed:
+            raise Unsupported("form")
+        if node.result is not None:
+            raise Unsupported("declared")
+        shape = entries(node, arriving)
+        zeros = mapped and flag(node)
+        lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else python(n) for i, n in enumerate(shape)]
+        rank = len(shape)
+        assert node.shape is not None
+        yield f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})", node.shape.type
+
+
+def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> tuple[int, ...]:
+    """The entries of a node's shape, its own or those that arrive."""
+    if node.shape is not None and node.shape.values is not None:
+        return tuple(node.shape.values)
+    return next(arriving)[2]
+
+
+def first(operand: Operand) -> Any:
+    """The value of an operand that should have one."""
+    if not operand.values:
+        raise Unsupported(VALUES)
+    return operand.values[0]
+
+
+def flag(node: Node) -> bool:
+    return node.special_zero is not None and bool((node.special_zero.values or (False,))[0])
+
+
+def body(step: RowStep, src: str, calls: Iterable[str], answer: str = "src") -> str:
+    """Return the body of a step: src's words, src, the calls, and the answer."""
+    return "\n".join([memory(step.source), f"src = {src}", *calls, f"return words, {answer}"])
