@@ -75,5 +75,5 @@ def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: p
 def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setattr("conformance.cli.run.load_suite_of", lambda args: suite_of_cases(args.spec, args.cases))
     monkeypatch.setattr("conformance.cli.run.plan_of", plan_once)
-    monkeypatch.setattr("conformance.cli.merge.load_plan", plan_of_arguments)
+    monkeypatch.setattr("conformance.cli.report.load_plan", plan_of_arguments)
     return Command(tmp_path, capsys)

@@ -132,7 +132,7 @@ def _broken(name: str) -> Any:
     """Return the class of a planted backend by name: `zero-flag-ignored` of `broken:zero-flag-ignored`."""
     planted = importlib.import_module("conformance.adapters.broken").BROKEN
     if name not in planted:
-        raise CannotStart(describe_unknown("planted backend", name, planted, "conformance mutants"))
+        raise CannotStart(describe_unknown("planted backend", name, planted, "conformance check --mutants"))
     return planted[name]
 
 

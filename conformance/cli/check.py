@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import load_adapter
-from ..load.cases import with_cases
+from ..load.cases import load_suite, with_cases
 from ..load.cells import load_cells
 from ..load.faults import load_faults
 from ..load.folders import cases_folder, spec_folder
@@ -25,8 +25,9 @@ from ..selfcheck import check_cases
 from ..selfcheck.cells import CellTable, problems_with_cells, table_of
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
-from .arguments import check_folder, emit, locate
+from .arguments import Usage, check_folder, emit, locate
 from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison
+from .mutants import try_mutants
 from .parser import Parser
 from .shared_options import add_cases
 
@@ -34,8 +35,9 @@ KINDS = ("defect", "disagreement", "silence")
 
 
 EXAMPLES = """\
-  conformance check                                   the suite that comes along
+  conformance check                                   the bundled suite
   conformance check --cases my/cases --lock           vectors of yours, and lock the ids of new ones
+  conformance check --mutants zero                    wrong backends, rules and lines with zero in their name
   conformance check --sources DIR                     hold it against the documents themselves"""
 
 
@@ -44,12 +46,18 @@ def add_options(parser: Parser) -> None:
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
+    text = "plant bad backends, delete rules, mutate the reference: does the suite notice? only those with WORD in"
+    parser.once("--mutants", "WORD", f"{text} their name (all; takes minutes)", nargs="?", const="")
     parser.path("--evidence", "DIR", "folders of runs: verify that adapters/faults.yaml explains what failed there")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check everything and print each problem and a summary; 0 if there is no problem."""
     folders = [check_folder("--spec", args.spec), check_folder("--cases", args.cases)]
+    if args.mutants is not None:
+        if args.lock or args.sources or args.evidence:
+            raise Usage("--mutants is a check of its own; drop --lock, --sources and --evidence")
+        return try_mutants(load_suite(*folders), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
     findings = _check(folders[0], folders[1], sources, args.lock)
     if args.evidence is not None and findings.plan is not None:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..system import exit_codes
-from ..system.terminal import fold_lines, say
+from ..system.terminal import fold_lines, say, say_raw
+from .arguments import pick
 from .parser import Parser
 from .shared_options import add_common
 
@@ -31,10 +32,9 @@ GROUPS = {
     },
     "read results": {
         "verify": Command("verify", "derive a report again from its evidence; 1 if something does not match"),
-        "report": Command("report", "write the reports of a run again from its evidence"),
+        "report": Command("report", "write the reports of a run again, or put the shards of a run together"),
         "compare": Command("compare", "put several backends side by side on one page"),
-        "diff": Command("diff", "say what changed between two runs, and why; 1 if something got worse"),
-        "merge": Command("merge", "put the shards of one run together and conclude"),
+        "diff": Command("diff", "say what changed between two runs (1 if something got worse), or two documents"),
     },
     "certify a backend": {
         "certify": Command("certify", "run a backend whole and write a certificate, or the commitment to one"),
@@ -47,16 +47,13 @@ GROUPS = {
         "check-graph": Command("check_graph", "say what the reshapes of a model file mean, for each length"),
         "explain": Command("explain", "show one rule, finding, document, operation or case with all its facts"),
         "list": Command("listing", "list rules, documents, operations, findings, cases, cells or backends"),
-        "diff-documents": Command("diff_documents", "show what changed between two documents, with an example"),
         "site": Command("site", "write the documents, annotated with rules, findings, cases and failing backends"),
     },
     "maintain the suite": {
         "check": Command("check", "check that the specification is whole and true to the documents"),
-        "mutants": Command("mutants", "plant bad backends, delete rules, mutate the reference: does the suite notice?"),
         "publish": Command("publish", "run backends whole and write the folder of published results"),
         "lab": Command("lab", "run the environments of lab.yaml, and say which published results are stale"),
         "export": Command("export", "write the legal rows as tests of ONNX or of benchdnn"),
-        "completion": Command("completion", "print a script that completes all this in bash, zsh or fish"),
     },
 }
 """All commands by purpose."""
@@ -72,6 +69,9 @@ begin here:
   conformance new-adapter mine             a backend of yours, in one file that runs at once
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
 
+shell completion:
+  eval "$(conformance --completion bash)"  in ~/.bashrc; also zsh and fish
+
 exit codes: {exit_codes.SUMMARY}
 """
 
@@ -86,6 +86,7 @@ def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
     top = Parser(prog="conformance")
     top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
+    top.add_argument("--completion", action=_Completion, metavar="SHELL")
     group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
     commands: dict[str, Any] = {}
     for name in names:
@@ -113,6 +114,16 @@ class _Version(argparse.Action):
         from ..load.folders import cases_folder, digest_of, spec_folder
 
         say(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
+        parser.exit()
+
+
+class _Completion(argparse.Action):
+    """Prints the script that completes commands, options and names in a shell."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from .completion import SHELLS, completions
+
+        say_raw(SHELLS[pick("shell", values, SHELLS)](completions(commands_and_options())))
         parser.exit()
 
 

@@ -1,18 +1,13 @@
-"""`conformance completion bash|zsh|fish`: a script that completes commands, options and the names they take."""
+"""`conformance --completion bash|zsh|fish`: a script that completes commands, options and the names they take."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..adapter import bundled_backends
 from ..load.cases import load_suite
-from ..system.terminal import say_raw
-from ..system.text import describe_unknown
-from .arguments import Usage, check_folder, emit
-from .commands import commands_and_options
-from .parser import Parser
+from ..model import LEVELS
 
 
 class Completions(NamedTuple):
@@ -25,32 +20,9 @@ class Completions(NamedTuple):
     """Words without an option, beside files."""
 
 
-EXAMPLES = """\
-  eval "$(conformance completion bash)"               in ~/.bashrc
-  eval "$(conformance completion zsh)"                in ~/.zshrc, after compinit
-  conformance completion fish > ~/.config/fish/completions/conformance.fish"""
-
-
-def add_options(parser: Parser) -> None:
-    parser.add_argument("shell", nargs="?", metavar="SHELL", help="bash, zsh or fish")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the script for one shell."""
-    if args.shell is None:
-        raise Usage("say for which shell: bash, zsh or fish; for example: conformance completion bash")
-    if args.shell not in SHELLS:
-        raise Usage(describe_unknown("shell", args.shell, SHELLS))
-    completions = _completions(args)
-    if args.json:
-        emit({name: words._asdict() for name, words in completions.items()})
-    else:
-        say_raw(SHELLS[args.shell](completions))
-    return 0
-
-
-def _completions(args: argparse.Namespace) -> dict[str, Completions]:
-    suite = load_suite(check_folder("--spec", args.spec), None)
+def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] | None]]]) -> dict[str, Completions]:
+    """Return the words that may follow each command."""
+    suite = load_suite()
     spec = suite.spec
     types = sorted({name for operation in spec.operations.values() for name in operation.types})
     lists = ("rules", "documents", "operations", "findings", "cases", "backends")
@@ -58,13 +30,11 @@ def _completions(args: argparse.Namespace) -> dict[str, Completions]:
         "--document": tuple(spec.documents),
         "--operation": tuple(spec.operations),
         "--type": tuple(types),
-        "--rule": tuple(spec.rules),
-        "--level": ("must", "may", "silent", "decided"),
-        "--kind": ("defect", "disagreement", "silence"),
         "--special-zero": ("true", "false"),
     }
     things = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
-    names = {"list": lists, "explain": things, "diff-documents": tuple(spec.documents), "completion": tuple(SHELLS)}
+    words = (*spec.documents, *LEVELS, *spec.rules, "defect", "disagreement", "silence")
+    names = {"list": (*lists, *words), "explain": things, "diff": tuple(spec.documents)}
     names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(bundled_backends()))
     return {
         name: Completions(
@@ -72,7 +42,7 @@ def _completions(args: argparse.Namespace) -> dict[str, Completions]:
             {option: values.get(option, choices) if choices != () else () for option, choices in options.items()},
             tuple(dict.fromkeys(names.get(name, ()))),
         )
-        for name, (summary, options) in commands_and_options().items()
+        for name, (summary, options) in commands.items()
     }
 
 
@@ -92,7 +62,7 @@ def _cases(completions: Mapping[str, Completions], files: str, names: str) -> It
         yield f"        -*) {names.format(' '.join(words.options))} ;;"
         yield f"        *) {names.format(' '.join(words.names))}; {files} ;;"
         yield "      esac ;;"
-    yield f"    *) {names.format(' '.join([*completions, '--help', '--version']))} ;;"
+    yield f"    *) {names.format(' '.join([*completions, '--help', '--version', '--completion']))} ;;"
 
 
 def _bash(completions: Mapping[str, Completions]) -> str:
@@ -147,3 +117,4 @@ def _fish(completions: Mapping[str, Completions]) -> str:
 
 
 SHELLS = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+"""Write the script of each shell."""

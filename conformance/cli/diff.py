@@ -1,4 +1,4 @@
-"""`conformance diff OLD NEW`: what changed between two runs, and why; 1 if something got worse."""
+"""`conformance diff OLD NEW`: what changed between two runs or two documents, and why; 1 if a run got worse."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.terminal import lines, say, with_sign
 from ..verdict.rejudge import refuse_unsound
-from .arguments import Usage, emit, load_plan
+from .arguments import Usage, emit, load_plan, load_spec_of, pick
 from .compare import read_evidence
+from .diff_documents import diff_documents
 from .parser import Parser, path
 from .shared_options import add_cases
 
@@ -28,12 +29,13 @@ _FORMATS: dict[str, Callable[[Difference], str]] = {
 
 EXAMPLES = """\
   conformance diff build/before build/after           1 where something got worse
-  conformance diff build/before build/after --format markdown"""
+  conformance diff build/before build/after --format markdown
+  conformance diff static-graph-v0.9 static-oneapi    two documents: rules, signature, and a call that shows it"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, or its results.jsonl")
-    parser.add_argument("new", type=path, metavar="NEW", help="the folder or results.jsonl of a later run")
+    parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, its results.jsonl, or a document")
+    parser.add_argument("new", type=path, metavar="NEW", help="those of a later run, or another document")
     text = "text, markdown or html (by the name of --out, else text)"
     parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
     parser.path("--out", "FILE", "write to a file instead of the terminal")
@@ -41,7 +43,13 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare two runs and print or write the difference; 1 if something got worse."""
+    """Compare two runs or documents and print or write the difference; 1 if a run got worse."""
+    if not (args.old.exists() and args.new.exists()):
+        spec = load_spec_of(args)
+        names = [str(args.old), str(args.new)]
+        if not spec.documents.keys().isdisjoint(names):
+            a, b = (pick("document", name, spec.documents) for name in names)
+            return diff_documents(args, spec, a, b)
     plan = load_plan(args)
     change = difference(_judged_at(args.old, plan), _judged_at(args.new, plan), plan)
     if args.json:

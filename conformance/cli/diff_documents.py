@@ -1,4 +1,4 @@
-"""`conformance diff-documents`: what changed between two documents as rules, and one smallest call that shows it."""
+"""`conformance diff A B` of two documents: what changed as rules, and a smallest call that shows it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..meaning.contract import Contract, contracts
-from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls, far_calls
+from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
 from ..model import Call, Form, Operation, Rule, Spec
 from ..system.progress import Progress
 from ..system.terminal import label_paragraph, paint, say, table, wrap
-from .arguments import Usage, emit, folder_options, load_spec_of, pick
+from .arguments import emit, folder_options
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .meaning import describe_standing, print_meanings
-from .parser import Parser
 
 CHANGES = ("added", "dropped", "reworded in effect")
-_EXAMPLE = "for example: conformance diff-documents static-graph-v0.9 static-oneapi"
 
 
-EXAMPLES = """\
-  conformance diff-documents static-graph-v0.9 static-oneapi"""
-
-
-def add_options(parser: Parser) -> None:
-    parser.add_argument("a", nargs="?", metavar="A", help="the id of a document")
-    parser.add_argument("b", nargs="?", metavar="B", help="the id of another")
-    parser.add_argument("--full", action="store_true", help="search the large domain for an example (some seconds)")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print what B changes in A."""
-    if args.a is None or args.b is None:
-        raise Usage(f"name two documents, the older first; {_EXAMPLE}")
-    spec = load_spec_of(args)
-    a, b = (pick("document", each, spec.documents, "conformance list documents") for each in (args.a, args.b))
-    data = compare_documents(spec, a, b, FULL_DOMAIN if args.full else SMALL_DOMAIN)
+def diff_documents(args: argparse.Namespace, spec: Spec, a: str, b: str) -> int:
+    """Print what document B changes in document A."""
+    data = compare_documents(spec, a, b)
     if data["example"]:
         data["example"]["command"] += folder_options(args)
     if args.json:
@@ -47,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def compare_documents(spec: Spec, a: str, b: str, domain: Domain = SMALL_DOMAIN) -> dict[str, Any]:
+def compare_documents(spec: Spec, a: str, b: str) -> dict[str, Any]:
     """Return every difference between two documents, as data."""
     changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in CHANGES}
     for rule in spec.rules.values():
@@ -61,9 +45,7 @@ def compare_documents(spec: Spec, a: str, b: str, domain: Domain = SMALL_DOMAIN)
         if finding.kind == "disagreement" and {a, b} <= {pointer.document for pointer in finding.at}
     ]
     signature = _signature(spec, a, b)
-    return {"a": a, "b": b, "rules": changes, "signature": signature, "findings": findings} | _example(
-        spec, a, b, domain
-    )
+    return {"a": a, "b": b, "rules": changes, "signature": signature, "findings": findings} | _example(spec, a, b)
 
 
 def _change(was: str, now: str) -> str | None:
@@ -100,16 +82,16 @@ def _facts(operation: Operation, document: str) -> dict[str, Any]:
 # ── the example ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _example(spec: Spec, a: str, b: str, domain: Domain) -> dict[str, Any]:
+def _example(spec: Spec, a: str, b: str) -> dict[str, Any]:
     """Return a smallest call whose meaning differs, or the domain in which there is none."""
     compiled = contracts(spec)
     first, second = compiled[a], compiled[b]
     operations = [spec.operations[spec.documents[name].operation] for name in (a, b)]
     if first is second or _same(first, second, *operations):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
-    searched = f"{domain}, and {FAR}"
-    small_first = itertools.chain(calls(domain), far_calls())
-    call = _first_difference(first, second, (Call(*each) for each in small_first), domain.size)
+    searched = f"{FULL_DOMAIN}, and {FAR}"
+    small_first = itertools.chain(calls(SMALL_DOMAIN), far_calls(), calls(FULL_DOMAIN))
+    call = _first_difference(first, second, (Call(*each) for each in small_first), FULL_DOMAIN.size)
     if call is None:
         forms = list(_forms(*operations))
         searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY_DOMAIN}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import bundled_backends
@@ -14,7 +15,8 @@ from ..load.folders import cases_folder, spec_folder
 from ..meaning.contract import contracts
 from ..model import LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
-from .arguments import Usage, check_folder, emit, load_spec_of, pick
+from ..system.text import describe_unknown, shorten
+from .arguments import Usage, check_folder, emit, find_alike, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 from .shared_options import add_cases
@@ -24,11 +26,28 @@ _ARRANGEMENTS = DIMENSIONS["arrangement"]
 _COLOURS = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
 
+class Filters(NamedTuple):
+    """Only what concerns these is listed."""
+
+    document: str | None = None
+    rule: str | None = None
+    level: str | None = None
+    kind: str | None = None
+
+
+class Folders(NamedTuple):
+    """The folders of --spec and --cases."""
+
+    spec: Path | None
+    cases: Path | None
+
+
 class _Listing(NamedTuple):
     """The way to list one kind of thing."""
 
     filters: tuple[str, ...]
-    entries: Callable[[Spec, argparse.Namespace], list[dict[str, Any]]]
+    """The fields of Filters that it heeds."""
+    entries: Callable[[Spec, Filters, Folders], list[dict[str, Any]]]
     header: tuple[str, ...]
     row: Callable[[Spec, dict[str, Any]], Sequence[str]]
     right: tuple[int, ...] = ()
@@ -39,19 +58,18 @@ class _Listing(NamedTuple):
 
 
 EXAMPLES = """\
-  conformance list rules --level decided
-  conformance list findings --document static-oneapi
-  conformance list cases --rule zero-copies
+  conformance list rules decided               a level: must, may, silent or decided
+  conformance list findings static-oneapi      a document
+  conformance list findings defect             a kind: defect, disagreement or silence
+  conformance list cases zero-copies           a rule; of cells too
   conformance list backends"""
 
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, cells or backends")
-    parser.once("--document", "ID", "only what concerns that document")
-    parser.once("--level", "LEVEL", "of rules: must, may, silent or decided")
-    parser.once("--rule", "ID", "of cases and cells: those of that rule")
+    text = "list only what concerns this document, rule, level or kind"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=text)
     add_cases(parser)
-    parser.once("--kind", "KIND", "of findings: defect, disagreement or silence")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,13 +79,9 @@ def run(args: argparse.Namespace) -> int:
     plural = f"{args.what}s"
     what = plural.lower() if plural.lower() in _LISTINGS else pick("list", args.what, _LISTINGS)
     listing = _LISTINGS[what]
-    for name in ("document", "level", "kind", "rule"):
-        if getattr(args, name) is not None and name not in listing.filters:
-            fitting = [each for each, other in _LISTINGS.items() if name in other.filters]
-            raise Usage(f"--{name} does not filter {what}; it filters {' and '.join(fitting)}")
     spec = load_spec_of(args)
-    _resolve(spec, args)
-    entries = listing.entries(spec, args)
+    cases = check_folder("--cases", args.cases)
+    entries = listing.entries(spec, _read_words(spec, what, args.words), Folders(args.spec, cases))
     if args.json:
         emit({what: entries})
     else:
@@ -75,13 +89,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _resolve(spec: Spec, args: argparse.Namespace) -> None:
-    """Replace the values of the filters by the names that they resemble."""
-    for name, known in (("document", spec.documents), ("level", LEVELS), ("kind", KINDS), ("rule", spec.rules)):
-        if getattr(args, name) is not None:
-            setattr(
-                args, name, pick(name, getattr(args, name), known, "conformance list rules" if name == "rule" else "")
-            )
+def _read_words(spec: Spec, what: str, words: Sequence[str]) -> Filters:
+    """Say what each word filters by; Usage if it names nothing, or nothing that this list has."""
+    known = {"document": spec.documents, "level": LEVELS, "kind": KINDS, "rule": spec.rules}
+    found: dict[str, str] = {}
+    for word in words:
+        kinds = [kind for kind, names in known.items() if find_alike(word, names)]
+        fitting = [kind for kind in kinds if kind in _LISTINGS[what].filters]
+        if kinds and not fitting:
+            others = [name for name, other in _LISTINGS.items() if kinds[0] in other.filters]
+            raise Usage(f"the {kinds[0]} {word!r} does not filter {what}; it filters {' and '.join(others)}")
+        if not kinds:
+            names = [name for kind in _LISTINGS[what].filters for name in known[kind]]
+            if not names:
+                raise Usage(f"{what} have no filter; drop {shorten(word)!r}")
+            raise Usage(describe_unknown(" or ".join(_LISTINGS[what].filters), word, names, "conformance list rules"))
+        if fitting[0] in found:
+            raise Usage(f"{found[fitting[0]]!r} and {word!r} both name a {fitting[0]}; name one")
+        found[fitting[0]] = find_alike(word, known[fitting[0]])[0]
+    return Filters(**found)
 
 
 def _show(spec: Spec, what: str, listing: _Listing, entries: list[dict[str, Any]]) -> None:
@@ -107,35 +133,35 @@ def _fit_to_terminal(rows: list[list[str]], header: Sequence[str]) -> list[list[
 # ── what can be listed ────────────────────────────────────────────────────────────────────────────
 
 
-def _rules(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+def _rules(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
     return [
         of_rule(spec, rule)
         for rule in spec.rules.values()
-        if args.level in (None, rule.level)
-        and (args.document is None or standing(rule, args.document)["standing"] != "not bound")
+        if filters.level in (None, rule.level)
+        and (filters.document is None or standing(rule, filters.document)["standing"] != "not bound")
     ]
 
 
-def _documents(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+def _documents(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
     return [of_document(spec, each) for each in spec.documents.values()]
 
 
-def _operations(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
-    chosen = (op for op in spec.operations.values() if args.document is None or args.document in op.documents)
+def _operations(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
+    chosen = (op for op in spec.operations.values() if filters.document is None or filters.document in op.documents)
     return [of_operation(each) for each in chosen]
 
 
-def _findings(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+def _findings(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
     compiled = contracts(spec)
     return [
         of_finding(spec, each, compiled)
         for each in sorted(spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight))
-        if args.kind in (None, each.kind) and (args.document is None or pointers_in(each.at, args.document))
+        if filters.kind in (None, each.kind) and (filters.document is None or pointers_in(each.at, filters.document))
     ]
 
 
-def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
-    cases = load_cases(check_folder("--cases", args.cases) or cases_folder(), spec)
+def _cases(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
+    cases = load_cases(folders.cases or cases_folder(), spec)
     return [
         {
             "case": each.id,
@@ -148,7 +174,7 @@ def _cases(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
             ],
         }
         for each in cases.values()
-        if args.rule is None or each.rule == args.rule
+        if filters.rule is None or each.rule == filters.rule
     ]
 
 
@@ -158,16 +184,15 @@ def _case_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
     return each["case"], each["rule"], each["place"], f"{shown}{more}"
 
 
-def _cells(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+def _cells(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
     """Return the number of cases in each cell, one entry for all arrangements; None if no call can fill it."""
     from ..plan.rows import plan_of  # NumPy is slow to import, and no other list needs it
     from ..selfcheck.cells import table_of
 
-    folder = check_folder("--spec", args.spec)
-    about = load_cells(folder, spec)
+    about = load_cells(folders.spec, spec)
     if about is None:
         return []
-    suite = with_cases(spec, folder or spec_folder(), check_folder("--cases", args.cases) or cases_folder())
+    suite = with_cases(spec, folders.spec or spec_folder(), folders.cases or cases_folder())
     table = table_of(plan_of(suite), about)
     counts = {cell: None if cell in table.exempt else len(cases) for cell, cases in table.cases.items()}
     return [
@@ -176,7 +201,7 @@ def _cells(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
             **{name: counts[cell._replace(arrangement=name)] for name in _ARRANGEMENTS},
         }
         for cell in counts
-        if cell.arrangement == _ARRANGEMENTS[0] and args.rule in (None, cell.rule)
+        if cell.arrangement == _ARRANGEMENTS[0] and filters.rule in (None, cell.rule)
     ]
 
 
@@ -190,7 +215,7 @@ def _count(cases: int | None) -> str:
     return str(cases) if cases else paint("red", "0")
 
 
-def _backends(spec: Spec, args: argparse.Namespace) -> list[dict[str, Any]]:
+def _backends(spec: Spec, filters: Filters, folders: Folders) -> list[dict[str, Any]]:
     return [
         {
             "backend": name,
@@ -208,7 +233,7 @@ def _backend_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
         each["backend"],
         each["version"] or paint("dim", "not installed"),
         each["about"],
-        each["install"] or "comes along",
+        each["install"] or "bundled",
     )
 
 

@@ -15,6 +15,7 @@ from ..system.exit_codes import INCOMPLETE, USAGE
 from ..system.text import describe_unknown
 from .arguments import Usage, locate, say_error
 from .commands import COMMANDS, build_parsers, load_command
+from .parser import Parser
 
 _DIMS = frozenset({"--src", "--shape", "--declared"})
 """Options of `meaning` whose value may have blanks in it and may begin with a minus."""
@@ -29,7 +30,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     words = [_with_hyphens(word) for word in arguments]
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
-    command = next((word for word in words if not word.startswith("-")), None)
+    of_top = words[:1] == ["--completion"]
+    command = None if of_top else next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in COMMANDS:
         raise Usage(_no_command(command))
     if command is not None and words[0] in ("-h", "--help"):
@@ -46,11 +48,24 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
             if rest
             else f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`"
         )
+    _add_late_words(commands[command], args, rest)
     if rest:
         what = "option" if rest[0].startswith("-") else "argument"
         names = commands[command].options if what == "option" else ()
         raise Usage(describe_unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
     return args
+
+
+def _add_late_words(parser: Parser, args: argparse.Namespace, rest: list[str]) -> None:
+    """Move words after options from `rest` to the argument that takes several, which argparse fills only once."""
+    for action in parser._actions:
+        if not action.option_strings and action.nargs in ("*", "+"):
+            late = [word for word in rest if not word.startswith("-")]
+            try:
+                getattr(args, action.dest).extend(parser._get_value(action, word) for word in late)
+            except argparse.ArgumentError as error:
+                parser.error(str(error))
+            rest[:] = [word for word in rest if word.startswith("-")]
 
 
 def _no_command(word: str) -> str:

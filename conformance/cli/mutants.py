@@ -1,12 +1,10 @@
-"""`conformance mutants`: check that the suite notices planted backends, deleted rules and mutants of the reference."""
+"""`conformance check --mutants`: does the suite notice planted backends, deleted rules and mutants of the reference?"""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.rows import plan_of
 from ..selfcheck.mutants import (
@@ -25,9 +23,7 @@ from ..selfcheck.mutants import (
 )
 from ..system.progress import Progress
 from ..system.terminal import count_noun, cut_columns, paint, say, table
-from .arguments import Usage, check_folder, emit
-from .parser import Parser
-from .shared_options import add_cases
+from .arguments import Usage, emit
 
 
 class Findings(NamedTuple):
@@ -55,23 +51,11 @@ class Findings(NamedTuple):
         yield from self.list_problems
 
 
-EXAMPLES = """\
-  conformance mutants                                 all of them; takes a while
-  conformance mutants -k zero"""
-
-
-def add_options(parser: Parser) -> None:
-    text = "only planted backends, rules and lines of the reference with NAME in their name"
-    parser.once("-k", "NAME", text, dest="select")
-    add_cases(parser)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Try everything, or what -k selects; 1 if something is not noticed."""
-    suite = load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
-    findings = _try_all(suite, args.select or "")
+def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
+    """Try everything with `select` in its name; return 1 if the suite does not notice something."""
+    findings = _try_all(suite, select)
     problems = list(findings.problems)
-    if args.json:
+    if as_json:
         emit(_data(findings, problems))
     else:
         _show(findings, problems)
@@ -83,7 +67,7 @@ def _try_all(suite: Suite, select: str) -> Findings:
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
     mutants = [mutant for mutant in reference_mutants() if select in mutant.name or select == mutant.function]
     if not (backends or rules or mutants):
-        raise Usage(f"-k {select!r} is in no name of a planted backend, rule or line of the reference; try `-k zero`")
+        raise Usage(f"--mutants {select!r} is in no name of a planted backend, rule or line of the reference; try zero")
     rows = rows_to_run(plan_of(suite).rows)
     drawn = drawn_rows(suite) if backends else ()
     search = KillerSearch(rows)

@@ -1,46 +1,70 @@
-"""`conformance report DIR`: write the reports again from the evidence in a folder."""
+"""`conformance report DIR…`: write the reports again from the evidence of a run, or of all shards of a run."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 
 from .. import report
-from ..evidence.folder import REPORTS, RESULTS
-from ..evidence.results import Refused
+from ..evidence.folder import REPORTS, RESULTS, clear
+from ..evidence.results import Evidence, Refused, Tampered, Writer, read
+from ..plan.rows import Plan
+from ..runner.shards import merge_shards
+from ..system.exit_codes import UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.terminal import say
 from ..verdict.conclude import conclude_evidence
-from ..verdict.rejudge import read_and_judge
+from ..verdict.rejudge import read_and_judge, refuse_unsound
 from .arguments import Usage, check_folder, emit, load_plan
-from .parser import Parser, path
+from .parser import Parser
+from .parser import path as read_path
+from .run import conclude_and_report
 from .shared_options import add_cases
 
 EXAMPLES = """\
-  conformance report build/reference                  its pages, if the run was interrupted before they were written"""
+  conformance report build/reference                  its pages, if the run was interrupted before they were written
+  conformance run reference --shard 1/2 --out build/one
+  conformance run reference --shard 2/2 --out build/two
+  conformance report build/one build/two --out build/whole    the shards as one run, with its exit code"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("folder", type=path, metavar="DIR", help="the folder of a run, with its results.jsonl")
+    text = "the folder of a run, with its results.jsonl; with --out, the folders of all shards of one run"
+    parser.add_argument("folders", nargs="+", type=read_path, metavar="DIR", help=text)
+    parser.path("--out", "DIR", "put the shards together, conclude as `run` does, and write the whole run there")
     add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge every row again and write the reports; 0 if they are written, whatever the verdicts are."""
+    """Write the reports of one run, or put shards together; Usage if the evidence cannot be relied on."""
+    if args.out is None and len(args.folders) > 1:
+        raise Usage("several folders are put together as the shards of one run; name a new folder with --out")
     plan = load_plan(args)
-    folder = check_folder("DIR", args.folder)
-    assert folder is not None
+    folder = args.folders[0] if args.out is None else args.out.resolve()
     try:
+        if args.out is None:
+            check_folder("DIR", folder)
         with lock_folder(folder, "conformance report"):
-            evidence = read_and_judge(folder / RESULTS, plan)
-            conclusion = conclude_evidence(plan, evidence)
-            unwritten = report.write(folder, plan, evidence, conclusion)
+            if args.out is None:
+                return _write_again(folder, plan, args.json)
+            evidence = _put_together(args.folders, folder, plan)
+            return conclude_and_report(args, plan, evidence, folder)
     except Refused as refused:
         raise Usage(str(refused)) from None
     except InUse as in_use:
         raise Usage(str(in_use)) from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=UNTRUSTED) from None
+
+
+def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
+    """Judge every row again and write the reports; return 0 if they are written, whatever the verdicts are."""
+    conclusion = conclude_evidence(plan, evidence := read_and_judge(folder / RESULTS, plan))
+    unwritten = report.write(folder, plan, evidence, conclusion)
     if unwritten:
         raise Usage("; ".join(unwritten))
-    if args.json:
+    if as_json:
         written = [str(folder / name) for name in REPORTS]
         emit({"written": written, "exit_code": conclusion.exit_code, "why": conclusion.why})
     else:
@@ -48,3 +72,19 @@ def run(args: argparse.Namespace) -> int:
         say(f"the run that wrote the evidence ended with exit {conclusion.exit_code}: {conclusion.why}")
         say(f"this exit code says only that the reports are written; next: conformance verify {folder} --conforms")
     return 0
+
+
+def _put_together(folders: Sequence[Path], out: Path, plan: Plan) -> Evidence:
+    """Write the evidence of all shards of one run as that of the whole run."""
+    paths = [folder / RESULTS for folder in folders]
+    if any(path.resolve().parent == out for path in paths):
+        raise Usage(f"--out {out} holds one of the shards; name another folder")
+    clear(out)
+    parts = [read(path) for path in paths]
+    whole = merge_shards(paths, parts)
+    for path, part in zip(paths, parts, strict=True):
+        refuse_unsound(part, plan, path)
+    writer = Writer(out / RESULTS, whole.header)
+    for result in whole.results:
+        writer.row(result)
+    return writer.close(whole.seconds, whole.notes, whole.canaries)

@@ -64,8 +64,10 @@ def add_options(parser: Parser) -> None:
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
-    parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the rows; then `merge`")
-    text = "exit with 0, in place of 4, if all rows of the shard ran and none failed; `merge` decides"
+    parser.add_argument(
+        "--shard", type=shard, metavar="I/N", help="the I-th of N parts of the rows; `report` joins them"
+    )
+    text = "exit with 0, instead of 4, if all rows of the shard ran and none failed; `report` decides"
     parser.add_argument("--partial-ok", action="store_true", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
@@ -180,7 +182,7 @@ def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Con
     shard = f"shard {evidence.header['target']['shard']}"
     if gap := find_shard_gap(plan, evidence):
         return replace(conclusion, why=f"incomplete, also with --partial-ok: {shard}: {gap}")
-    why = f"--partial-ok: {shard}: all its rows ran and none failed; `conformance merge` decides"
+    why = f"--partial-ok: {shard}: all its rows ran and none failed; `conformance report` decides"
     return replace(conclusion, exit_code=CONFORMS, why=why)
 
 

@@ -212,7 +212,10 @@ def _exit_code(
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
-        return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance merge` puts the shards together"
+        return (
+            INCOMPLETE,
+            f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards",
+        )
     nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
     if target.lf and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"

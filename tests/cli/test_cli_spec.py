@@ -167,11 +167,11 @@ def test_list_accepts_one_of_a_kind_and_any_case(run: Cli) -> None:
 
 def test_list_filters(run: Cli) -> None:
     every = answer(run, "list", "rules")["rules"]
-    musts = answer(run, "list", "rules", "--level", "must", "--document", "static-oneapi")["rules"]
+    musts = answer(run, "list", "rules", "must", "static-oneapi")["rules"]
     assert {each["level"] for each in musts} == {"must"}
     assert "zero-meets-infer" not in {each["rule"] for each in musts}
     assert "zero-meets-infer" in {each["rule"] for each in every}
-    defects = answer(run, "list", "findings", "--kind", "defect")["findings"]
+    defects = answer(run, "list", "findings", "defect")["findings"]
     assert {each["kind"] for each in defects} == {"defect"}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.commands import commands_and_options, load_command
+from conformance.cli.completion import completions
 from conformance.cli.main import main
 from tests.builders import Cli
 
@@ -27,22 +28,22 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             from io import StringIO
 
             patch.setattr("sys.stdout", text := StringIO())
-            assert main(["completion", shell]) == 0
+            assert main(["--completion", shell]) == 0
         found[shell] = folder / shell
         found[shell].write_text(text.getvalue(), encoding="utf-8")
     return found
 
 
 OFFERED = [
-    ("dif", {"diff", "diff-documents"}),
+    ("dif", {"diff"}),
+    ("diff static-o", {"static-oneapi"}),
     ("run num", {"numpy"}),
     ("run --docum", {"--document"}),
     ("run reference --document static-s", {"static-spec-v0.9"}),
     ("run --isolation w", {"worker"}),
-    ("list ca", {"cases"}),
-    ("list rules --level de", {"decided"}),
+    ("list cas", {"cases"}),
+    ("list rules dec", {"decided"}),
     ("explain one-inf", {"one-infer"}),
-    ("completion ", {"bash", "zsh", "fish"}),
 ]
 
 
@@ -72,13 +73,13 @@ def test_zsh_reads_the_script(scripts: dict[str, Path]) -> None:
     subprocess.run([str(ZSH), "-f", "-n", scripts["zsh"]], check=True)
 
 
-def test_completion_for_machines_lists_every_command(cli: Cli) -> None:
-    assert sorted(cli("completion", "bash", "--json").expect(0).data) == COMMANDS
+def test_the_first_word_is_a_command() -> None:
+    assert sorted(completions(commands_and_options())) == COMMANDS
 
 
 @pytest.mark.parametrize("shell", ["", "fsih"])
 def test_an_unknown_shell_gets_a_hint(shell: str, cli: Cli) -> None:
-    cli("completion", *filter(None, [shell])).expect(2, err="fish")
+    cli("--completion", shell).expect(2, err="fish")
 
 
 # ── help ──────────────────────────────────────────────────────────────────────────────────────────
@@ -115,5 +116,5 @@ def test_a_choice_misspelt_gets_the_nearest(cli: Cli) -> None:
 
 def test_every_command_speaks_to_machines() -> None:
     assert all("--json" in options for _, options in commands_and_options().values())
-    for command in {*COMMANDS} - {"merge"}:  # `run` answers for merge
+    for command in COMMANDS:
         assert "args.json" in inspect.getsource(load_command(command)), command

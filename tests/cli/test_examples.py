@@ -114,9 +114,7 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
 
 
 def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
-    said = cli("diff-documents", "static-graph-v0.9", "acme-2026", "--spec", DIALECT / "spec").expect(
-        0, out="acme-six-entries"
-    )
+    said = cli("diff", "static-graph-v0.9", "acme-2026", "--spec", DIALECT / "spec").expect(0, out="acme-six-entries")
     command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --spec {DIALECT / 'spec'}"
     assert command in said.out
     words = shlex.split(command)[1:]

@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,6 @@ from conformance.adapter import load_adapter
 from conformance.adapters.repro import onednn_c
 from conformance.hunt.write_case import case_text
 from conformance.load.cases import load_cases, load_suite
-from conformance.load.folders import spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
 
@@ -311,12 +309,3 @@ def test_a_name_that_would_be_code_makes_no_adapter(
     monkeypatch.chdir(tmp_path)
     cli("new-adapter", name, "--lang", language).expect(2, lines=1)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_name_of_two_lines_makes_no_completion(cli: Cli, shell: str, tmp_path: Path) -> None:
-    folder = tmp_path / "spec"
-    shutil.copytree(spec_folder(), folder, ignore=shutil.ignore_patterns("schema", "*.py", "__pycache__"))
-    path = folder / "findings.yaml"
-    path.write_text(re.sub(r"- id: \S+", r'- id: "poweroff\\n"', path.read_text(encoding="utf-8"), count=1), "utf-8")
-    assert cli("completion", shell, "--spec", folder).expect(2, err=r"'poweroff\n'").out == ""

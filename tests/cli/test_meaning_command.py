@@ -101,19 +101,19 @@ def test_meaning_knows_what_an_operation_cannot_express(run: Cli) -> None:
 
 # ── diff-documents ────────────────────────────────────────────────────────────────────────────────
 def test_diff_documents_says_what_was_added_and_shows_it(run: Cli) -> None:
-    data = answer(run, "diff-documents", "static-oneapi", "static-graph-v0.9")
+    data = answer(run, "diff", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
     assert "zero-meets-infer" in changes["added"]
     assert "lower-bound" in changes["reworded in effect"]
     assert changes["dropped"] == set()
-    back = answer(run, "diff-documents", "static-graph-v0.9", "static-oneapi")
+    back = answer(run, "diff", "static-graph-v0.9", "static-oneapi")
     assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]
-    run("diff-documents", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
+    run("diff", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
 
 
 @pytest.mark.parametrize(("a", "b"), list(combinations(DOCUMENTS, 2)))
 def test_the_example_of_a_diff_can_be_typed_and_parts_the_documents(run: Cli, a: str, b: str) -> None:
-    example = answer(run, "diff-documents", a, b)["example"]
+    example = answer(run, "diff", a, b)["example"]
     assert (example is None) == ((a, b) == ("static-graph-v0.9", "static-spec-v0.9"))
     if example is not None:
         meanings = answer(run, *shlex.split(example["command"])[1:])["meanings"]
@@ -121,13 +121,13 @@ def test_the_example_of_a_diff_can_be_typed_and_parts_the_documents(run: Cli, a:
 
 
 def test_diff_documents_says_when_no_call_parts_them(run: Cli) -> None:
-    run("diff-documents", "static-spec-v0.9", "static-graph-v0.9").expect(
+    run("diff", "static-spec-v0.9", "static-graph-v0.9").expect(
         0, out=["no call was found that means something else", "searched"]
     )
 
 
 def test_diff_documents_of_two_operations_compares_signatures(run: Cli) -> None:
-    signature = answer(run, "diff-documents", "static-graph-v0.9", "dynamic-spec-v0.9")["signature"]
+    signature = answer(run, "diff", "static-graph-v0.9", "dynamic-spec-v0.9")["signature"]
     assert signature["shape types"] == {"static-graph-v0.9": ["s64"], "dynamic-spec-v0.9": ["s32"]}
     assert signature["shape given as"] == {"static-graph-v0.9": ["attribute"], "dynamic-spec-v0.9": ["runtime"]}
 

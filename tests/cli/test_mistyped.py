@@ -114,7 +114,7 @@ def test_the_module_is_the_command() -> None:
 
 
 def test_a_terminal_of_few_characters_gets_escapes(run: Cli) -> None:
-    words = ("diff-documents", "static-oneapi", "static-graph-v0.9")
+    words = ("diff", "static-oneapi", "static-graph-v0.9")
     assert "→" in run(*words).expect(0).out
     done = python("-m", "conformance", *words, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

@@ -61,7 +61,7 @@ def remove(key: str) -> Callable[[Records], None]:
 
 
 def merge(command: Command, *folders: Path) -> CommandOutput:
-    return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
+    return command("report", *folders, "--cases", command.cases, "--out", command.folder / "merged")
 
 
 WAIVER = {"number": 1, "place": "w.yaml:2", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}

@@ -44,7 +44,7 @@ def one_case(folder: Path, **keys: Any) -> Path:
 
 def filled(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...]]:
     """The cells with a case: rule, rank, shape, elements, arrangement."""
-    words = ["list", "cells", "--cases", cases, "--json", *(["--rule", rule] if rule else [])]
+    words = ["list", "cells", "--cases", cases, "--json", *([rule] if rule else [])]
     return {
         (*(each[name] for name in ("rule", "rank", "shape", "elements")), arrangement)
         for each in cli(*words).expect(0).data["cells"]
@@ -202,7 +202,7 @@ def test_the_schema_has_the_classes_of_each_dimension() -> None:
 
 
 def test_list_cells_shows_counts_and_where_no_call_can_be(cli: Cli, tmp_path: Path) -> None:
-    out = cli("list", "cells", "--rule", "nodes-compose", "--cases", one_case(tmp_path)).expect(0).out
+    out = cli("list", "cells", "nodes-compose", "--cases", one_case(tmp_path)).expect(0).out
     header, *rows = [line.split() for line in out.splitlines() if line]
     assert header == ["rule", "rank", "shape", "elements", *ARRANGEMENTS]
     assert rows[0] == ["nodes-compose", "1", "static", "few", "-", "0", "0", "0"]

@@ -216,18 +216,18 @@ def test_what_never_ends_is_ended() -> None:
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 def test_the_command_shows_what_it_planted_and_what_noticed_it(tmp_path: Path, cli: Cli) -> None:
-    said = cli("mutants", "-k", "zero-flag-ignored", "--cases", builders.write_cases(tmp_path)).expect(0).out
+    said = cli("check", "--mutants", "zero-flag-ignored", "--cases", builders.write_cases(tmp_path)).expect(0).out
     assert "zero-flag-ignored" in said
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
 
 
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
     cases = builders.write_cases(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])
-    problems = cli("mutants", "-k", "zero", "--json", "--cases", cases).expect(1).data["problems"]
+    problems = cli("check", "--mutants", "zero", "--json", "--cases", cases).expect(1).data["problems"]
     assert any(each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
     assert any(each.startswith("adapters/reference.py:") and "no row notices it" in each for each in problems)
 
 
 def test_the_command_with_nothing_to_do_says_so(cli: Cli) -> None:
-    cli("mutants", "-k", "no-such-thing").expect(2, err="-k 'no-such-thing' is in no name")
+    cli("check", "--mutants", "no-such-thing").expect(2, err="--mutants 'no-such-thing' is in no name")

@@ -82,7 +82,7 @@ COMMANDS = {
     "diff --json": ("diff", "{a}", "{b}", "--cases", "{cases}", "--json"),
     "diff in Markdown": ("diff", "{a}", "{b}", "--cases", "{cases}", "--format", "markdown"),
     "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
-    "merge": ("merge", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
+    "report of shards": ("report", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
     "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
     "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
     "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),

@@ -82,7 +82,7 @@ def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
 
 def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Command) -> None:
     said = command.run("reference", "--shard", "1/1", "--json").expect(4)
-    assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance merge` puts")
+    assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance report` joins")
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
@@ -91,7 +91,7 @@ def test_a_good_shard_is_0_only_where_it_is_asked_for(command: Command) -> None:
         assert command.run("reference", "--shard", shard).code == 4
         said = command.run("reference", "--shard", shard, "--partial-ok").expect(0)
         assert (
-            f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance merge`" in said.text
+            f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance report`" in said.text
         )
         assert "exit 4" not in said.out + said.err
         assert command.run("reference", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0

@@ -38,7 +38,7 @@ def part(command: Command, shard: str, backend: str = "reference", *more: object
 
 
 def merge(command: Command, *folders: Path) -> Any:
-    return command("merge", *folders, "--cases", command.cases, "--out", command.folder / "merged")
+    return command("report", *folders, "--cases", command.cases, "--out", command.folder / "merged")
 
 
 @pytest.mark.parametrize("backend", ["reference", "Flushes"])
@@ -152,7 +152,7 @@ def test_a_part_that_did_not_end_is_refused(command: Command, parts: list[Path])
 
 
 def test_a_whole_does_not_go_where_a_part_lies(command: Command, parts: list[Path]) -> None:
-    command("merge", *parts, "--cases", command.cases, "--out", parts[0]).expect(2, err="holds one of the shards")
+    command("report", *parts, "--cases", command.cases, "--out", parts[0]).expect(2, err="holds one of the shards")
 
 
 def test_a_planted_backend_that_escaped_from_a_part_escaped_from_the_whole(command: Command, parts: list[Path]) -> None:
