@@ -23,10 +23,13 @@ def quote_json(value: object) -> str:
 
 
 def find_near(name: str, names: Iterable[str], most: int = 1, cutoff: float = 0.55) -> list[str]:
-    """Return the names that are closest to one that is misspelt, apart from capitals."""
+    """Return the names that are closest to one that is misspelt, apart from capitals, or the one that is longer."""
     import difflib  # slow to import, and only for what is misspelt
 
     known = {each.lower(): each for each in names}
+    longer = [each for each in known if name and each.startswith(name.lower())]
+    if len(longer) == 1:
+        return [known[longer[0]]]
     # difflib takes long for long names
     return [known[each] for each in difflib.get_close_matches(name[:200].lower(), known, most, cutoff)]
 
