@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..report.badge import describe_run, draw, name_documents
+from ..report.badge import MOST_DOCUMENTS, describe_run, draw
 from ..report.render import render_page
 from ..report.rows import group_pairs
+from ..system.text import name_first
 from .statement import EXTENSION, LEVELS, RecordFile, time_of
 
 PAGE, BADGE = "certificate.html", "certificate.svg"
@@ -46,7 +47,7 @@ def render_badge(statement: RecordFile, audit: RecordFile | None) -> str:
     parts = [WORDS[predicate["result"]]]
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
-        parts[0] += f"{' to' if failed else ':'} {name_documents(tuple(scope))} for {types}"
+        parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MOST_DOCUMENTS)} for {types}"
     if own["leavesOut"] or len(set(scope.values())) > 1:
         parts.append("with limits")
     parts.append(describe_run(level_of(own, audit), own["started"], own["version"], _suite_of(predicate)))

@@ -12,9 +12,9 @@ from ..load.faults import load_faults
 from ..model import Place, Problem
 from ..plan.rows import Plan
 from ..system.terminal import say, table
+from ..system.text import format_call
 from ..verdict.explain_faults import Explanation, explain_evidence
 from .arguments import Usage
-from .meaning import format_dims
 
 _MOST_NAMED = 5
 
@@ -54,8 +54,7 @@ def compare_faults(paths: Sequence[Path], plan: Plan) -> Comparison:
 
 def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
     for row, call in explanation.unexplained[:_MOST_NAMED]:
-        zero = " special_zero" if call.special_zero else ""
-        words = f"{call.src_type}{format_dims(call.src)} by {format_dims(call.shape)}{zero}"
+        words = format_call(call.src, call.shape, call.special_zero, call.src_type)
         what = f"{row} fails on {words}, and no fault in adapters/faults.yaml explains it; add one"
         yield Problem(Place(str(path), 1), what)
     if (more := len(explanation.unexplained) - _MOST_NAMED) > 0:

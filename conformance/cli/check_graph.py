@@ -24,12 +24,12 @@ from ..model.faults import Fault
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
-from ..system.text import shorten
+from ..system.text import format_dims, name_first, shorten
 from .arguments import Usage, emit, load_spec_of, pick
 from .commands import build_parsers
 from .facts import standing
 from .graph_lengths import trials_of
-from .meaning import describe_standing, format_dims
+from .meaning import describe_standing
 from .parser import Parser, path
 from .run import DEFAULT_OUT
 from .run import run as run_suite
@@ -231,8 +231,7 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
 def _describe_inputs(inputs: Mapping[str, Dims | None]) -> str:
     """Name the inputs that --input takes, so that nobody has to open the file for that."""
     named = [f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in inputs.items()]
-    more = f" and {len(named) - _MOST_INPUTS} more" if len(named) > _MOST_INPUTS else ""
-    return f"inputs: {', '.join(named[:_MOST_INPUTS]) or 'none'}{more}"
+    return f"inputs: {name_first(named, _MOST_INPUTS) or 'none'}"
 
 
 _EXITS = {
@@ -303,6 +302,5 @@ def _show_faults(files: Sequence[CheckedFile]) -> None:
     say()
     say(f"{paint('bold', 'known faults')}  these backends may answer a legal call otherwise; nothing was run")
     for fault, of_fault in places.items():
-        named = ", ".join(of_fault[:_MOST_PLACES])
-        more = f" and {len(of_fault) - _MOST_PLACES} more" if len(of_fault) > _MOST_PLACES else ""
-        say(wrap(f"{fault.backend} {', '.join(fault.versions)}: {fault.words} ({named}{more})", 2))
+        named = name_first(of_fault, _MOST_PLACES)
+        say(wrap(f"{fault.backend} {', '.join(fault.versions)}: {fault.words} ({named})", 2))

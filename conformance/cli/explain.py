@@ -11,11 +11,11 @@ from ..load.folders import cases_folder, spec_folder
 from ..meaning.contract import contracts
 from ..model import Call, Spec, Suite
 from ..system.terminal import label_paragraph, lines, paint, say, table, wrap
-from ..system.text import describe_unknown
+from ..system.text import describe_unknown, format_call
 from . import explain_case, explain_repro
 from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
-from .meaning import describe_standing, format_dims, print_meanings
+from .meaning import describe_standing, print_meanings
 from .parser import Parser
 from .shared_options import add_cases
 
@@ -147,10 +147,8 @@ def _show_finding(spec: Spec, finding: dict[str, Any]) -> None:
     _show_related(spec, "rules", finding["rules"])
     if finding["example"]:
         call = finding["example"]["call"]
-        flag = str(call["special_zero"]).lower()
         say()
-        call_text = f"reshape {format_dims(call['src'])} by {format_dims(call['shape'])}, special_zero {flag}"
-        say(f"{paint('dim', 'example')}     {paint('bold', call_text)}")
+        say(f"{paint('dim', 'example')}     {paint('bold', format_call(**call))}")
         say()
         print_meanings(spec, finding["example"]["meanings"])
         say()

@@ -10,11 +10,12 @@ from typing import Any
 from ..model import Case, Expected, Suite
 from ..plan.rows import Row, plan_of
 from ..plan.steps import RowStep
-from ..report.wording import format_call
+from ..report.wording import format_step
 from ..system.terminal import label_paragraph, paint, say
+from ..system.text import format_dims
 from .arguments import folder_options
 from .facts import of_meaning
-from .meaning import format_dims, print_meanings
+from .meaning import print_meanings
 
 _MOST_ROWS = 4
 """Rows that are listed, so that the meaning and the commands stand on one screen."""
@@ -51,7 +52,7 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
             meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
     return {
         "step": number + 1,
-        "call": format_call(case, step),
+        "call": format_step(case, step),
         "expect": {document: _format_expectation(each) for document, each in step.expect.items()},
         "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
     }
@@ -65,7 +66,7 @@ def _meanings(task: RowStep) -> Iterator[tuple[str, Any]]:
 
 def _format_expectation(expected: Expected) -> str:
     if expected.kind == "legal":
-        return f"{expected.type}{format_dims(expected.dims)}"
+        return f"{expected.type}{format_dims(expected.dims or ())}"
     return "reject" if expected.kind == "illegal" else "unspecified"
 
 

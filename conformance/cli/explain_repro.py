@@ -11,7 +11,7 @@ from typing import Any
 from ..adapter import REFERENCE, bundled_backends, name_and_device
 from ..model import Suite, Unsupported
 from ..plan.rows import Row, plan_of
-from ..report.wording import collect_wants, format_call, visible
+from ..report.wording import collect_wants, format_step, visible
 from ..system.terminal import say_raw
 from ..system.text import describe_unknown
 from .arguments import Usage, emit
@@ -71,7 +71,7 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
     yield "It is made from a case: run it only if you trust where the case comes from."
     yield ""
     for number, step in enumerate(row.case.steps):
-        yield f"step {number + 1}: {format_call(row.case, step)}"
+        yield f"step {number + 1}: {format_step(row.case, step)}"
         for want, documents in collect_wants([row], number).items():
             yield f"    due in {', '.join(documents)}: {want}"
     yield ""

@@ -11,6 +11,7 @@ from ..meaning.contract import contracts
 from ..model import INTEGERS, Call, Form, Operation, Spec
 from ..model.types import WIDTH
 from ..system.terminal import paint, say, table, wrap
+from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
 from .parser import Parser
@@ -127,8 +128,7 @@ class _TypedCall:
 
     def sentence(self) -> str:
         """Describe the call, so that a person sees how it was read."""
-        flag = str(self.special_zero).lower()
-        parts = [f"reshape {format_dims(self.src)} by {format_dims(self.shape)}, special_zero {flag}"]
+        parts = [format_call(self.src, self.shape, self.special_zero)]
         for name, value in self.form.items():
             text = (
                 format_dims(value) if name == "declared" else value if isinstance(value, str) else _format_value(value)
@@ -145,11 +145,6 @@ def _rank(text: str) -> int:
     if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
         raise Usage(f"--shape-rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
     return int(text)
-
-
-def format_dims(lengths: Any) -> str:
-    """Write `[3, ?]`, as the cases do."""
-    return f"[{', '.join('?' if each is None else str(each) for each in lengths)}]"
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────

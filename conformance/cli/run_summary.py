@@ -17,9 +17,9 @@ from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Verdict
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
+from ..system.text import join_names
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
-from ..verdict.sentences import join_names
 from ..verdict.standing import Blames, count_tests
 
 _ROWS_SHOWN = 20

@@ -119,7 +119,7 @@ class _Search:
             if _comparable(ours[at]) != _comparable(theirs[at]):
                 (result,) = run([row], self.adapter, self.claims)
                 names = self.adapter.identity.name, other.identity.name
-                difference = f"{names[0]} {_describe(ours[at])}, {names[1]} {_describe(theirs[at])}"
+                difference = f"{names[0]}: {ours[at].describe()}; {names[1]}: {theirs[at].describe()}"
                 return Counterexample(row, result, rule, difference)
         return None
 
@@ -137,9 +137,3 @@ def _comparable(outcome: Outcome) -> tuple[object, ...]:
     if outcome.kind != "tensor":
         return (outcome.kind,)
     return outcome.type, outcome.dims, bytes(outcome.data or b"")
-
-
-def _describe(outcome: Outcome) -> str:
-    if outcome.kind == "tensor":
-        return f"answers {outcome.type}{list(outcome.dims or ())}"
-    return f"{'refuses' if outcome.kind == 'rejected' else outcome.kind}: {outcome.message}"

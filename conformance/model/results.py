@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..system.json_forms import COUNT, MapOf, OrNull, with_tuples
+from ..system.text import format_dims
 from .verdicts import VERDICTS, Verdict
 
 OutcomeKind = Literal["tensor", "rejected", "unsupported", "crash", "timeout", "error", "none"]
@@ -38,6 +39,16 @@ class Outcome(NamedTuple):
     def from_json(cls, record: Mapping[str, Any]) -> Outcome:
         """Make an outcome from a record of OUTCOME_FORM."""
         return cls(**with_tuples(record))
+
+    def describe(self, type_: str = "", with_message: bool = True) -> str:
+        """Say in a few words what the backend did; `type_` replaces the type of a tensor."""
+        if self.kind == "tensor":
+            text = f"{type_ or self.type}{format_dims(self.dims or ())}"
+        else:
+            names = {"none": "not called", "rejected": f"refused at {self.stage}", "error": "adapter error"}
+            text = names.get(self.kind, self.kind)
+            text += f": {self.message}" if with_message and self.message else ""
+        return ", ".join([text, *self.faults])
 
 
 OUTCOME_FORM = {

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..model import BAD, Verdict
 from .finished_run import Wants
 from .rows import RowResult, failing_documents, group_pairs
-from .wording import collect_wants, format_call, format_labels, visible
+from .wording import collect_wants, format_labels, format_step, visible
 
 Facets = dict[tuple[tuple[str, ...], ...], int]
 """The verdicts, operations, types, documents and diagnoses of each line of the page, numbered in the lines' order."""
@@ -74,7 +74,7 @@ def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> 
     representatives = list({result.row.operation: result.row for result in rows}.values())
     case = representatives[0].case
     if len(case.steps) == 1:
-        return [StepCall(format_call(case, case.steps[0]), ())]
+        return [StepCall(format_step(case, case.steps[0]), ())]
     calls = []
     shown = case.shown_steps if len(case.steps) <= _MOST_STEPS or case.generated else ()
     for k in sorted({*shown, *(result.step for result in rows)}):
@@ -83,5 +83,5 @@ def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> 
             for want, binding in collect_wants(representatives, k).items()
         )
         number = f"step {k + 1} of {len(case.steps):,}: " if len(shown) < len(case.steps) else ""
-        calls.append(StepCall(number + format_call(case, case.steps[k]), tuple(want for want in wants if want[1])))
+        calls.append(StepCall(number + format_step(case, case.steps[k]), tuple(want for want in wants if want[1])))
     return calls

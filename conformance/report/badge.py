@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 
 from ..model.verdicts import NOT_CLAIMED, WAIVED, WORDS
 from ..system.exit_codes import FAILS, VOIDS_VERDICTS
+from ..system.text import name_first
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .wording import visible
@@ -20,8 +21,8 @@ _COLOURS: Mapping[str, str] = {
     NOT_CLAIMED: "#57606a",
 }
 """Of each word the colour, on which white has a contrast of 4.5 to 1."""
-_MOST = 2
-"""Documents that are named; of more the number is given."""
+MOST_DOCUMENTS = 2
+"""Documents to name; a badge says how many more there are."""
 _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
 """Of a character in 11 px sans serif; rather too much than too little, for `textLength` makes it fit."""
 
@@ -69,16 +70,10 @@ def _part(word: str, documents: tuple[str, ...], every: int) -> str:
     if len(documents) == every > 1:
         named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
     else:
-        named = name_documents(documents)
+        named = name_first(documents, MOST_DOCUMENTS)
     if word in ("conforms", "does not conform"):
         return f"{word} to {named}"
     return f"{named}: {word}"
-
-
-def name_documents(documents: Sequence[str]) -> str:
-    """Name the first documents, and say how many more there are."""
-    more = f" and {len(documents) - _MOST} more" if len(documents) > _MOST else ""
-    return f"{', '.join(documents[:_MOST])}{more}"
 
 
 def describe_run(level: str, started: str, version: str, digest: str) -> str:

@@ -16,7 +16,7 @@ from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, describe_cases, failing_documents, group_pairs
 from .values import Values, show_values
-from .wording import format_answer, format_blames, format_call, format_clauses, visible
+from .wording import format_answer, format_blames, format_clauses, format_step, visible
 
 
 class InFull(NamedTuple):
@@ -245,7 +245,7 @@ def _draw(run: FinishedRun, result: RowResult) -> Picture:
 
 def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
     documents, case = failing_documents(rows), rows[0].row.case
-    call = format_call(case, case.steps[rows[0].step])
+    call = format_step(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
     return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..model import Result, Rule, worst
 from ..plan.rows import Row
 from .rows import RowResult
-from .wording import collect_wants, format_answer, format_call, format_lines, visible
+from .wording import collect_wants, format_answer, format_lines, format_step, visible
 
 _GAP = 11
 
@@ -37,7 +37,7 @@ def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[s
         yield "", row.case.title
     steps = f", step {result.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
     yield "call", f"{row.operation}, {row.type}, shape as {_describe_shape(result)}{steps}"
-    yield "", format_call(row.case, row.case.steps[result.step])
+    yield "", format_step(row.case, row.case.steps[result.step])
     due = collect_wants([row], result.step)
     for want, documents in due.items():
         yield "want", want if len(due) == 1 else f"{want} ({', '.join(documents)})"

@@ -8,7 +8,7 @@ from html import escape
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
 from .finished_run import FinishedRun
 from .rows import RowResult, group_pairs
-from .wording import collect_wants, format_answer, format_blames, format_call, format_lines, visible
+from .wording import collect_wants, format_answer, format_blames, format_lines, format_step, visible
 
 
 def render(run: FinishedRun) -> str:
@@ -106,7 +106,7 @@ def _describe(run: FinishedRun, result: RowResult) -> str:
     lines = [f"rule:    {rule.id}: {rule.sentence}"]
     lines += [f"         {document}: {format_lines(rule, document)}" for document in result.failing]
     lines += [f"about:   {row.case.title}"] if row.case.title else []
-    lines.append(f"call:    {format_call(row.case, row.case.steps[result.step])}")
+    lines.append(f"call:    {format_step(row.case, row.case.steps[result.step])}")
     for want, documents in collect_wants([row], result.step).items():
         if there := [document for document in documents if document in result.failing]:
             lines.append(f"want:    {want} ({', '.join(there)})")

@@ -13,7 +13,7 @@ from ..verdict.sentences import describe_blames
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
 from .rows import RowResult, describe_cases, failing_documents, format_counts
-from .wording import collect_wants, format_answer, format_blames, format_call, format_clauses, visible
+from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
 
 MOST_BYTES = 1 << 20
 _FOR_FAILURES = MOST_BYTES - (1 << 16)
@@ -75,7 +75,7 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
     yield f"  - rule {code(rule.id)} ({format_clauses(rule, failing)})"
-    yield f"  - call {code(format_call(first.row.case, first.row.case.steps[first.step]))}"
+    yield f"  - call {code(format_step(first.row.case, first.row.case.steps[first.step]))}"
     by_operation = {result.row.operation: result.row for result in rows}
     for want, documents in collect_wants(by_operation.values(), first.step).items():
         if there := [document for document in failing if document in documents]:

@@ -9,7 +9,7 @@ from ..meaning.chains import fill_unknown
 from ..meaning.contract import Contract
 from ..model import Call, Meaning, Outcome, Step
 from ..plan.memory import volume_of
-from .wording import format_dims
+from ..system.text import format_dims
 
 Dims = tuple[int | None, ...]
 Kind = Literal["length", "copied", "inferred", "literal", "illegal", "differs", "words"]

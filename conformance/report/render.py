@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..model.verdicts import COLOURS, MARKS
 from ..system.terminal import count_noun
-from ..system.text import shorten
+from ..system.text import name_first, shorten
 from ..verdict.sentences import describe_blames
 from ..verdict.standing import count_tests
 from .rows import format_counts
@@ -70,6 +70,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "states": STATES}
     environment.filters |= {"count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts}
+    environment.filters["name_first"] = name_first
     environment.filters["as_time"] = format_time
     environment.filters["blames"] = describe_blames
     environment.filters["tests"] = count_tests

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from ..model import OBSERVED, Case, Rule, Verdict, covers, fails
 from .finished_run import FinishedRun
 from .rows import RowResult, count_groups, count_results, describe_cases, group_pairs
-from .wording import format_answer, format_call, format_lines
+from .wording import format_answer, format_lines, format_step
 
 Counts = Mapping[Verdict, int]
 
@@ -118,7 +118,7 @@ def collect_observed_calls(run: FinishedRun) -> Iterator[Observed]:
             first = found[0][0]
             case = first.row.case
             every = [document for _, there in found for document in there]
-            documents, call = list(dict.fromkeys(every)), format_call(case, case.steps[first.step])
+            documents, call = list(dict.fromkeys(every)), format_step(case, case.steps[first.step])
             yield Observed(rules, case, call, answer, documents, len(every))
 
 

@@ -8,7 +8,7 @@ from ..model import Case, Meaning, Operand, Rule, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..system.terminal import printable
-from ..system.text import shorten
+from ..system.text import format_dims, format_shape, shorten
 from ..verdict.blame import Blamed
 from .rows import RowResult, group_pairs
 
@@ -24,21 +24,10 @@ def format_time(text: str) -> str:
     return f"{text[:10]} {text[11:16]} UTC" if text.endswith("+00:00") and len(text) >= 22 else text
 
 
-def format_tensor(type_: object, dims: Sequence[object]) -> str:
-    """`f32[2, 3]`."""
-    return f"{type_}{format_dims(dims)}"
-
-
-def format_dims(dims: Iterable[object]) -> str:
-    """`[2, ?, 3]`; what is not known is a question mark."""
-    return f"[{', '.join('?' if each is None else str(each) for each in dims)}]"
-
-
-def format_call(case: Case, step: Step) -> str:
+def format_step(case: Case, step: Step) -> str:
     """One call as a person writes it; T stands for each type in turn."""
-    links = zip(step.shapes, step.special_zero, strict=True)
-    shapes = ", then ".join(f"shape {format_dims(shape)}, special_zero {str(zero).lower()}" for shape, zero in links)
-    return ", ".join([f"src {format_tensor(step.src_type, step.src)}", shapes, *_key_extras(step), *_form_extras(case)])
+    shapes = ", then ".join(map(format_shape, step.shapes, step.special_zero))
+    return ", ".join([f"src {step.src_type}{format_dims(step.src)}", shapes, *_key_extras(step), *_form_extras(case)])
 
 
 def _key_extras(part: Case | Step) -> Iterable[str]:
@@ -65,10 +54,10 @@ def _operand(operand: Operand | None) -> str:
 def format_want(meaning: Meaning, type_: str) -> str:
     """The answer that is due, in words."""
     if meaning.kind == "legal":
-        return format_tensor(type_, meaning.dst or ())
+        return f"{type_}{format_dims(meaning.dst or ())}"
     if meaning.kind == "illegal":
         return f"a refusal: breaks {', '.join(meaning.rules)}"
-    known = f", but {format_tensor(type_, meaning.dst)}" if meaning.dst else ""
+    known = f", but {type_}{format_dims(meaning.dst)}" if meaning.dst else ""
     return f"left open by {', '.join(meaning.rules)}{known}"
 
 
@@ -84,20 +73,10 @@ def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
 
 def format_answer(result: RowResult, generic: bool = False, with_message: bool = True) -> str:
     """The answer of the backend in words; `generic` writes T for the row's own type."""
-    outcome = result.outcome
-    if outcome.kind == "tensor":
-        own_type = generic and outcome.type == result.row.type and result.row.case.steps[result.step].src_type == "T"
-        text = format_tensor("T" if own_type else outcome.type, outcome.dims or ())
-    elif outcome.kind == "none":
-        return "not called"
-    else:
-        text = {"rejected": f"refused at {outcome.stage}", "error": "adapter error"}.get(outcome.kind, outcome.kind)
-        text += f": {outcome.message}" if with_message and outcome.message else ""
-    for fault in outcome.faults:
-        text += f", {fault}"
-    if len(result.row.case.steps) > 1:
-        text = f"step {result.step + 1}: {text}"
-    return text
+    outcome, steps = result.outcome, result.row.case.steps
+    own_type = generic and outcome.type == result.row.type and steps[result.step].src_type == "T"
+    text = outcome.describe("T" if own_type else "", with_message)
+    return f"step {result.step + 1}: {text}" if len(steps) > 1 and outcome.kind != "none" else text
 
 
 def format_lines(rule: Rule, document: str) -> str:

@@ -76,11 +76,6 @@ def _comparable(result: Result) -> Any:
 
 
 def answer(result: Result) -> str:
-    """Describe in a few words what the backend did."""
-    outcome = result.outcome
-    if outcome.kind == "tensor":
-        text = f"{outcome.type}{list(outcome.dims or ())}"
-    else:
-        text = {"none": "not called", "rejected": f"refused at {outcome.stage}"}.get(outcome.kind, outcome.kind)
-    wrong = f" ({result.diagnosis})" if result.diagnosis and outcome.kind == "tensor" else ""
-    return text + "".join(f", {fault}" for fault in outcome.faults) + wrong
+    """Say in a few words what the backend did, and what is wrong with a tensor."""
+    wrong = f" ({result.diagnosis})" if result.diagnosis and result.outcome.kind == "tensor" else ""
+    return result.outcome.describe(with_message=False) + wrong

@@ -27,6 +27,7 @@ from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend, remove_places, stay_in
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
+from ..system.text import name_first
 from ..verdict import waive
 from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
@@ -200,11 +201,10 @@ def note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:
     """Say how many rows were not called because others of their case hung, what that saved, and how to call them."""
     if not uncalled:
         return
-    first = [case for case, _ in uncalled.most_common(3)]
-    more = f" and {len(uncalled) - len(first)} more" if len(uncalled) > len(first) else ""
+    cases = name_first([case for case, _ in uncalled.most_common()], 3)
     minutes = max(1, round(uncalled.total() * limits.seconds / 60))
     yield (
-        f"not called: {count_noun(uncalled.total(), 'row')} of {', '.join(first)}{more}, because "
+        f"not called: {count_noun(uncalled.total(), 'row')} of {cases}, because "
         f"{count_noun(limits.maxhang, 'row')} of the same case and operation hung; that saved up to "
         f"{minutes:,} min, and --maxhang 0 calls them"
     )

@@ -17,7 +17,7 @@ from ..plan.rows import Plan, Row, plan_of
 from ..plan.steps import RowStep
 from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
-from ..system.text import quote
+from ..system.text import format_call, format_dims, quote
 from .reasons import reason_holds, reasons
 from .witness import is_witness
 
@@ -95,7 +95,7 @@ def _format_expectation(expected: Expected) -> str:
 
 
 def _dims(dims: tuple[int | None, ...] | None) -> str:
-    return "a dst not known" if dims is None else "[" + ", ".join("?" if d is None else str(d) for d in dims) + "]"
+    return "a dst not known" if dims is None else format_dims(dims)
 
 
 def describe_meaning(meaning: Meaning) -> str:
@@ -265,12 +265,8 @@ def _findings(suite: Suite) -> Iterator[Problem]:
     yield from _readings(suite.spec)
     for finding in suite.spec.findings.values():
         if finding.example and finding.example not in calls:
-            src, shape, zero = finding.example
-            yield Problem(
-                finding.place,
-                f"finding {finding.id!r}: no case makes its call, src {list(src)}, shape {list(shape)}, special_zero "
-                f"{str(zero).lower()}; add one",
-            )
+            call = format_call(*finding.example)
+            yield Problem(finding.place, f"finding {finding.id!r}: no case makes its call, {call}; add one")
 
 
 def _readings(spec: Spec) -> Iterator[Problem]:

@@ -11,8 +11,8 @@ from ..report.finished_run import FinishedRun
 from ..report.render import render_page
 from ..report.rows import RowResult, count_groups, group_pairs
 from ..report.table_sections import group_observations
-from ..report.wording import format_answer, format_call
-from .landing import collect_libraries, shorten_limits, summarize
+from ..report.wording import format_answer, format_step
+from .landing import collect_libraries, summarize
 
 _ABREAST = 10
 """Backends in one table, as many as a sheet of paper holds."""
@@ -180,7 +180,6 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "tests": sum(len(row.documents) for row in runs[0].plan.rows),
         "libraries": libraries,
         "numbers": summarize(runs, libraries),
-        "shorten_limits": shorten_limits,
         "page_of": dict(zip(names, pages, strict=False)),
         "most_chosen": min(MOST_CHOSEN, len(runs)),
         "apart": sum("disagreements" in line.filtered.kinds for line in cases),
@@ -242,7 +241,7 @@ def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterato
         case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
         filtered = _filter(cells, case.rule, differs(cells))
         groups = _group_backends(names, cells)
-        yield CaseLine(filtered, case, format_call(case, case.steps[0]), (), groups, _number_groups(names, groups))
+        yield CaseLine(filtered, case, format_step(case, case.steps[0]), (), groups, _number_groups(names, groups))
 
 
 def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
@@ -260,7 +259,7 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
         filtered = _filter([run.cases[case_id] for run in runs], rules[0] if rules else "", apart)
         case = runs[0].cases[case_id][0].row.case
         groups = _group_backends(names, cells)
-        yield CaseLine(filtered, case, format_call(case, case.steps[0]), rules, groups, _number_groups(names, groups))
+        yield CaseLine(filtered, case, format_step(case, case.steps[0]), rules, groups, _number_groups(names, groups))
 
 
 def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[Group]:

@@ -19,7 +19,7 @@ from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import render_page
-from ..report.wording import format_call, format_want
+from ..report.wording import format_step, format_want
 from ..system.files import replace_text
 from ..system.terminal import count_noun
 from .compare_page import COMPARED, HOME
@@ -163,7 +163,7 @@ def _example(rows: Sequence[Row], document: str) -> Example | None:
     step = row.case.steps[0]
     rules = meaning.rules if meaning.kind != "legal" else ()
     want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
-    return Example(row.case.id, format_call(row.case, step), want, rules,
+    return Example(row.case.id, format_step(row.case, step), want, rules,
                    _draw(row, row.contracts[document], meaning))  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing)
 def _describe_calls(case: Case) -> str:
     """The first call of a case, and how many come after it."""
     more = len(case.steps) - 1
-    return format_call(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
+    return format_step(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
 
 
 # ── the other pages ───────────────────────────────────────────────────────────────────────────────

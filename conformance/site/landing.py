@@ -16,8 +16,6 @@ from ..report.summary import DocumentState, State, Whole, describe_documents, de
 from ..system.terminal import count_noun
 
 T = TypeVar("T")
-_MOST_LIMITS = 2
-"""Limits that a cell names; of more it gives the number."""
 
 
 class BackendLine(NamedTuple):
@@ -140,9 +138,3 @@ def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numb
         len(lines), sum(line.whole.state in whole for line in lines),
         tuple(line.name for line in lines if line.whole.state == "conforms"), days[0], days[-1], tuple(processors),
     )  # fmt: skip
-
-
-def shorten_limits(limits: Sequence[str]) -> str:
-    """The first limits of a cell, and how many more there are."""
-    more = len(limits) - _MOST_LIMITS
-    return ", ".join(limits[:_MOST_LIMITS]) + (f" and {more} more" if more > 0 else "")

@@ -22,6 +22,7 @@ from ..model.types import WIDTH
 from ..plan.memory import GuardedBuffer, TensorSpec, image_of, strides_of
 from ..plan.rows import Row, row_of
 from ..run.row import run_row
+from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest
 from .calls import LOOK, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
 from .context import Context, Lost, context_of
@@ -196,10 +197,8 @@ class BlockRun:
         last = self._late[-_IN_A_ROW:]
         in_a_row = len(last) == _IN_A_ROW and last[-1] - last[0] == _IN_A_ROW - 1
         if in_a_row or len(self._late) >= _IN_A_BLOCK:
-            src, shape, special_zero = call
             count = f"{_IN_A_ROW} calls in a row" if in_a_row else f"{_IN_A_BLOCK} calls of a block"
             raise Lost(
                 f"no answer within {self.context.order.limits.seconds:g} s to {count}, the last of them {way} "
-                f"src {list(src)}, shape {list(shape)}, special_zero {str(special_zero).lower()}; the sweep is given "
-                "up; mend that, or give a shorter --timeout, and add --resume"
+                f"{format_call(*call)}; the sweep is given up; mend that, or give a shorter --timeout, and add --resume"
             )

@@ -1,4 +1,4 @@
-"""Put texts and names into messages: cut if they are long, quoted, and with the name that may be meant."""
+"""Texts of messages: long ones cut, values quoted, names suggested, and dims and calls as every report writes them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ def quote_json(value: object) -> str:
     return shorten(json.dumps(value), 100)
 
 
+# ── names ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def join_names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def name_first(names: Sequence[str], most: int) -> str:
+    """Name the first `most`, and say how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def find_near(name: str, names: Iterable[str], most: int = 1, cutoff: float = 0.55) -> list[str]:
     """Return the names that are closest to one that is misspelt, apart from capitals, or the one that is longer."""
     import difflib  # slow to import, and only for what is misspelt
@@ -43,3 +55,20 @@ def describe_unknown(what: str, name: object, names: Iterable[str], see: str = "
     known = list(names)
     otherwise = f"see `{see}`" if see else f"write one of {', '.join(known)}"
     return f"unknown {what} {quote(name)}; {suggest(find_near(str(name), known), otherwise)}"
+
+
+# ── calls ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def format_dims(dims: Iterable[object]) -> str:
+    """Write `[2, ?, 3]`, with a question mark for what is not known."""
+    return f"[{', '.join('?' if each is None else str(each) for each in dims)}]"
+
+
+def format_call(src: Iterable[object], shape: Iterable[object], special_zero: bool, type_: str = "") -> str:
+    """Write `src f32[2, 3], shape [6], special_zero false`."""
+    return f"src {type_}{format_dims(src)}, {format_shape(shape, special_zero)}"
+
+
+def format_shape(shape: Iterable[object], special_zero: bool) -> str:
+    return f"shape {format_dims(shape)}, special_zero {str(special_zero).lower()}"

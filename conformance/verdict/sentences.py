@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, covers
 from ..system.terminal import count_noun
+from ..system.text import join_names
 from .standing import RowGroup, Standing, count_tests, describe_gap
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
@@ -122,7 +123,7 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     if limits := name_limits(group, claims):
         parts.append(f"not claimed: {', '.join(limits)}")
     if target.types:
-        parts.append(f"no more than {join_names(list(target.types))} was asked for")
+        parts.append(f"no more than {join_names(target.types)} was asked for")
     if target.shard:
         parts.append(f"only shard {target.shard}")
     if target.filter:
@@ -162,7 +163,3 @@ def describe_missing_cases(suite: Suite) -> str:
     """Say which cases of the bundled suite are missing, and what to do."""
     number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
     return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite anew"
-
-
-def join_names(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -95,7 +95,7 @@ def test_check_names_the_call_that_no_fault_explains(
     words = ("check", "--cases", command.cases, "--evidence", evidence.parent.parent)
     monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("len(src) == 1"), fault("0 in src")])
     said = cli(*words)
-    assert "copies[StaticReshape-f32] fails on f32[5, 2] by [0, 2, 1] special_zero" in said.out
+    assert "copies[StaticReshape-f32] fails on src f32[5, 2], shape [0, 2, 1], special_zero true" in said.out
     assert "faults.yaml:7: fault 'it' is listed for 1, but alone explains no failing call of " in said.out
     monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("0 in shape")])
     said = cli(*words)
